@@ -1,8 +1,8 @@
 """What requests use of what they ask for: a share, or a series that is generated.
 
-A generated series is a normal process, part of which follows the time of day, part of which is common to a tenant, and
-the rest of which is the request's own; ranks of it become shares by a distribution of the request's own. All of that is
-computed where it is asked for, from hashes of request and time, and nothing is kept.
+A generated series is a normal process, part of which follows the time of day, and the rest of which is the request's
+own; ranks of it become shares by a distribution of the request's own. All of that is computed where it is asked for,
+from hashes of request and time, and nothing is kept.
 """
 
 from __future__ import annotations
@@ -56,14 +56,12 @@ class Process:
     """Says how the ranks of a request's shares go on in time, in steps.
 
     `daily` is the share of the variance that follows the time of day, which is highest at step `busiest` of a day of
-    `day` steps. Of the rest, `common` is the share that requests of one tenant have in common. Ranks stay about the
-    same for `persists` steps.
+    `day` steps. Ranks stay about the same for `persists` steps.
     """
 
     day: float
     daily: float = 0.0
     busiest: float = 0.0
-    common: float = 0.0
     persists: int = 1
 
 
@@ -71,9 +69,9 @@ class Process:
 class GeneratedUse:
     """Generates what requests use of one resource.
 
-    `of` int64 [n, 4] says of each request its distribution, a row of `shape` float64 [m, 5], whose columns are those of
-    `Shape`; its place in `process`, -1 where it uses all of the resource; and the numbers that name it and its tenant
-    in hashes, into which `seed` goes.
+    `of` int64 [n, 3] says of each request its distribution, a row of `shape` float64 [m, 5], whose columns are those of
+    `Shape`; its place in `process`, -1 where it uses all of the resource; and the number that names it in hashes, into
+    which `seed` goes.
     """
 
     shape: Floats
@@ -95,14 +93,12 @@ class GeneratedUse:
         """What the kernel needs to know of processes."""
         from binwright.workloads.use_kernels import NORMAL, ranks_of
 
-        each = self.process
-        common = np.array([sqrt((1 - one.daily) * one.common) for one in each])
-        own = np.array([sqrt((1 - one.daily) * (1 - one.common)) for one in each])
-        persists = np.array([one.persists for one in each], np.int64)
+        own = np.sqrt([1 - each.daily for each in self.process])
+        persists = np.array([each.persists for each in self.process], np.int64)
         after = np.arange(persists.max()) / persists[:, None]
         weights = np.stack([1 - after, after], axis=2)
         weights /= np.sqrt((weights**2).sum(axis=2, keepdims=True))
-        return NORMAL, common, own, persists, weights, np.stack([ranks_of(one.daily) for one in each])
+        return NORMAL, own, persists, weights, np.stack([ranks_of(each.daily) for each in self.process])
 
     def take(self, rows: Ints) -> Self:
         return replace(self, of=self.of[rows])

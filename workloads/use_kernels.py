@@ -66,10 +66,10 @@ def generate(
     `shape` and `of` are those of `workloads.use.GeneratedUse`, and `processes` what its `_tables` has, with the wave
     float64 [processes, steps].
     """
-    normal, common, own, persists, weights, ranks, waves = processes
+    normal, own, persists, weights, ranks, waves = processes
     for place in range(len(requests)):
         row = requests[place]
-        s, kind, key, tenant = of[row, 0], of[row, 1], of[row, 2], of[row, 3]
+        s, kind, key = of[row, 0], of[row, 1], of[row, 2]
         if kind < 0:
             found[place, :] = 1.0
             continue
@@ -78,12 +78,9 @@ def generate(
             found[place, :] = knee
             continue
         mine = mixed(np.uint64(key) * GAMMA + np.uint64(seed))
-        theirs = mixed(mixed(np.uint64(tenant) * GAMMA + np.uint64(seed) + FIRST)) if common[kind] > 0.0 else mine
         for k in range(found.shape[1]):
             step = first + k
             z = waves[kind, k] + own[kind] * noise(mine, step, persists[kind], kind, weights, normal)
-            if common[kind] > 0.0:
-                z += common[kind] * noise(theirs, step, persists[kind], kind, weights, normal)
             at = min(max((z + WIDEST) * ((LEVELS - 1) / (2 * WIDEST)), 0.0), LEVELS - 1.000001)
             below = int(at)
             u = ranks[kind, below] + (at - below) * (ranks[kind, below + 1] - ranks[kind, below])

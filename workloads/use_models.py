@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, Self, TypeAlias
+from typing import Annotated, Any, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,9 +21,8 @@ from binwright.simcore.types import Floats, Ints, Workload
 from binwright.simcore.units import SHARE
 from binwright.workloads.arrivals import DAY
 from binwright.workloads.changes import matching, words_of
-from binwright.workloads.traces.cells import amounts, is_number, moments, number, report, spans
-from binwright.workloads.traces.check import require
-from binwright.workloads.traces.table import read_file, read_parquet
+from binwright.workloads.traces.cells import amounts, is_number, moments, report
+from binwright.workloads.traces.table import read_file
 from binwright.workloads.use import (
     GeneratedUse,
     Process,
@@ -64,16 +63,12 @@ class UseCase(Model):
 class RecordedCase(UseCase):
     """Requests use what a table says, from the row of their id with the first time on, as if they had arrived then.
 
-    Who has no rows there is in the other cases, and so are resources that a trace does not record. What is said for a
-    step is the mean of its rows, or that of the step before.
+    Who has no rows there is in the other cases. What is said for a step is the mean of its rows, or that of the step
+    before.
     """
 
     path: Text = Field(
-        description="A CSV or Parquet file with a row for a request and a time; or that of `trace`.",
-        examples=["use.parquet"],
-    )
-    trace: Literal["opendc"] | None = Field(
-        default=None, description="The trace whose file it is: fragments.parquet beside tasks.parquet, of cpu."
+        description="A CSV or Parquet file with a row for a request and a time.", examples=["use.parquet"]
     )
     id: Text = Field(default="id", description="The column of the requests' ids.", examples=["VM Name"])
     time: Text = Field(default="time", description="The column of times: seconds, or dates.", examples=["timestamp"])
@@ -84,25 +79,16 @@ class RecordedCase(UseCase):
     )
     unit: Share = Field(default=1.0, description="What a 1 in that column is.", examples=["1 %"])
 
-    @model_validator(mode="after")
-    def _either(self) -> Self:
-        for key in ("id", "time", "column", "unit") if self.trace else ():
-            if getattr(self, key) != type(self).model_fields[key].default:
-                raise wrong("is for a table of your own", f"Take it out: {self.trace} has its columns.", (key,))
-        return self
-
     def draw(self, base: Workload, step: float, resource: str, others: ResourceUse, key: str) -> ResourceUse:
         """Make the use of requests, as far as the file has them; all others use what `others` say."""
-        if self.trace and resource != "cpu":
-            return others
         file = Path(self.path)
         try:
             version = file.stat().st_mtime_ns
         except OSError:
             remedy = "Give the path of the file that says what was used, relative to the scenario."
             raise WorkloadError("cannot be read", key=f"{key}.path", value=self.path, remedy=remedy) from None
-        columns = None if self.trace else (self.id, self.time, self.column or resource)
-        ids, first, length, values = series_of(Source(file, version, columns, self.unit, step))
+        columns = self.id, self.time, self.column or resource
+        ids, first, length, values = _series(file, version, columns, self.unit, step)
         rows = np.flatnonzero(matching(base, dict(where_of(self.of)), key))
         names = base.id[rows].astype(np.str_)
         if base.id.dtype.kind != "i":
@@ -117,26 +103,6 @@ class RecordedCase(UseCase):
         age = np.zeros(len(base))
         age[: base.running] = 0.0 if base.age is None else base.age
         return RecordedUse(values, firsts, lengths, np.floor((base.arrival - age) / step).astype(np.int64), others)
-
-
-class ConstantUse(UseCase):
-    """Requests use a share, all the time."""
-
-    share: ShareFromZero = Field(description="The share.", examples=["40 %"])
-
-    def process(self, step: float, origin: float) -> Process:
-        return Process(DAY / step)
-
-    def shape(self, base: Workload, rows: Ints, key: str) -> Shape:
-        share = np.full(len(rows), self.share)
-        return shape_of(share, share)
-
-
-class Together(Model):
-    """What the use of some requests has in common."""
-
-    by: Text = Field(description="The label whose values go together.", examples=["tenant"])
-    share: Share = Field(description="The share of the variance, beside the time of day's.", examples=["30 %"])
 
 
 class VaryingUse(UseCase):
@@ -155,10 +121,7 @@ class VaryingUse(UseCase):
         default=14 * 3600.0, description="When in a day of the trace's clock they use most.", examples=["20 h"]
     )
     persists: PositiveTime = Field(
-        default=3600.0, description="For about how long use stays the same.", examples=["30 min"]
-    )
-    together: Together | None = Field(
-        default=None, description="Requests that rise and fall together.", examples=["{by: tenant, share: 30 %}"]
+        default=3600.0, le=366 * DAY, description="For about how long use stays the same.", examples=["30 min"]
     )
 
     @property
@@ -168,8 +131,6 @@ class VaryingUse(UseCase):
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
-        if self.persists > 366 * DAY:
-            raise wrong("is above a year", "Give 366 d or less.", ("persists",), self.persists)
         mean, p95, peak = (value if isinstance(value, float) else None for value in (self.mean, self.p95, self.peak))
         for key, share in (("mean", mean), ("p95", p95)):
             if share is not None and peak is not None and share > peak:
@@ -188,7 +149,6 @@ class VaryingUse(UseCase):
             day=DAY / step,
             daily=self.daily,
             busiest=(self.busiest - origin % DAY) / step - 0.5,
-            common=self.together.share if self.together else 0.0,
             persists=max(1, round(self.persists / step)),
         )
 
@@ -220,7 +180,6 @@ def _numbers(base: Workload, rows: Ints, said: float | str, unit: float, key: st
     return found
 
 
-TASKS = ("tasks.parquet", "meta.parquet")
 LARGEST = 100.0
 """A share that no request uses of what it asks for: percent were taken for shares."""
 PARTS = 1e9
@@ -229,67 +188,23 @@ Series: TypeAlias = tuple[npt.NDArray[np.str_], Ints, Ints, npt.NDArray[np.float
 """The ids of requests in order; of each the place of its first value, and how many it has; and all values."""
 
 
-class Source(NamedTuple):
-    """Names what is read: a file of a `version`, its columns or fragments, onto a grid of `step` seconds."""
-
-    file: Path
-    version: int
-    columns: tuple[str, str, str] | None
-    unit: float
-    step: float
-
-
 @lru_cache(maxsize=4)
-def series_of(source: Source) -> Series:
-    """Read series onto a grid."""
-    rows = _table(source) if source.columns else opendc(source.file)
-    return on_grid(rows.filter(pl.col("share").is_between(0, LARGEST)), source.step)
-
-
-def opendc(path: Path) -> pl.LazyFrame:
-    """Read `fragments.parquet`, in older versions `trace.parquet`: MHz for a time, of `cpu_capacity` of the tasks.
-
-    The fragments of a task follow one another, in the order of the file.
-    """
-    found = read_parquet(path)
-    require(found.columns, frozenset({"id", "duration", "cpu_usage"}), path)
-    tasks = next((path.parent / name for name in TASKS if (path.parent / name).is_file()), None)
-    if tasks is None:
-        remedy = "It says what 100 % of cpu_usage are: put it into the same folder."
-        raise WorkloadError(f"there is no {' or '.join(TASKS)} beside it", file=path, remedy=remedy)
-    of = read_parquet(tasks)
-    require(of.columns, frozenset({"id", "cpu_capacity"}), tasks)
-    capacity = amounts(of, "cpu_capacity", tasks, "cpu", 1.0)
-    of = pl.DataFrame([of["id"].cast(pl.String), capacity.alias("capacity")]).unique("id", keep="first")
-    usage, lasts = amounts(found, "cpu_usage", path, "cpu", 1.0), spans(found, "duration", path, 1e-3)
-    columns = [found["id"].cast(pl.String), usage.alias("usage"), lasts.alias("lasts")]
-    rows = pl.DataFrame(columns).filter(pl.col("lasts") > 0)
-    end, at = pl.col("lasts").cum_sum().over("id"), ("id", "time", "share")
-    share = pl.when(pl.col("capacity") > 0).then(pl.col("usage") / pl.col("capacity")).otherwise(0.0)
-    rows = rows.join(of, on="id", how="inner", maintain_order="left").with_columns(share=share, end=end)
-    closing = rows.unique("id", keep="last").filter(pl.col("lasts") > 1).with_columns(time=pl.col("end") - 0.5)
-    begun = rows.with_columns(time=pl.col("end") - pl.col("lasts"))
-    return pl.concat([begun.select(at), closing.select(at)]).lazy()
-
-
-def _table(source: Source) -> pl.LazyFrame:
-    """Read the columns of a table of one's own."""
-    assert source.columns is not None
-    file, (name, time, column) = source.file, source.columns
-    table = read_file(file)
-    for wanted in (name, time, column):
+def _series(file: Path, version: int, columns: tuple[str, str, str], unit: float, step: float) -> Series:
+    """Read ids, times and shares from a file of a `version` onto a grid of `step` seconds."""
+    table, (name, time, column) = read_file(file), columns
+    for wanted in columns:
         if wanted not in table.columns:
             remedy = suggest(wanted, [each for each in table.columns if each != "line"])
             raise WorkloadError(f"has no column {wanted}", file=file, remedy=remedy)
     if table.is_empty():
         raise WorkloadError("has no rows", file=file, remedy="Give a row for a request and a time.")
-    shares = table[column] if table[column].dtype.is_numeric() else number(table, column, file)
-    at, share = moments(table, time, file, 1.0), shares.cast(pl.Float64) * source.unit
+    at, share = moments(table, time, file, 1.0), amounts(table, column, file, column, 1.0) * unit
     wrong = ~(share.is_between(0, LARGEST) & at.is_finite()).fill_null(False)
     if wrong.any():
-        remedy = f"Give numbers from 0 to {LARGEST / source.unit:g}, or say what a 1 is, like `unit: 1 %`."
+        remedy = f"Give numbers from 0 to {LARGEST / unit:g}, or say what a 1 is, like `unit: 1 %`."
         report(table, wrong, file, column, "is no share", remedy, str(table[column].filter(wrong)[0]))
-    return pl.LazyFrame({"id": table[name].cast(pl.String).fill_null(""), "time": at, "share": share})
+    rows = pl.DataFrame({"id": table[name].cast(pl.String).fill_null(""), "time": at, "share": share})
+    return on_grid(rows.lazy(), step)
 
 
 def on_grid(rows: pl.LazyFrame, step: float) -> Series:
@@ -308,45 +223,43 @@ def on_grid(rows: pl.LazyFrame, step: float) -> Series:
     return begins["id"].to_numpy().astype(np.str_), first, length, np.repeat(values, np.diff(at, append=length.sum()))
 
 
-Cases: TypeAlias = Sequence[ConstantUse | VaryingUse | RecordedCase]
+Case: TypeAlias = VaryingUse | RecordedCase
 
 
-def draw_use(base: Workload, step: float, cases: Mapping[str, Cases], others: Cases, seed: int) -> UseByResource:
+def draw_use(
+    base: Workload, step: float, cases: Mapping[str, Sequence[Case]], others: Sequence[Case], seed: int
+) -> UseByResource:
     """Draw what the requests of a workload use, by resource; `others` are the cases of resources that are not named."""
-
-    def of(resource: str, cases: Cases, written: str) -> ResourceUse:
-        at = f"workload.use.{written}"
-        keyed = [(case, f"{at}.{number}" if len(cases) > 1 else at) for number, case in enumerate(cases)]
-        plain = [(case, key) for case, key in keyed if not isinstance(case, RecordedCase)]
-        use: ResourceUse = _generated(base, step, resource, plain or [(ConstantUse(share=1.0), at)], seed)
+    uses = []
+    for resource in base.resources:
+        mine = cases.get(resource, others)
+        at = f"workload.use.{resource if resource in cases else 'others'}"
+        keyed = [(case, f"{at}.{number}" if len(mine) > 1 else at) for number, case in enumerate(mine)]
+        use: ResourceUse = _generated(base, step, resource, keyed, seed)
         for case, key in reversed(keyed):
             if isinstance(case, RecordedCase):
                 use = case.draw(base, step, resource, use, key)
-        return use
-
-    uses = (of(name, cases.get(name, others), name if name in cases else "others") for name in base.resources)
+        uses.append(use)
     return UseByResource(step, tuple(uses))
 
 
 def _generated(
-    base: Workload, step: float, resource: str, cases: Sequence[tuple[ConstantUse | VaryingUse, str]], seed: int
+    base: Workload, step: float, resource: str, keyed: Sequence[tuple[Case, str]], seed: int
 ) -> GeneratedUse:
-    """Draw what requests use of one resource, by cases and their keys in the scenario."""
-    rng = stream(seed, "workload", "use", resource)
+    """Draw what requests use of one resource, by those of its cases that are generated, with their keys."""
+    cases = [(case, key) for case, key in keyed if isinstance(case, VaryingUse)]
+    cases = cases or [(VaryingUse(mean=1.0), "")]
     undecided = np.ones(len(base), np.bool_)
-    of = np.zeros((len(base), 4), np.int64)
-    of[:, 1], of[:, 2] = -1, np.arange(len(base))
+    of = np.stack([np.zeros(len(base), np.int64), np.full(len(base), -1), np.arange(len(base))], axis=1)
     shapes: list[Floats] = []
     for place, (case, key) in enumerate(cases):
         rows = np.flatnonzero(undecided & matching(base, dict(where_of(case.of)), key))
         undecided[rows] = False
-        of[rows, 1] = place
         shape = np.stack(case.shape(base, rows, key), axis=1)
         alike, places = np.unique(shape, axis=0, return_inverse=True)
         of[rows, 0] = sum(map(len, shapes)) + places.reshape(-1)
+        of[rows, 1] = place
         shapes.append(alike)
-        if isinstance(case, VaryingUse) and case.together:
-            words = words_of(base, case.together.by, f"{key}.together.by")
-            of[rows, 3] = np.unique(words, return_inverse=True)[1].reshape(-1)[rows]
     processes = tuple(case.process(step, base.origin) for case, _ in cases)
-    return GeneratedUse(np.concatenate(shapes), processes, of, int(rng.integers(2**62)))
+    draw = stream(seed, "workload", "use", resource).integers(2**62)
+    return GeneratedUse(np.concatenate(shapes), processes, of, int(draw))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import date
-from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeAlias
 
@@ -12,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
 
-from binwright.simcore.errors import WorkloadError, unread
+from binwright.simcore.errors import WorkloadError
 from binwright.simcore.extras import pl
 from binwright.simcore.fields import Count, Index, Model, PositiveNumber, PositiveTime, Shown, Text, checked, wrong
 from binwright.simcore.rng import stream
@@ -21,7 +20,7 @@ from binwright.simcore.types import QUANTUM, Floats, Ints, Workload
 from binwright.simcore.units import LARGEST, TIME, measure_of
 from binwright.workloads.arrivals import DAY
 from binwright.workloads.traces.cells import DATED, is_date, moment, report, seconds_of_date
-from binwright.workloads.traces.check import LABELS, MODELS, PLACED, REQUESTED, is_text, require, resources_in
+from binwright.workloads.traces.check import LABELS, MODELS, PLACED, REQUESTED, is_text, resources_in
 from binwright.workloads.traces.text import read_text
 
 Columns: TypeAlias = npt.NDArray[Any]
@@ -95,12 +94,16 @@ class ListedStart(Model):
     def listed(self) -> list[tuple[int, int | None]]:
         """For every seed from 0 on the row, and how many requests, if the column `requests` says it."""
         file = Path(self.path)
-        try:
-            stat = file.stat()
-            return _listed(file, (stat.st_mtime_ns, stat.st_size))
-        except OSError as error:
-            problem, remedy = unread(error, file, "Give a CSV file.")
-            raise WorkloadError(problem, file=file, key=KEY, remedy=remedy) from None
+        table = read_text(file, frozenset({"start"}))
+        columns = []
+        for name, least in (("start", 0), ("requests", 1)):
+            if name in table.columns:
+                numbers = table[name].str.strip_chars().cast(pl.Int64, strict=False).fill_null(least - 1)
+                if (low := numbers < least).any():
+                    problem, value = f"the {name} is not a whole number from {least}", table[name].filter(low)[0]
+                    report(table, low, file, KEY, problem, "Write it in digits.", value)
+                columns.append(numbers.to_list())
+        return list(zip(*columns, strict=True)) if len(columns) > 1 else [(start, None) for start in columns[0]]
 
     def at(self, seed: int) -> tuple[int, int | None]:
         """Find the row of a seed, and how many requests."""
@@ -110,22 +113,6 @@ class ListedStart(Model):
             problem = f"has {len(starts)} starts, and none for seed {seed}"
             raise WorkloadError(problem, file=Path(self.path), key=KEY, remedy=remedy)
         return starts[seed]
-
-
-@lru_cache(maxsize=2)
-def _listed(file: Path, version: tuple[int, int]) -> list[tuple[int, int | None]]:
-    """Read the starts of all seeds; they are kept while `version` stays, since the run of every agent asks for its."""
-    table = read_text(file)
-    require(table.columns[1:], frozenset({"start"}), file, line=1)
-    columns = []
-    for name, least in (("start", 0), ("requests", 1)):
-        if name in table.columns:
-            numbers = table[name].str.strip_chars().cast(pl.Int64, strict=False).fill_null(least - 1)
-            if (low := numbers < least).any():
-                problem, value = f"the {name} is not a whole number from {least}", table[name].filter(low)[0]
-                report(table, low, file, KEY, problem, "Write it in digits.", value)
-            columns.append(numbers.to_list())
-    return list(zip(*columns, strict=True)) if len(columns) > 1 else [(start, None) for start in columns[0]]
 
 
 def _form_of_start(value: Any) -> str:
@@ -198,11 +185,7 @@ class Window(Model):
         description="Requests that run already at the start: `keep` places them first, unmeasured; `drop` leaves "
         "them out.",
     )
-    ends: Literal["keep", "drop", "requested"] = Field(
-        default="keep",
-        description="With `drop` no request ends; with `requested` each ends at the latest when the requested time "
-        "is over, in traces that have it.",
-    )
+    ends: Literal["keep", "drop"] = Field(default="keep", description="With `drop` no request ends.")
     resample: Resample | None = Field(
         default=None,
         description="A new trace for every seed, from blocks of this one; `start` counts its rows.",
@@ -237,15 +220,16 @@ class Window(Model):
             assert self.requests is not None
             count = start.count(self.requests)
             order = stream(0, "workload", "apart").permutation(count)
-            places = [int(order[(seed * self.superpose + number) % count]) for number in numbers]
-            return [start.apart[0] + place * self.requests for place in places]
+            return [
+                start.apart[0] + int(order[(seed * self.superpose + number) % count]) * self.requests
+                for number in numbers
+            ]
         if isinstance(start, RandomStart):
             low, high = start.random
             rows = [int(stream(seed, "workload", "start", number).integers(low, high + 1)) for number in numbers]
-            return requests_from(table(), rows) if start.of == "events" else rows
+            return _requests_at(start, rows, table)
         if isinstance(start, ListedStart):
-            first = start.at(seed)[0]
-            first = requests_from(table(), [first])[0] if start.of == "events" else first
+            [first] = _requests_at(start, [start.at(seed)[0]], table)
         else:
             first = start if isinstance(start, int) else _row_at(table()["arrival"], seconds_of(start), file)
         return [first + number * (self.length(seed) or 0) for number in numbers]
@@ -260,12 +244,55 @@ class Window(Model):
         if isinstance(start, int | ApartStart):
             return start if isinstance(start, int) else start.apart[0]
         first = start.random[0] if isinstance(start, RandomStart) else min((row for row, _ in start.listed), default=0)
-        return requests_from(table(), [first])[0] if start.of == "events" else first
+        return _requests_at(start, [first], table)[0]
+
+    def spans(self, table: Columns, seed: int, file: Path | None = None) -> list[tuple[int, int]]:
+        """Find the first row, and the row after the last, of each window of a seed; refuses one past the trace."""
+        start, length, rows = self.start, self.length(seed), len(table)
+        firsts = self.firsts(seed, lambda: table, file)
+        last, key, value = firsts[-1], "workload.start", start if isinstance(start, int | str) else firsts[0]
+        # The highest start that may be drawn is checked, not the one drawn, so that no seed alone finds out.
+        if isinstance(start, RandomStart):
+            [last] = _requests_at(start, [start.random[1]], lambda: table)
+            key, value = f"{key}.random", [*start.random]
+        elif isinstance(start, ApartStart):
+            last, key, value = start.apart[1], f"{key}.apart", [*start.apart]
+        if not 0 <= last < rows or last + (length or 0) > rows:
+            wanted = f"{length} requests from row {last}" if length else f"row {last}"
+            problem, remedy = (
+                f"the window leaves the trace: it wants {wanted}",
+                f"The trace has the rows 0 to {rows - 1}.",
+            )
+            raise WorkloadError(problem, file=file, key=key, value=value, remedy=remedy)
+        return [(first, rows if length is None else first + length) for first in firsts]
 
 
 def seconds_of(start: str) -> float:
     """Read a start that is a time on a trace's clock, or a date."""
     return seconds_of_date(start) if is_date(start) else TIME.parse(start)
+
+
+def _requests_at(start: RandomStart | ListedStart, rows: list[int], table: Callable[[], Columns]) -> list[int]:
+    """Turn rows that count events into those of the first requests that arrive with them or after them."""
+    if start.of == "requests":
+        return rows
+    arrival = table()["arrival"]
+    ends = arrival + table()["lifetime"]
+    ends = ends[np.isfinite(ends)]
+    arrives = np.argsort(np.concatenate([ends, arrival]), kind="stable") >= len(ends)
+    before = np.concatenate([[0], np.cumsum(arrives)])  # arrivals before each event
+    found: list[int] = before[np.minimum(rows, len(arrives))].tolist()
+    return found
+
+
+def _row_at(arrival: Floats, seconds: float, file: Path | None) -> int:
+    """Find the first row that arrives at a time or later; refuses one after all, and no date on a clock of dates."""
+    first = int(np.searchsorted(arrival, seconds))
+    if first == len(arrival) or seconds < DATED <= arrival[0]:
+        problem = "nothing arrives at that time or later" if first else "is a time before all dates of this trace"
+        remedy = f"Its {len(arrival)} requests arrive from {moment(arrival[0])} to {moment(arrival[-1])}."
+        raise WorkloadError(problem, file=file, key="workload.start", value=moment(seconds), remedy=remedy)
+    return first
 
 
 def resampled(table: Columns, blocks: Resample, seed: int) -> tuple[Columns, Ints]:
@@ -306,29 +333,22 @@ def select(
     table = trace if isinstance(trace, np.ndarray) else structured(trace)
     units = dict.fromkeys(resources, 1.0) | dict(scale or {})
     _check_resources(table, units, file)
-    has_requested = REQUESTED in (table.dtype.names or ())
-    if window.ends == "requested":
-        if not has_requested:
-            remedy = "Take `ends: keep`, or a trace in the Standard Workload Format."
-            raise WorkloadError("the trace has no requested times", file=file, key="workload.ends", remedy=remedy)
-        table = table.copy()
-        table["lifetime"] = np.fmin(table["lifetime"], table[REQUESTED])
     blocks = None
     if window.resample:
         table, blocks = resampled(table, window.resample, seed)
-    arrival, lifetime, spans = table["arrival"], table["lifetime"], spans_of(table, window, seed, file)
+    arrival, lifetime, spans = table["arrival"], table["lifetime"], window.spans(table, seed, file)
     parts = []
     for number, (first, end) in enumerate(spans, 1):
-        inside, ran = np.arange(first, end), age_at(table, first, slice(first), window.time_scale)
+        inside, ran = np.arange(first, end), (arrival[first] - arrival[:first]) * window.time_scale
         # What ends at that moment has ended.
         before = np.flatnonzero(lifetime[:first] > ran) if window.running == "keep" else np.zeros(0, np.int64)
         since = (arrival[inside] - arrival[first]) * window.time_scale
         moments = np.concatenate([np.zeros(len(before)), since])
         ages = np.concatenate([ran[before], np.full(len(inside), np.nan)])
         parts.append((np.concatenate([before, inside]), moments, ages, np.full(len(ages), number)))
-    rows, moments, age, numbers = (np.concatenate(column) for column in zip(*parts, strict=True))
-    order = np.lexsort((moments, np.isnan(age)))
-    rows, moments, age, numbers = rows[order], moments[order], age[order], numbers[order]
+    columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
+    order = np.lexsort((columns[1], np.isnan(columns[2])))
+    rows, moments, age, numbers = (column[order] for column in columns)
     age = age[~np.isnan(age)]
     names = table["id"][rows] if table["id"].dtype.kind == "i" else np.char.decode(table["id"][rows], "utf-8")
     if blocks is not None:
@@ -354,7 +374,7 @@ def select(
         labels={name.removeprefix(LABELS): text for name, text in texts.items() if name.startswith(LABELS)},
         age=age if len(age) else None,
         watched=np.where(np.isinf(duration), seen, np.nan) if watched else None,
-        requested=table[REQUESTED][rows] if has_requested else None,
+        requested=table[REQUESTED][rows] if REQUESTED in (table.dtype.names or ()) else None,
         origin=float(arrival[spans[0][0]]),
     )
 
@@ -371,72 +391,27 @@ def last_moment(arrival: Floats, lifetime: Floats) -> float:
     return max(float(arrival[-1]), float(ends[np.isfinite(ends)].max(initial=-np.inf)))
 
 
-def age_at(table: Columns, row: int, rows: slice | Ints, time_scale: float = 1.0) -> Floats:
-    """Compute how long before a row others came, in seconds float64."""
-    age: Floats = (table["arrival"][row] - table["arrival"][rows]) * time_scale
-    return age
-
-
 def _check_resources(table: Columns, units: dict[str, float], file: Path | None) -> None:
     """Refuse a trace with requests that ask for none of the resources, or for more of one than can be counted."""
-    found, count = resources_in(table.dtype.names or ()), len(table)
-    if missing := [name for name in units if name not in found]:
-        remedy = f"Resources of this trace: {', '.join(found)}. Name the cluster's resources after them."
+    known = resources_in(table.dtype.names or ())
+    if missing := [name for name in units if name not in known]:
+        remedy = f"Resources of this trace: {', '.join(known)}. Name the cluster's resources after them."
         problem = f"the trace has no demand for {', '.join(missing)}"
         raise WorkloadError(problem, file=file, key="cluster", remedy=remedy)
-    amounts = np.stack([table[name] * unit for name, unit in units.items()])
-    nothing = np.rint(amounts * QUANTUM) == 0
-    for name, asked, none in zip(units, amounts, nothing, strict=True):
-        remedy = f"`workload: {{units: {{{name}: ...}}}}` says what a 1 in the trace is."
-        if (lost := none & (asked > 0)).any():
-            problem = f"{lost.sum()} of {count} requests ask for less than can be counted: {1 / QUANTUM:g}"
+    nothing = np.ones(len(table), np.bool_)
+    for name, unit in units.items():
+        amounts = table[name] * unit
+        none = np.rint(amounts * QUANTUM) == 0
+        nothing &= none
+        if (lost := none & (amounts > 0)).any():
+            problem = f"{lost.sum()} of {len(table)} requests ask for less than can be counted: {1 / QUANTUM:g}"
+            remedy = f"`workload: {{units: {{{name}: ...}}}}` says what a 1 in the trace is."
             raise WorkloadError(problem, file=file, key=name, value=float(table[name][lost][0]), remedy=remedy)
-        if asked.max() > LARGEST:
+        if amounts.max() > LARGEST:
             problem, value = f"a demand above {measure_of(name).show(LARGEST)}", float(table[name].max())
+            remedy = "Check what a 1 in the trace is."
             raise WorkloadError(problem, file=file, key=f"workload.units.{name}", value=value, remedy=remedy)
-    if (empty := nothing.all(axis=0)).any():
-        problem = f"{empty.sum()} of {count} requests ask for none of {', '.join(units)}"
-        remedy = f"Give the servers more of the trace's resources: {', '.join(found)}."
+    if nothing.any():
+        problem = f"{nothing.sum()} of {len(table)} requests ask for none of {', '.join(units)}"
+        remedy = f"Give the servers more of the trace's resources: {', '.join(known)}."
         raise WorkloadError(problem, file=file, key="cluster", remedy=remedy)
-
-
-def spans_of(table: Columns, window: Window, seed: int, file: Path | None = None) -> list[tuple[int, int]]:
-    """Find the first row, and the row after the last, of each window of a seed; refuses one that leaves the trace."""
-    start, length, rows = window.start, window.length(seed), len(table)
-    firsts = window.firsts(seed, lambda: table, file)
-    # The highest start that may be drawn is checked, not the one drawn, so that no seed alone finds out.
-    if isinstance(start, RandomStart):
-        first, key, value = start.random[1], "random", [*start.random]
-        first = requests_from(table, [first])[0] if start.of == "events" else first
-    elif isinstance(start, ApartStart):
-        first, key, value = start.apart[1], "apart", [*start.apart]
-    else:
-        first, key, value = firsts[-1], "", firsts[0] if isinstance(start, ListedStart) else start  # type: ignore[assignment]
-    if not 0 <= first < rows or first + (length or 0) > rows:
-        wanted = f"{length} requests from row {first}" if length else f"row {first}"
-        problem, remedy = f"the window leaves the trace: it wants {wanted}", f"The trace has the rows 0 to {rows - 1}."
-        key = f"workload.start{'.' * bool(key)}{key}"
-        raise WorkloadError(problem, file=file, key=key, value=value, remedy=remedy)
-    return [(first, rows if length is None else first + length) for first in firsts]
-
-
-def _row_at(arrival: Floats, seconds: float, file: Path | None) -> int:
-    """Find the first row that arrives at a time or later; refuses one after all, and no date on a clock of dates."""
-    first = int(np.searchsorted(arrival, seconds))
-    remedy = f"Its {len(arrival)} requests arrive from {moment(arrival[0])} to {moment(arrival[-1])}."
-    problem = "nothing arrives at that time or later" if first == len(arrival) else ""
-    if not problem and seconds < DATED <= arrival[0]:
-        problem, remedy = "is a time before all dates of this trace", f"Write a date. {remedy}"
-    if problem:
-        raise WorkloadError(problem, file=file, key="workload.start", value=moment(seconds), remedy=remedy)
-    return first
-
-
-def requests_from(table: Columns, events: list[int]) -> list[int]:
-    """Find the row of the first request that arrives with each of these events or after it."""
-    ends = table["arrival"] + table["lifetime"]
-    ends = ends[np.isfinite(ends)]
-    arrives = np.argsort(np.concatenate([ends, table["arrival"]]), kind="stable") >= len(ends)
-    before = np.concatenate([[0], np.cumsum(arrives)])  # arrivals before each event
-    found: list[int] = before[np.minimum(events, len(arrives))].tolist()
-    return found

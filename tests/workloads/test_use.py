@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.types import Workload
 from binwright.workloads.use import UseByResource, shape_of
-from binwright.workloads.use_models import ConstantUse, RecordedCase, VaryingUse, draw_use, on_grid
+from binwright.workloads.use_models import RecordedCase, VaryingUse, draw_use, on_grid
 
 N = 60
 
@@ -25,8 +25,7 @@ def workload(n: int = N, **labels: list[str]) -> Workload:
 
 
 def cpu(base: Workload, *cases: dict[str, object], seed: int = 3) -> UseByResource:
-    read = [(ConstantUse if "share" in case else VaryingUse).model_validate(case) for case in cases]
-    return draw_use(base, 300.0, {"cpu": read}, (), seed)
+    return draw_use(base, 300.0, {"cpu": [VaryingUse.model_validate(case) for case in cases]}, (), seed)
 
 
 def shares(use: UseByResource, rows: range, steps: int) -> np.ndarray:
@@ -50,13 +49,13 @@ def test_use_does_not_depend_on_the_order_of_questions() -> None:
         {"mean": 0.3, "peak": 0.8, "persists": 300},
         {"mean": 0.3, "peak": 0.8, "p95": 0.7, "daily": 0.5},
         {"mean": 0.05, "peak": 1.0, "p95": 0.1, "persists": "2 h"},
-        {"mean": 0.3, "peak": 0.6, "together": {"by": "tenant", "share": 0.5}},
+        {"mean": 0.3, "peak": 0.6},
     ],
     ids=str,
 )
 def test_shares_have_the_mean_the_percentile_and_the_peak(said: dict[str, object]) -> None:
     rows = range(400)
-    found = shares(cpu(workload(400, tenant=[str(row // 2) for row in rows]), said), rows, 288 * 2)
+    found = shares(cpu(workload(400), said), rows, 288 * 2)
     assert found.mean() == pytest.approx(said["mean"], rel=0.04)
     assert 0.9 * said["peak"] < found.max() <= said["peak"]  # type: ignore[operator]
     assert found.min() >= 0
@@ -64,14 +63,12 @@ def test_shares_have_the_mean_the_percentile_and_the_peak(said: dict[str, object
         assert np.quantile(found, 0.95) == pytest.approx(said["p95"], rel=0.04)
 
 
-def test_use_follows_the_day_and_the_tenant_and_itself() -> None:
-    base = workload(40, tenant=[str(row // 20) for row in range(40)])
+def test_use_follows_the_day_and_itself() -> None:
+    base = workload(40)
     daily = shares(cpu(base, {"mean": 0.5, "daily": 0.9, "busiest": "6 h"}), range(40), 288).mean(axis=0)
     assert 4 * 12 < daily.argmax() < 8 * 12
     assert 16 * 12 < daily.argmin() < 20 * 12
-    found = shares(cpu(base, {"mean": 0.5, "together": {"by": "tenant", "share": 0.8}}), range(40), 2000)
-    related = np.corrcoef(found)
-    assert related[:20, :20].mean() > 0.7
+    related = np.corrcoef(shares(cpu(base, {"mean": 0.5}), range(40), 2000))
     assert abs(related[:20, 20:].mean()) < 0.2
     slow, fast = (shares(cpu(base, {"mean": 0.5, "persists": time}), range(9), 2000) for time in ("4 h", "5 min"))
     again = [np.mean([np.corrcoef(row[1:], row[:-1])[0, 1] for row in each]) for each in (slow, fast)]
@@ -82,13 +79,13 @@ def test_use_follows_the_day_and_the_tenant_and_itself() -> None:
 def test_first_matching_case_gives_the_use() -> None:
     base = workload(3, kind=["a", "b", "c"], most=["20", "30", "40"])
     cases: list[dict[str, object]] = [
-        {"of": {"kind": "a"}, "share": 0.5},
-        {"of": {"kind": ["a", "b"]}, "share": "30 %"},
+        {"of": {"kind": "a"}, "mean": 0.5, "peak": 0.5},
+        {"of": {"kind": ["a", "b"]}, "mean": "30 %", "peak": "30 %"},
     ]
     use = cpu(base, *cases)
     assert use.at(np.arange(3), 9).tolist() == [[0.5, 1.0], [0.3, 1.0], [1.0, 1.0]]
     with pytest.raises(WorkloadError, match="no share"):
-        cpu(base, {"share": 0.5, "of": {"kind": "x"}}, {"mean": "kind"})
+        cpu(base, {"mean": 0.5, "of": {"kind": "x"}}, {"mean": "kind"})
     with pytest.raises(WorkloadError, match="use more than their peak"):
         cpu(base, {"mean": "most", "unit": "1 %", "peak": 0.35})
 
@@ -115,7 +112,7 @@ def test_recorded_use_begins_with_the_request_and_repeats(tmp_path: Path) -> Non
     made = Workload.of_units([600.0, 600.0, 900.0, 900.0], 9e9, {"cpu": 4, "mem": 8})
     base = replace(made, id=np.array(["a", "w1:b1:b", "c", "a+1.2"]), age=np.array([300.0]))
     recorded = RecordedCase.model_validate({"path": str(file), "id": "vm", "time": "t", "unit": "1 %"})
-    constant = ConstantUse.model_validate({"share": 0.5})
+    constant = VaryingUse(mean=0.5, peak=0.5)
     use = draw_use(base, 300.0, {"cpu": [recorded, constant]}, (), 0)
     assert use.during(0, 1, 9)[:, 0] == pytest.approx([0.3, 0.9, 0.9, 0.1, 0.3, 0.9, 0.9, 0.1])
     assert use.during(3, 3, 7)[:, 0] == pytest.approx([0.3, 0.9, 0.9, 0.1])
@@ -127,35 +124,6 @@ def test_recorded_use_begins_with_the_request_and_repeats(tmp_path: Path) -> Non
     with pytest.raises(WorkloadError, match="is no share") as mistake:
         draw_use(base, 300.0, {"cpu": [recorded.model_copy(update={"unit": 0.1})]}, (), 0)
     assert mistake.value.line == 3
-
-
-def recorded(base: Workload, said: dict[str, str]) -> UseByResource:
-    return draw_use(base, 300.0, {}, [RecordedCase.model_validate(said)], 0)
-
-
-def named(*ids: str) -> Workload:
-    made = Workload.of_units([0.0] * len(ids), 9e9, {"cpu": 4, "mem": 8})
-    return replace(made, id=np.array(ids))
-
-
-def test_fragments_of_opendc(tmp_path: Path) -> None:
-    """Fragments follow one another in the file's order; nothing is said of mem, or of d."""
-    pl.DataFrame(
-        {
-            "id": ["a", "b", "a", "a", "b", "c"],
-            "duration": [600_000, 300_000, 300_000, 900_000, 0, 300_000],
-            "cpu_usage": [500.0, 100.0, 1000.0, 2000.0, 9.0, 5.0],
-        }
-    ).write_parquet(tmp_path / "fragments.parquet")
-    said = {"trace": "opendc", "path": str(tmp_path / "fragments.parquet")}
-    with pytest.raises(WorkloadError, match=r"no tasks\.parquet or meta\.parquet beside it"):
-        recorded(named("a"), said)
-    tasks = pl.DataFrame({"id": ["a", "b", "c"], "cpu_capacity": [2000.0, 1000.0, 0.0]})
-    tasks.write_parquet(tmp_path / "tasks.parquet")
-    use = recorded(named("a", "b", "c", "d"), said)
-    assert use.during(0, 0, 7)[:, 0] == pytest.approx([0.25, 0.25, 0.5, 1, 1, 1, 0.25])
-    assert use.at(np.arange(4), 1)[:, 0] == pytest.approx([0.25, 0.1, 0, 1])
-    assert (use.at(np.arange(4), 1)[:, 1] == 1).all()
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 3000), st.integers(0, 100)), min_size=1), st.randoms())

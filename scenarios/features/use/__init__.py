@@ -8,28 +8,29 @@ from pydantic import BeforeValidator, ConfigDict, Field
 
 from binwright.analysis.measure.contention import over_time
 from binwright.scenarios.features.feature import Feature, Named, chosen
-from binwright.simcore.fields import Model, PositiveTime, Shown, known_resources, wrong
+from binwright.simcore.fields import Model, PositiveTime, Shown, checked, known_resources, wrong
 from binwright.simcore.types import Workload
 from binwright.simcore.unions import ByKey
-from binwright.workloads.use_models import ConstantUse, RecordedCase, VaryingUse, draw_use
+from binwright.simcore.units import SHARE
+from binwright.workloads.use_models import Case, VaryingUse, draw_use
 
 
 def _listed(value: Any) -> Any:
-    """Read a share, or a mapping, as the only case of a list."""
+    """Read a share, or a mapping, as the only case of a list; a share is used all the time."""
     if isinstance(value, list | tuple):
         return value
-    return [value if isinstance(value, Mapping | Model) else {"share": value}]
+    if isinstance(value, Mapping | Model):
+        return [value]
+    share = checked(SHARE.parse)(value)
+    return [{"mean": share, "peak": share}]
 
 
-FORMS = ("share", "mean", "path")
+FORMS = ("mean", "path")
 """The keys that tell cases apart."""
-Case: TypeAlias = ConstantUse | VaryingUse | RecordedCase
 Cases: TypeAlias = Annotated[
     tuple[Annotated[Case, ByKey(FORMS, "says no use", "{mean: 25 %}")], ...],
     BeforeValidator(_listed),
-    Shown(
-        "share, [ConstantUse](#constantuse), [VaryingUse](#varyinguse), [RecordedCase](#recordedcase), or list of these"
-    ),
+    Shown("share, [VaryingUse](#varyinguse), [RecordedCase](#recordedcase), or list of these"),
 ]
 
 
@@ -101,12 +102,8 @@ class _Feature(Feature):
         return getattr(scenario.workload, "use", None)
 
     def check(self, scenario: Any) -> None:
-        cases, at = scenario.workload.use.cases, ("workload", "use")
-        known_resources(cases, scenario.resources, at, tuple(UseSpec.known()))
-        for name, each in cases.items():
-            for n, case in enumerate(each):
-                if isinstance(case, RecordedCase) and case.trace and name != "cpu":
-                    raise wrong("the trace does not say its use", "It records cpu.", (*at, name, n, "trace"))
+        cases, others = scenario.workload.use.cases, tuple(UseSpec.known())
+        known_resources(cases, scenario.resources, ("workload", "use"), others)
 
     def check_keys(self, scenario: Any) -> None:
         if not self.section(scenario) and "use" in scenario.record:
@@ -131,7 +128,7 @@ class _Feature(Feature):
         ]
 
     def draws(self, scenario: Any) -> bool:
-        return any(isinstance(case, VaryingUse) for case in scenario.workload.use.every)
+        return any(isinstance(case, VaryingUse) and case.mean != case.peak for case in scenario.workload.use.every)
 
     def alter(self, scenario: Any, requests: Workload, seed: int) -> Workload:
         spec: UseSpec = scenario.workload.use
