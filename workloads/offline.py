@@ -26,11 +26,11 @@ Those of FunSearch (Romera-Paredes and others, Nature 625, 2024) come in its ord
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import yaml
@@ -72,66 +72,38 @@ class Machines:
         return Workload(resources, np.zeros(count), np.full(count, np.inf), demand, np.arange(count))
 
 
-@dataclass(frozen=True, slots=True)
-class Heavy:
-    """A class of machines of which no two fit onto one server: more than half of resource `key` each.
-
-    `sigma` is the spread of the other machines' demand for it, and `shift` how far the heavy machines' other demands
-    lie from the rest, in standard deviations.
-    """
-
-    key: int
-    count: int
-    low: float
-    high: float
-    sigma: float
-    shift: Sequence[float]
+FITTED: Mapping[str, Mapping[str, Any]] = yaml.safe_load(
+    (Path(__file__).parent / "offline_fitted.yaml").read_text(encoding="utf-8")
+)
+"""The inputs of Wrasse: their averages as published, the rest fitted. `rho` is the correlation of a demand's logarithm
+with a factor that a machine's demands have in common, `top` the largest demand. Of `heavy` machines no two fit onto one
+server: more than half of resource `key` each. Its `sigma` is the spread of the other machines' demand for that, and
+`shift` how far the heavy machines' other demands lie from the rest, in standard deviations.
+"""
 
 
-@dataclass(frozen=True, slots=True)
-class Fitted:
-    """A published input: its averages as published, the rest fitted.
-
-    `rho` is the correlation of a demand's logarithm with a factor that a machine's demands have in common, `top` the
-    largest demand.
-    """
-
-    machines: int
-    mean: Sequence[float]
-    rho: Sequence[float]
-    sigma: Sequence[float]
-    top: Sequence[float]
-    heavy: Heavy | None = None
-
-    def draw(self, rng: np.random.Generator) -> Floats:
-        """Draw demands float64 [machines, resources], as shares of a server."""
-        normal = rng.standard_normal((self.machines, 1 + len(SERVER)))
-        mean, rho, heavy = np.array(self.mean) / SERVER, np.array(self.rho), self.heavy
-        score = rho * normal[:, :1] + np.sqrt(1 - rho * rho) * normal[:, 1:]
-        if heavy:
-            score[: heavy.count] += np.array(heavy.shift)
-        share: Floats = np.exp(np.array(self.sigma) * score)
-        for _ in range(50 if heavy else 30):
-            share = np.minimum(share * (mean / share.mean(axis=0)), np.array(self.top))
-        if heavy:
-            above = rng.uniform(heavy.low, heavy.high, heavy.count)
-            rest = np.exp(heavy.sigma * rng.standard_normal(self.machines)[heavy.count :])
-            remaining = (float(mean[heavy.key]) * self.machines - above.sum()) / len(rest)
-            for _ in range(50):
-                rest = np.minimum(rest * (remaining / rest.mean()), 0.49)
-            share[:, heavy.key] = np.concatenate([above, rest])
-            rng.shuffle(share)
-        return share
+def _fitted(given: Mapping[str, Any], rng: np.random.Generator) -> Ints:
+    """Draw the demands of a fitted input, millionths of a server int64 [machines, resources]."""
+    machines, heavy = given["machines"], given.get("heavy")
+    normal = rng.standard_normal((machines, 1 + len(SERVER)))
+    mean, rho = np.array(given["mean"]) / SERVER, np.array(given["rho"])
+    score = rho * normal[:, :1] + np.sqrt(1 - rho * rho) * normal[:, 1:]
+    if heavy:
+        score[: heavy["count"]] += np.array(heavy["shift"])
+    share: Floats = np.exp(np.array(given["sigma"]) * score)
+    for _ in range(50 if heavy else 30):
+        share = np.minimum(share * (mean / share.mean(axis=0)), np.array(given["top"]))
+    if heavy:
+        above = rng.uniform(heavy["low"], heavy["high"], heavy["count"])
+        rest = np.exp(heavy["sigma"] * rng.standard_normal(machines)[heavy["count"] :])
+        remaining = (float(mean[heavy["key"]]) * machines - above.sum()) / len(rest)
+        for _ in range(50):
+            rest = np.minimum(rest * (remaining / rest.mean()), 0.49)
+        share[:, heavy["key"]] = np.concatenate([above, rest])
+        rng.shuffle(share)
+    return np.rint(share * QUANTUM).astype(np.int64)
 
 
-def _fitted() -> dict[str, Fitted]:
-    """Read the inputs of Wrasse."""
-    data = yaml.safe_load((Path(__file__).parent / "offline_fitted.yaml").read_text(encoding="utf-8"))
-    heavy = {name: each.pop("heavy", None) for name, each in data.items()}
-    return {name: Fitted(**each, heavy=heavy[name] and Heavy(**heavy[name])) for name, each in data.items()}
-
-
-FITTED = _fitted()
 Draw: TypeAlias = Callable[[np.random.Generator, int], Ints]
 """Draws the demands of so many machines in whole units, int64 [machines, resources]."""
 
@@ -231,8 +203,7 @@ def machines(name: str, seed: int = 1, count: int | None = None) -> Machines:
         remedy = f"Leave it out, or take one of {', '.join(CLASSES)}."
         raise WorkloadError("this input has machines of its own", key="count", value=count, remedy=remedy)
     if name in FITTED:
-        demand = np.rint(FITTED[name].draw(rng) * QUANTUM).astype(np.int64)
-        return Machines(name, RESOURCES, demand, np.full(len(RESOURCES), QUANTUM))
+        return Machines(name, RESOURCES, _fitted(FITTED[name], rng), np.full(len(RESOURCES), QUANTUM))
     if name in BALLS:
         balls, room, draw = BALLS[name]
         sizes = draw(rng, balls)

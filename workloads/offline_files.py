@@ -14,8 +14,9 @@ import numpy as np
 
 from binwright.simcore.errors import UserError, WorkloadError, unread
 from binwright.simcore.types import QUANTUM
-from binwright.simcore.units import amount, quanta, say
+from binwright.simcore.units import amount, quanta
 from binwright.workloads.offline import Machines
+from binwright.workloads.traces.cells import amounts, report
 from binwright.workloads.traces.text import read_text
 
 SUFFIXES = (".txt", ".bpp", ".vbp")
@@ -67,35 +68,30 @@ def read_csv(file: Path, server: str) -> Machines:
 
     Other columns are not read, but for `name`. Numbers are in the resource's unit, or name their own.
     """
-    room: dict[str, int] = {}
+    room: dict[str, float] = {}
     for entry in server.split(","):
         name, equals, text = (part.strip() for part in entry.partition("="))
         if not equals or name in room:
             raise WorkloadError("is not a capacity", key="server", value=entry, remedy="Write cpu=8,mem=16, each once.")
-        room[name] = _quanta(name, text, None, None, "server")
-    table, resources = read_text(file), tuple(room)
-    columns = [name for name in table.columns if name != "line"]
-    if missing := [name for name in resources if name not in columns]:
-        problem, remedy = f"has no column {missing[0]}, which --server names", f"Its columns: {', '.join(columns)}."
-        raise WorkloadError(problem, file=file, line=1, remedy=remedy)
+        try:
+            room[name] = amount(name, text)
+        except UserError as error:
+            raise WorkloadError(error.problem, key="server", value=text, remedy=error.remedy) from None
+    table = read_text(file, frozenset(room))
     if table.is_empty():
         raise WorkloadError("has no machines", file=file, remedy="Give a row per machine, below the header.")
     demand = []
-    for row in table.iter_rows(named=True):
-        demand.append([_quanta(name, row[name], file, row["line"], name) for name in resources])
-        for name, units in zip(resources, demand[-1], strict=True):
-            if units > room[name]:
-                machine = f"machine {row[NAME]}" if row.get(NAME) else "this machine"
-                remedy = f"Give servers of {say([units], (name,))} or more (--server), or take the machine out."
-                problem = f"{machine} asks for more than a server has"
-                raise WorkloadError(problem, file=file, line=row["line"], key=name, value=row[name], remedy=remedy)
-    named = NAME in columns and NAME not in resources
+    for name, most in room.items():
+        units = amounts(table, name, file, name, 1.0)
+        for problem, wrong in (
+            ("is no amount", ~(units >= 0).fill_null(value=False)),
+            (f"this machine asks for more than a server has: {most:g}", units > most),
+        ):
+            if wrong.any():
+                remedy = "Give an amount, and larger servers (--server) if they are, or take the machine out."
+                report(table, wrong, file, name, problem, remedy, table[name].filter(wrong)[0])
+        demand.append(np.rint(units.to_numpy() * QUANTUM).astype(np.int64))
+    named = NAME in table.columns and NAME not in room
     names = tuple(table[NAME].fill_null("").to_list()) if named else None
-    return Machines(file.name, resources, np.array(demand, np.int64), np.array([*room.values()], np.int64), names)
-
-
-def _quanta(resource: str, text: str | None, file: Path | None, line: int | None, key: str) -> int:
-    try:
-        return quanta(amount(resource, text or ""))
-    except UserError as error:
-        raise WorkloadError(error.problem, file=file, line=line, key=key, value=text, remedy=error.remedy) from None
+    capacity = np.array([quanta(units) for units in room.values()], np.int64)
+    return Machines(file.name, tuple(room), np.column_stack(demand), capacity, names)

@@ -139,7 +139,7 @@ def test_fitted_inputs_match_published_averages_bounds_and_counts(
     given = machines(name)
     assert len(given.demand) == count
     mean = given.demand.mean(axis=0) / 1e6 * [1, 16, 50, 128, 128]
-    np.testing.assert_allclose(mean, FITTED[name].mean, rtol=0.01)
+    np.testing.assert_allclose(mean, FITTED[name]["mean"], rtol=0.01)
     assert lower_bound(given.demand, given.capacity) == bound
     found = tuple(int(rule(given.demand, given.capacity).max()) + 1 for rule in HEURISTICS.values())
     assert found == used
@@ -228,9 +228,12 @@ def test_files_of_the_literature_are_read(tmp_path: Path) -> None:
         (["FILE"], "FILE: --server: the servers are not known"),
         (
             ["FILE", "--server", "disk=1"],
-            "FILE:1: has no column disk, which --server names\n  Its columns: name, cpu, mem.",
+            "FILE:1: missing column disk\n  The file has name, cpu, mem; it needs disk.",
         ),
-        (["FILE", "--server", "cpu=5"], "FILE:5: cpu: machine d asks for more than a server has (got '6')\n  Give"),
+        (
+            ["FILE", "--server", "cpu=5"],
+            "FILE:5: cpu: this machine asks for more than a server has: 5 (got '6')\n  Give",
+        ),
         (["ONE.txt", "--server", "size=9"], "ONE.txt: --server: goes with a CSV file"),
         (["LONG.txt"], "LONG.txt:4: goes on after its last number (got '7')"),
     ],
