@@ -12,7 +12,7 @@ import yaml
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.extras import pl
 from binwright.simcore.units import DATA
-from binwright.workloads.traces.cells import AMOUNT, filled, is_date, is_number
+from binwright.workloads.traces.cells import AMOUNT, filled, is_date, plain_number
 from binwright.workloads.traces.table import read_file
 
 _DATA = yaml.safe_load((Path(__file__).parent / "column_words.yaml").read_text(encoding="utf-8"))
@@ -69,7 +69,11 @@ class _Column:
             return "empty"
         if len(self.numbers) == len(self.there):
             return "number"
-        return "amount" if self._mostly(lambda text: is_number(text) or bool(AMOUNT.fullmatch(text))) else "words"
+        return (
+            "amount"
+            if self._mostly(lambda text: plain_number(text) is not None or bool(AMOUNT.fullmatch(text)))
+            else "words"
+        )
 
     def _mostly(self, fits: Callable[[str], bool]) -> bool:
         """Tell whether nine tenths of its first texts or more are so; of the others, reading says the line."""

@@ -21,7 +21,7 @@ from binwright.simcore.types import Floats, Ints, Workload
 from binwright.simcore.units import SHARE
 from binwright.workloads.arrivals import DAY
 from binwright.workloads.changes import matching, words_of
-from binwright.workloads.traces.cells import amounts, is_number, moments, report
+from binwright.workloads.traces.cells import amounts, moments, plain_number, report
 from binwright.workloads.traces.table import read_file
 from binwright.workloads.use import (
     GeneratedUse,
@@ -171,7 +171,9 @@ def _numbers(base: Workload, rows: Ints, said: float | str, unit: float, key: st
     if isinstance(said, float):
         return np.full(len(rows), said)
     words = words_of(base, said, key)[rows]
-    found = np.array([float(word) * unit if is_number(word) else np.nan for word in words.tolist()], np.float64)
+    found = np.array(
+        [np.nan if (share := plain_number(word)) is None else share * unit for word in words.tolist()], np.float64
+    )
     if (odd := ~((found >= 0) & (found <= LARGEST))).any():
         first = int(odd.argmax())
         remedy = f"Give numbers from 0 to {LARGEST / unit:g}, or say what a 1 is, like `unit: 1 %`."

@@ -23,23 +23,12 @@ from binwright.workloads.traces.cells import DATED, is_date, moment, report, sec
 from binwright.workloads.traces.check import LABELS, MODELS, PLACED, REQUESTED, is_text, resources_in
 from binwright.workloads.traces.text import read_text
 
-Columns: TypeAlias = npt.NDArray[Any]
-"""Structured [rows]: a field per common column of `Trace.read`; texts, `id` among them, are bytes in UTF-8."""
 KEY = "workload.start.path"
 
 
-def structured(frame: pl.DataFrame) -> Columns:
-    """Put the frame's columns into one array, row by row, so that a window of rows is few pages."""
-    columns = {
-        name: np.array([text.encode() for text in frame[name].to_list()])
-        if frame[name].dtype == pl.String
-        else frame[name].to_numpy().astype(np.int64 if name == "id" else np.float64)
-        for name in ("id", *(name for name in frame.columns if name != "id"))
-    }
-    table = np.empty(len(frame), [(name, column.dtype) for name, column in columns.items()])
-    for name, column in columns.items():
-        table[name] = column
-    return table
+def floats_of(trace: pl.DataFrame, name: str) -> Floats:
+    """Return a column of numbers, float64 [rows]."""
+    return trace[name].cast(pl.Float64).to_numpy()
 
 
 def _ordered(rows: tuple[int, ...]) -> tuple[int, ...]:
@@ -213,7 +202,7 @@ class Window(Model):
         """Return how many requests each window of a seed has; None for all to the end."""
         return self.requests or (self.start.at(seed)[1] if isinstance(self.start, ListedStart) else None)
 
-    def firsts(self, seed: int, table: Callable[[], Columns], file: Path | None = None) -> list[int]:
+    def firsts(self, seed: int, trace: Callable[[], pl.DataFrame], file: Path | None = None) -> list[int]:
         """Find the row that each window of a seed begins at; the trace is read only where its times decide."""
         start, numbers = self.start, range(self.superpose)
         if isinstance(start, ApartStart):
@@ -227,33 +216,34 @@ class Window(Model):
         if isinstance(start, RandomStart):
             low, high = start.random
             rows = [int(stream(seed, "workload", "start", number).integers(low, high + 1)) for number in numbers]
-            return _requests_at(start, rows, table)
+            return _requests_at(start, rows, trace)
         if isinstance(start, ListedStart):
-            [first] = _requests_at(start, [start.at(seed)[0]], table)
+            [first] = _requests_at(start, [start.at(seed)[0]], trace)
         else:
-            first = start if isinstance(start, int) else _row_at(table()["arrival"], seconds_of(start), file)
+            first = start if isinstance(start, int) else _row_at(floats_of(trace(), "arrival"), seconds_of(start), file)
         return [first + number * (self.length(seed) or 0) for number in numbers]
 
-    def earliest(self, table: Callable[[], Columns]) -> int:
+    def earliest(self, trace: Callable[[], pl.DataFrame]) -> int:
         """Find the first row that any seed may begin at; rows before it are met only where they still run then."""
         start = self.start
         if self.resample:
             return 0
         if isinstance(start, str):
-            return int(np.searchsorted(table()["arrival"], seconds_of(start)))
+            return int(np.searchsorted(floats_of(trace(), "arrival"), seconds_of(start)))
         if isinstance(start, int | ApartStart):
             return start if isinstance(start, int) else start.apart[0]
         first = start.random[0] if isinstance(start, RandomStart) else min((row for row, _ in start.listed), default=0)
-        return _requests_at(start, [first], table)[0]
+        return _requests_at(start, [first], trace)[0]
 
-    def spans(self, table: Columns, seed: int, file: Path | None = None) -> list[tuple[int, int]]:
+    def spans(self, trace: pl.DataFrame, seed: int, file: Path | None = None) -> list[tuple[int, int]]:
         """Find the first row, and the row after the last, of each window of a seed; refuses one past the trace."""
-        start, length, rows = self.start, self.length(seed), len(table)
-        firsts = self.firsts(seed, lambda: table, file)
-        last, key, value = firsts[-1], "workload.start", start if isinstance(start, int | str) else firsts[0]
+        start, length, rows = self.start, self.length(seed), len(trace)
+        firsts = self.firsts(seed, lambda: trace, file)
+        last, key = firsts[-1], "workload.start"
+        value: object = start if isinstance(start, int | str) else firsts[0]
         # The highest start that may be drawn is checked, not the one drawn, so that no seed alone finds out.
         if isinstance(start, RandomStart):
-            [last] = _requests_at(start, [start.random[1]], lambda: table)
+            [last] = _requests_at(start, [start.random[1]], lambda: trace)
             key, value = f"{key}.random", [*start.random]
         elif isinstance(start, ApartStart):
             last, key, value = start.apart[1], f"{key}.apart", [*start.apart]
@@ -272,12 +262,12 @@ def seconds_of(start: str) -> float:
     return seconds_of_date(start) if is_date(start) else TIME.parse(start)
 
 
-def _requests_at(start: RandomStart | ListedStart, rows: list[int], table: Callable[[], Columns]) -> list[int]:
+def _requests_at(start: RandomStart | ListedStart, rows: list[int], trace: Callable[[], pl.DataFrame]) -> list[int]:
     """Turn rows that count events into those of the first requests that arrive with them or after them."""
     if start.of == "requests":
         return rows
-    arrival = table()["arrival"]
-    ends = arrival + table()["lifetime"]
+    arrival = floats_of(trace(), "arrival")
+    ends = arrival + floats_of(trace(), "lifetime")
     ends = ends[np.isfinite(ends)]
     arrives = np.argsort(np.concatenate([ends, arrival]), kind="stable") >= len(ends)
     before = np.concatenate([[0], np.cumsum(arrives)])  # arrivals before each event
@@ -289,31 +279,33 @@ def _row_at(arrival: Floats, seconds: float, file: Path | None) -> int:
     """Find the first row that arrives at a time or later; refuses one after all, and no date on a clock of dates."""
     first = int(np.searchsorted(arrival, seconds))
     if first == len(arrival) or seconds < DATED <= arrival[0]:
-        problem = "nothing arrives at that time or later" if first else "is a time before all dates of this trace"
         remedy = f"Its {len(arrival)} requests arrive from {moment(arrival[0])} to {moment(arrival[-1])}."
+        problem = "nothing arrives at that time or later"
+        if seconds < DATED <= arrival[0]:
+            problem, remedy = "is a time before all dates of this trace", f"Write a date. {remedy}"
         raise WorkloadError(problem, file=file, key="workload.start", value=moment(seconds), remedy=remedy)
     return first
 
 
-def resampled(table: Columns, blocks: Resample, seed: int) -> tuple[Columns, Ints]:
+def resampled(trace: pl.DataFrame, blocks: Resample, seed: int) -> tuple[pl.DataFrame, Ints]:
     """Draw the trace of a seed; returns its rows, in order of arrival, and the block of each, int64 [rows].
 
     Requests keep the time since their block began, and how long they stay, beyond the block's end, too.
     """
-    size = blocks.block
-    of = np.floor((table["arrival"] - np.floor(table["arrival"][0] / size) * size) / size).astype(np.int64)
+    size, arrival = blocks.block, floats_of(trace, "arrival")
+    of = np.floor((arrival - np.floor(arrival[0] / size) * size) / size).astype(np.int64)
     count = int(of[-1]) + 1
     wanted = count if blocks.length is None else int(np.ceil(blocks.length / size))
     rng, edges = stream(seed, "workload", "resample"), np.searchsorted(of, np.arange(count + 1))
-    drawn = [int(rng.integers(count)) for _ in range(wanted)]
+    drawn = np.array([rng.integers(count) for _ in range(wanted)])
     rows = [np.arange(edges[block], edges[block + 1]) for block in drawn]
-    found, numbers = table[np.concatenate(rows)], np.repeat(np.arange(wanted), [len(some) for some in rows])
-    found["arrival"] += (numbers - np.array(drawn)[numbers]) * size
-    return found, numbers
+    numbers = np.repeat(np.arange(wanted), [len(some) for some in rows])
+    moved = (numbers - drawn[numbers]) * size
+    return trace[np.concatenate(rows)].with_columns(pl.col("arrival").cast(pl.Float64) + pl.Series(moved)), numbers
 
 
 def select(
-    trace: pl.DataFrame | Columns,
+    trace: pl.DataFrame,
     window: Window,
     resources: tuple[str, ...],
     seed: int,
@@ -322,7 +314,7 @@ def select(
     file: Path | None = None,
     watched: bool = False,
 ) -> Workload:
-    """Select the requests of a window over a trace (the common columns, as a frame or one array).
+    """Select the requests of a window over a trace, which has the common columns.
 
     Ids are the trace's; of superposed windows they are strings, `w1:` and the trace's id for the first window, and of
     a resampled trace `b1:` and the id for the first block. Requests of one instant stay in the order of windows, and
@@ -330,13 +322,16 @@ def select(
     resource a 1 in the trace is, where that is not one unit. `file` is named in errors. `watched` asks for how long
     those were seen to run that never end.
     """
-    table = trace if isinstance(trace, np.ndarray) else structured(trace)
     units = dict.fromkeys(resources, 1.0) | dict(scale or {})
-    _check_resources(table, units, file)
+    _check_resources(trace, units, file)
     blocks = None
     if window.resample:
-        table, blocks = resampled(table, window.resample, seed)
-    arrival, lifetime, spans = table["arrival"], table["lifetime"], window.spans(table, seed, file)
+        trace, blocks = resampled(trace, window.resample, seed)
+    arrival, lifetime, spans = (
+        floats_of(trace, "arrival"),
+        floats_of(trace, "lifetime"),
+        window.spans(trace, seed, file),
+    )
     parts = []
     for number, (first, end) in enumerate(spans, 1):
         inside, ran = np.arange(first, end), (arrival[first] - arrival[:first]) * window.time_scale
@@ -350,7 +345,8 @@ def select(
     order = np.lexsort((columns[1], np.isnan(columns[2])))
     rows, moments, age, numbers = (column[order] for column in columns)
     age = age[~np.isnan(age)]
-    names = table["id"][rows] if table["id"].dtype.kind == "i" else np.char.decode(table["id"][rows], "utf-8")
+    met = trace[rows]
+    names = met["id"].to_numpy() if met["id"].dtype.is_integer() else _texts(met["id"])
     if blocks is not None:
         names = _prefixed("b", blocks[rows] + 1, names)
     if window.superpose > 1:
@@ -359,8 +355,8 @@ def select(
     duration[: len(age)] -= age
     if window.ends == "drop":
         duration[:] = np.inf
-    demand = np.stack([table[name][rows] * units[name] for name in resources], axis=1)
-    texts = {name: np.char.decode(table[name][rows], "utf-8") for name in table.dtype.names or () if is_text(name)}
+    demand = np.stack([floats_of(met, name) * units[name] for name in resources], axis=1)
+    texts = {name: _texts(met[name]) for name in met.columns if is_text(name)}
     placed = {name: text for name, text in texts.items() if name in PLACED}
     seen = (last_moment(arrival, lifetime) - arrival[rows]) * window.time_scale
     return Workload(
@@ -374,9 +370,13 @@ def select(
         labels={name.removeprefix(LABELS): text for name, text in texts.items() if name.startswith(LABELS)},
         age=age if len(age) else None,
         watched=np.where(np.isinf(duration), seen, np.nan) if watched else None,
-        requested=table[REQUESTED][rows] if REQUESTED in (table.dtype.names or ()) else None,
+        requested=floats_of(met, REQUESTED) if REQUESTED in met.columns else None,
         origin=float(arrival[spans[0][0]]),
     )
+
+
+def _texts(column: pl.Series) -> npt.NDArray[np.str_]:
+    return np.array(column.to_list(), np.str_)
 
 
 def _prefixed(letter: str, numbers: Ints, names: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -391,27 +391,27 @@ def last_moment(arrival: Floats, lifetime: Floats) -> float:
     return max(float(arrival[-1]), float(ends[np.isfinite(ends)].max(initial=-np.inf)))
 
 
-def _check_resources(table: Columns, units: dict[str, float], file: Path | None) -> None:
+def _check_resources(trace: pl.DataFrame, units: dict[str, float], file: Path | None) -> None:
     """Refuse a trace with requests that ask for none of the resources, or for more of one than can be counted."""
-    known = resources_in(table.dtype.names or ())
+    known = resources_in(trace.columns)
     if missing := [name for name in units if name not in known]:
         remedy = f"Resources of this trace: {', '.join(known)}. Name the cluster's resources after them."
         problem = f"the trace has no demand for {', '.join(missing)}"
         raise WorkloadError(problem, file=file, key="cluster", remedy=remedy)
-    nothing = np.ones(len(table), np.bool_)
+    nothing = np.ones(len(trace), np.bool_)
     for name, unit in units.items():
-        amounts = table[name] * unit
+        amounts = floats_of(trace, name) * unit
         none = np.rint(amounts * QUANTUM) == 0
         nothing &= none
         if (lost := none & (amounts > 0)).any():
-            problem = f"{lost.sum()} of {len(table)} requests ask for less than can be counted: {1 / QUANTUM:g}"
+            problem = f"{lost.sum()} of {len(trace)} requests ask for less than can be counted: {1 / QUANTUM:g}"
             remedy = f"`workload: {{units: {{{name}: ...}}}}` says what a 1 in the trace is."
-            raise WorkloadError(problem, file=file, key=name, value=float(table[name][lost][0]), remedy=remedy)
+            raise WorkloadError(problem, file=file, key=name, value=float(amounts[lost][0] / unit), remedy=remedy)
         if amounts.max() > LARGEST:
-            problem, value = f"a demand above {measure_of(name).show(LARGEST)}", float(table[name].max())
+            problem, value = f"a demand above {measure_of(name).show(LARGEST)}", float(amounts.max() / unit)
             remedy = "Check what a 1 in the trace is."
             raise WorkloadError(problem, file=file, key=f"workload.units.{name}", value=value, remedy=remedy)
     if nothing.any():
-        problem = f"{nothing.sum()} of {len(table)} requests ask for none of {', '.join(units)}"
+        problem = f"{nothing.sum()} of {len(trace)} requests ask for none of {', '.join(units)}"
         remedy = f"Give the servers more of the trace's resources: {', '.join(known)}."
         raise WorkloadError(problem, file=file, key="cluster", remedy=remedy)

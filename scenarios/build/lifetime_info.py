@@ -17,6 +17,7 @@ from binwright.simcore.lifetime_info import LifetimeInfo
 from binwright.simcore.predictor import Predictor
 from binwright.simcore.rng import stream
 from binwright.simcore.types import Workload
+from binwright.workloads.windows import floats_of
 
 PREDICTING = (
     "`predict(requests, rng)` returns float64 [n], seconds from 0 on: see the page 'What do agents know of time?'."
@@ -127,7 +128,7 @@ def _learned(scenario: Scenario, draw: Callable[[int], Workload]) -> Workload:
     found = window_of(before, scenario.resources, 0, watched=True)
     if spec.running == "drop" or spec.inflate:
         return found
-    arrival = table()["arrival"]
+    arrival = floats_of(table(), "arrival")
     age = (arrival[end] - arrival[:end]) * spec.time_scale
     runs = found.duration > age
     watched = np.where(runs, age, np.nan if found.watched is None else found.watched)

@@ -10,23 +10,24 @@ from pathlib import Path
 import numpy as np
 
 from binwright.scenarios.schema.workload import MultiServer, Trace
+from binwright.simcore.extras import pl
 from binwright.simcore.file_tracking import digest_of
 from binwright.simcore.roles import NO_ROLE, Roles
 from binwright.simcore.types import Workload
 from binwright.workloads.inflation import Inflated
 from binwright.workloads.parts import in_gangs
 from binwright.workloads.traces.library import find, read
-from binwright.workloads.windows import Columns, select, structured
+from binwright.workloads.windows import select
 
 
-def table_of(spec: Trace, resources: tuple[str, ...]) -> Columns:
+def table_of(spec: Trace, resources: tuple[str, ...]) -> pl.DataFrame:
     """Read a trace; the last ones are kept, since runs of other agents and seeds read them."""
     return _table(spec.trace, find(spec.trace, spec.path), version_of(spec), json.dumps(spec.options), resources)
 
 
 @lru_cache(maxsize=2)
-def _table(name: str, file: Path, version: tuple[int, int], options: str, resources: tuple[str, ...]) -> Columns:
-    return structured(read(name, file, options=json.loads(options), resources=resources))
+def _table(name: str, file: Path, version: tuple[int, int], options: str, resources: tuple[str, ...]) -> pl.DataFrame:
+    return read(name, file, options=json.loads(options), resources=resources).rechunk()
 
 
 forget = _table.cache_clear

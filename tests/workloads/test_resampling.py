@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,19 +18,16 @@ from tests.support.properties import scaled
 
 INF = float("inf")
 HOUR, DAY = 3600.0, 86_400.0
-KINDS = [("id", np.int64), ("arrival", np.float64), ("lifetime", np.float64), ("cpu", np.float64)]
+KINDS = {"id": pl.Int64, "arrival": pl.Float64, "lifetime": pl.Float64, "cpu": pl.Float64}
 times = st.integers(0, 5 * 24).map(lambda quarter: quarter * HOUR + quarter % 7)
 lifetimes = st.one_of(st.just(INF), st.integers(0, 40).map(lambda hours: hours * HOUR))
 tables = st.lists(st.tuples(times, lifetimes, st.sampled_from([1.0, 4.0, 64.0])), min_size=1, max_size=16)
 
 
-def table_of(rows: list[tuple[float, float, float]]) -> Any:
+def table_of(rows: list[tuple[float, float, float]]) -> pl.DataFrame:
     """Put requests into a table, in order of arrival."""
-    found = np.zeros(len(rows), KINDS)
     ordered = sorted(rows, key=lambda row: row[0])
-    for number, (arrival, lifetime, cpu) in enumerate(ordered):
-        found[number] = (number, arrival, lifetime, cpu)
-    return found
+    return pl.DataFrame([(number, *row) for number, row in enumerate(ordered)], schema=KINDS, orient="row")
 
 
 @given(tables, st.sampled_from([1, 2, 3]), st.one_of(st.none(), st.integers(1, 9)), st.integers(0, 5))
@@ -38,25 +36,28 @@ def test_every_block_of_a_drawn_trace_is_one_of_the_old_at_its_time_of_day(
     rows: list[tuple[float, float, float]], of_days: int, days: int | None, seed: int
 ) -> None:
     table, size = table_of(rows), of_days * DAY
-    begin = table["arrival"][0] // size * size
-    number = ((table["arrival"] - begin) // size).astype(int)
+    arrival = table["arrival"].to_numpy()
+    begin = arrival[0] // size * size
+    number = ((arrival - begin) // size).astype(int)
     blocks = Resample(block=size, length=None if days is None else days * DAY)
     drawn, of = resampled(table, blocks, seed)
     wanted = number[-1] + 1 if days is None else -(-days // of_days)
-    assert (np.diff(drawn["arrival"]) >= 0).all()
+    assert (np.diff(drawn["arrival"].to_numpy()) >= 0).all()
     assert not len(of) or 0 <= of.min() <= of.max() < wanted
     for place in range(wanted):
-        here = drawn[of == place]
-        since = here["arrival"] - begin - place * size
+        here = drawn.filter(of == place)
+        since = here["arrival"].to_numpy() - begin - place * size
         assert ((since >= 0) & (since < size)).all()
         alike = [
-            source for source in range(number[-1] + 1) if here["id"].tolist() == table["id"][number == source].tolist()
+            source
+            for source in range(number[-1] + 1)
+            if here["id"].to_list() == table["id"].filter(number == source).to_list()
         ]
         assert alike
+        was = table.filter(pl.col("id").is_in(here["id"].to_list()))
         for name in ("lifetime", "cpu"):
-            assert here[name].tolist() == table[name][np.isin(table["id"], here["id"])].tolist()
-        was = table["arrival"][np.isin(table["id"], here["id"])]
-        assert (here["arrival"] % DAY).tolist() == pytest.approx((was % DAY).tolist())
+            assert here[name].to_list() == was[name].to_list()
+        assert (here["arrival"] % DAY).to_list() == pytest.approx((was["arrival"] % DAY).to_list())
 
 
 @given(tables, st.integers(0, 30), st.integers(0, 3))
@@ -65,8 +66,9 @@ def test_a_window_of_events_begins_with_the_first_request_from_the_event_on(
     rows: list[tuple[float, float, float]], high: int, seed: int
 ) -> None:
     table = table_of(rows)
-    ends = [(row["arrival"] + row["lifetime"], 0, -1) for row in table if row["lifetime"] < INF]
-    events = sorted([*ends, *((row["arrival"], 1, number) for number, row in enumerate(table))])
+    requests = table.rows(named=True)
+    ends = [(row["arrival"] + row["lifetime"], 0, -1) for row in requests if row["lifetime"] < INF]
+    events = sorted([*ends, *((row["arrival"], 1, number) for number, row in enumerate(requests))])
     window = Window(start=RandomStart(random=(0, high), of="events"), running="drop")
     if not any(kind for _, kind, _ in events[high:]):
         with pytest.raises(WorkloadError, match="the window leaves the trace"):
@@ -91,7 +93,7 @@ def test_a_scenario_keeps_then_draws_then_counts_events(tmp_path: Path) -> None:
     # Its events: 0 arrives and ends, 2 arrives, 4 arrives and ends, 6 arrives, ...
     world = build_world(scenario(path, keep={"cpu": "< 4"}, start={"random": [3, 4], "of": "events"}))
     for seed in range(4):
-        first = 4 if Window(start=RandomStart(random=(3, 4))).firsts(seed, lambda: np.empty(0)) == [3] else 6
+        first = 4 if Window(start=RandomStart(random=(3, 4))).firsts(seed, pl.DataFrame) == [3] else 6
         assert world.draw(seed).id.tolist() == list(range(first, 15, 2))
         assert world.draw(seed).duration.tolist() == [INF if n % 4 else 7200 for n in range(first, 15, 2)]
         assert world.requests.windows(seed, len(world.draw(seed))) == [(first // 2, 8)]

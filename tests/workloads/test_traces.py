@@ -211,8 +211,6 @@ def test_lookup_order_and_what_a_missing_file_says(tmp_path: Path, monkeypatch: 
     assert find("huawei-east-1") == second
     with pytest.raises(UnknownName, match="Did you mean 'huawei-east-1'"):
         find("huawei-east1")
-    with pytest.raises(WorkloadError, match=r"workload.machine: unknown option"):
-        read("azure-packing-2020", packing(tmp_path / "p", []), options={"machine": 1})
     with pytest.raises(WorkloadError, match=r"nowhere: cannot read it: No such file"):
         recognised(tmp_path / "nowhere")
     assert recognised(put(tmp_path / "other.csv", "a,b\n1,2\n")) is None

@@ -33,14 +33,13 @@ def report(
     """
     rows = wrong.arg_true().to_list()
     of, what = next((each for each in (("line", "line"), ("id", "request")) if each[0] in frame.columns), ("", "row"))
-    first, *others = [str(frame[of][row] if of else row) for row in rows[: NAMED + 1]]
+    first, *others = [frame[of][row] if of else row for row in rows[: NAMED + 1]]
     if of == "id":
-        problem += f" in request {frame['id'][rows[0]]!r}"
+        problem += f" in request {first!r}"
     if others:
-        many = f"{len(rows) - 1:,} rows more ({what}s" if len(others) > 1 else f"1 row more ({what}"
-        problem += f", and so in {many} {', '.join(others)}{', ...' * (len(rows) - 1 > NAMED)})"
-    line = int(first) if of == "line" else None
-    raise WorkloadError(problem, file=path, line=line, key=key, value=value, remedy=remedy)
+        more = f"{', '.join(map(str, others))}{', ...' * (len(rows) - 1 > NAMED)}"
+        problem += f", and so in {len(rows) - 1:,} row{'s' * (len(others) > 1)} more ({what}s {more})"
+    raise WorkloadError(problem, file=path, line=first if of == "line" else None, key=key, value=value, remedy=remedy)
 
 
 def filled(frame: pl.DataFrame, column: str) -> pl.Series:
@@ -69,7 +68,7 @@ def amounts(frame: pl.DataFrame, column: str, path: Path, resource: str, unit: f
         return _plain(cells, path, "numbers")
 
     def read(text: str) -> float:
-        if is_number(text):
+        if plain_number(text) is not None:
             return float(text)
         if AMOUNT.fullmatch(text):
             return amount(resource, text) / unit
@@ -91,7 +90,7 @@ def moments(frame: pl.DataFrame, column: str, path: Path, unit: float) -> pl.Ser
         return _plain(cells, path, "times") * unit
     first = cells.drop_nulls().head(1).to_list()
     if not first or not is_date(first[0]):
-        problem = "not a number" if not first or is_number(first[0]) else "neither a number nor a date"
+        problem = "not a number" if not first or plain_number(first[0]) is not None else "neither a number nor a date"
         return _each(frame, cells, path, None, problem, f"Give a number, or in the whole column dates: {DATES}.") * unit
     zoned = _parsed(first[0]).tzinfo is not None
 
@@ -114,7 +113,7 @@ def spans(frame: pl.DataFrame, column: str, path: Path, unit: float) -> pl.Serie
         return _plain(cells, path, "times") * unit
 
     def read(text: str) -> float:
-        if is_number(text):
+        if plain_number(text) is not None:
             return float(text) * unit
         if clock := _CLOCK.fullmatch(text):
             days, hours, minutes, seconds = clock.groups()
@@ -156,11 +155,6 @@ def _plain(cells: pl.Series, path: Path, what: str) -> pl.Series:
     return cells.cast(pl.Float64)
 
 
-def is_number(text: str) -> bool:
-    """Tell whether a text is a plain number."""
-    return plain_number(text) is not None
-
-
 def plain_number(text: str) -> float | None:
     """Read a plain number; None where a text is none."""
     try:
@@ -172,7 +166,7 @@ def plain_number(text: str) -> float | None:
 def is_date(text: str) -> bool:
     """Tell whether a text is a date in ISO 8601, with or without a time of day and a zone."""
     try:
-        return not is_number(text) and bool(_parsed(text))
+        return plain_number(text) is None and bool(_parsed(text))
     except ValueError:
         return False
 

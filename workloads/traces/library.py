@@ -9,11 +9,10 @@ import re
 import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from binwright.simcore.errors import FileNeeded, WorkloadError, meant, suggest
+from binwright.simcore.errors import FileNeeded, WorkloadError, meant
 from binwright.simcore.extras import pl
 from binwright.simcore.files import user_cache
 from binwright.workloads import TRACES
@@ -117,22 +116,10 @@ def read(
 
     Of a file that may have any columns, only those of `resources` are read if they are given.
     """
-    file = find(name, path)
-    trace, keep = _build(name, options)
+    file, kind, given = find(name, path), TRACES.load(name), dict(options or {})
+    keep = {} if issubclass(kind, Table) else given.pop("keep", {})
+    trace: Trace = kind(**given)
     LOG.info("read the trace %s from %s", name, file)
     if is_parquet(file) and not trace.parquet:
         trace = Table()
     return kept(trace.read(file, resources) if isinstance(trace, Table) else trace.read(file), keep, file)
-
-
-def _build(name: str, options: Mapping[str, Any] | None) -> tuple[Trace, Mapping[str, list[str]]]:
-    """Make the reader of a trace; also returns the conditions that its requests must meet, if the reader takes none."""
-    kind, given, keep = TRACES.load(name), dict(options or {}), {}
-    known = [field.name for field in fields(kind)]
-    if "keep" not in known:
-        keep = given.pop("keep", {})
-    for key in given:
-        if key not in known:
-            remedy = suggest(key, known)
-            raise WorkloadError(f"unknown option of the trace {name}", key=f"workload.{key}", remedy=remedy)
-    return kind(**given), keep
