@@ -93,15 +93,6 @@ REMOVED: Mapping[str, str] = {
     "figure mix": "Draw `size`: how many servers of one kind each agent needs.",
     "size.mix": "Size one kind at a time: `kind`.",
     "rescheduling.on_load": "Move every so often (`every`), or take another number in `overcommit`.",
-    **{
-        f"workload.use.{of}{key}": remedy
-        for of in ("", "cpu.", "mem.", "others.")
-        for key, remedy in {
-            "share": "Write the share alone, or give `mean` and `peak` the same.",
-            "together": "Leave it out: requests rise and fall with the time of day, and each by itself.",
-            "trace": "Write id, time and share of each fragment into a table, and name its columns.",
-        }.items()
-    },
     "workload.fitted": "Leave it out: `traces describe --fit` says how the drawn requests compare.",
     "sites.flexible": "Draw requests that come later by a workload of your own.",
     "knowledge.training": "Leave it out: predictors learn from the rows before the first possible start.",
