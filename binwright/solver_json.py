@@ -27,7 +27,7 @@ def properties(problem: Problem) -> dict[str, Any]:
 
 LEFT = 20
 """Balls that are left out of which it is said why."""
-CALLS = 20_000
+CALLS = 5_000
 """Balls times bins that are looked at for that."""
 
 

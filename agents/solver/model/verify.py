@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from binwright.agents.solver.model.evaluate import evaluator, goal_values
+from binwright.agents.solver.model.evaluate import Evaluate, evaluator, goal_values
 from binwright.agents.solver.model.problem import Problem, Sets
 from binwright.agents.solver.model.program import MICRO, NULL
 from binwright.simcore.types import Ints
 
 MESSAGES = 20
 """No more than this are listed."""
+
+
+class Violation(NamedTuple):
+    """A rule that an allocation breaks."""
+
+    rule: str
+    """The resource, or PIN, DRAIN, FRIENDS, FOES, DIFFERENT, UTILFN or SOFT."""
+    text: str
+    """In plain words."""
 
 
 def faults(problem: Problem, alloc: Sequence[int]) -> list[str]:
@@ -23,35 +33,40 @@ def faults(problem: Problem, alloc: Sequence[int]) -> list[str]:
     """
     if len(alloc) != problem.balls:
         return [f"{len(alloc)} places for {problem.balls} balls"]
-    called, at = problem.ball, problem.bin
     where = np.array(alloc, np.int64)
     nowhere = np.flatnonzero((where < NULL) | (where >= problem.bins)).tolist()
-    wrong = [f"ball {called(ball)} is in bin {alloc[ball]}, which does not exist" for ball in nowhere]
-    if wrong:
+    if nowhere:
+        wrong = [f"ball {problem.ball(ball)} is in bin {alloc[ball]}, which does not exist" for ball in nowhere]
         return wrong[:MESSAGES]
-    placed, pins = where != NULL, problem.pins
-    pinned = np.flatnonzero(placed & (pins != NULL) & (pins != where)).tolist()
-    wrong += [
-        f"ball {called(ball)} is pinned to bin {at(int(pins[ball]))} and is in {at(alloc[ball])}" for ball in pinned
-    ]
-    drained = np.flatnonzero(placed & problem.drained[where]).tolist()
-    wrong += [f"ball {called(ball)} is in bin {at(alloc[ball])}, which is to be empty" for ball in drained]
-    parted = _in_one_bin(problem.friends, where, False)
-    wrong += [f"friends {', '.join(map(called, members))} are in different bins" for members in parted]
-    joined = [members for members in _in_one_bin(problem.foes, where, True) if alloc[members[0]] != NULL]
-    wrong += [f"foes {', '.join(map(called, members))} are all in bin {at(alloc[members[0]])}" for members in joined]
-    replayed, rejected = utilisation(problem, alloc)
-    used = np.array(replayed, np.int64)
-    wrong += [f"UTILFN rejects ball {called(ball)} in bin {at(alloc[ball])}" for ball in rejected]
-    above = np.flatnonzero(used > problem.ceiling).tolist()
-    wrong += [f"{problem.name(d)} is used {used[d] / MICRO:g} of {problem.ceiling[d] / MICRO:g}" for d in above]
-    soft = problem.soft_group
+    used, rejected = utilisation(problem, alloc)
+    wrong = [f"UTILFN rejects ball {problem.ball(ball)} in bin {problem.bin(alloc[ball])}" for ball in rejected]
+    return [*wrong, *(text for _, text in violations(problem, where, used))][:MESSAGES]
+
+
+def violations(problem: Problem, where: Ints, utilisation: Sequence[int]) -> Iterator[Violation]:
+    """Find the rules, leaving UTILFN aside, that the bins of balls [balls] and their utilisation [dims] break."""
+    called, at, pins = problem.ball, problem.bin, problem.pins
+    placed = where != NULL
+    for ball in np.flatnonzero(placed & (pins != NULL) & (pins != where)).tolist():
+        yield Violation("PIN", f"ball {called(ball)} is pinned to bin {at(pins[ball])} and is in {at(where[ball])}")
+    for ball in np.flatnonzero(placed & problem.drained[where]).tolist():
+        yield Violation("DRAIN", f"ball {called(ball)} is in bin {at(where[ball])}, which is to be empty")
+    for members in _in_one_bin(problem.friends, where, False):
+        yield Violation("FRIENDS", f"friends {', '.join(map(called, members))} are in different bins")
+    for members in _in_one_bin(problem.foes, where, True):
+        if (place := where[members[0]]) != NULL:
+            rule = "DIFFERENT" if any(set(members) <= set(some) for some, _ in problem.different) else "FOES"
+            yield Violation(rule, f"foes {', '.join(map(called, members))} are all in bin {at(place)}")
+    used, soft = np.array(utilisation, np.int64), problem.soft_group
+    for dim in np.flatnonzero(used > problem.ceiling).tolist():
+        family = next(family for family in problem.families if dim in family)
+        amounts = f"{used[dim] / MICRO:g} of {problem.ceiling[dim] / MICRO:g}"
+        yield Violation(family.name, f"{problem.name(dim)} is used {amounts}")
     groups, over = np.unique(soft[(soft >= 0) & (used > problem.capacity)], return_counts=True)
     for group, count in zip(groups.tolist(), over.tolist(), strict=True):
         if count > problem.soft_allowed[group]:
-            names, most = problem.name(int(np.flatnonzero(soft == group)[0])), problem.soft_allowed[group]
-            wrong.append(f"{count} dimensions of the soft group of {names} are over, {most} may be")
-    return wrong[:MESSAGES]
+            name, most = problem.name(int(np.flatnonzero(soft == group)[0])), problem.soft_allowed[group]
+            yield Violation("SOFT", f"{count} dimensions of the soft group of {name} are over, {most} may be")
 
 
 def missed(problem: Problem, utilisation: Sequence[int]) -> list[str]:
@@ -79,19 +94,24 @@ def utilisation(problem: Problem, alloc: Sequence[int]) -> tuple[list[int], list
 
     The placed balls are put in by index; each sees those before it. One that is rejected adds nothing.
     """
-    evaluate = evaluator(problem.base)
-    used, seen, rejected = [0] * problem.dims, [NULL] * problem.balls, []
-    for ball, place in enumerate(alloc):
-        if place == NULL:
-            continue
-        added = evaluate(ball, place, seen)
-        seen[ball] = place
+    used, balls = [0] * problem.dims, (ball for ball, place in enumerate(alloc) if place != NULL)
+    return used, put(evaluator(problem.base), balls, alloc, [NULL] * problem.balls, used)
+
+
+def put(evaluate: Evaluate, balls: Iterable[int], alloc: Sequence[int], seen: list[int], used: list[int]) -> list[int]:
+    """Put balls into their bins [balls], one after another; returns those that are rejected.
+
+    Changes `seen` [balls], the bins of those that are placed, and `used` [dims].
+    """
+    rejected = []
+    for ball in balls:
+        added = evaluate(ball, alloc[ball], seen)
+        seen[ball] = alloc[ball]
         if added is None:
             rejected.append(ball)
-            continue
-        for dim, amount in added:
+        for dim, amount in added or ():
             used[dim] += amount
-    return used, rejected
+    return rejected
 
 
 def goals_of(problem: Problem, alloc: Sequence[int]) -> tuple[int, ...]:
