@@ -20,10 +20,6 @@ from binwright.simcore.errors import short, suggest
 from binwright.simcore.extras import pl
 from binwright.simcore.types import Ints
 
-Entry = tuple[int, bool]
-"""A number: (raw, whole)."""
-_UNEVEN = "Only the innermost rows may differ in length."
-
 
 @dataclass(frozen=True)
 class Table:
@@ -67,50 +63,41 @@ class Table:
         return self
 
 
-def from_rows(name: str, rows: list[Any], at: At | None) -> Table:
-    """Make a table from nested lists of entries; only the innermost rows may differ in length."""
-    sizes, level, starts = [len(rows)], rows, None
-    while any(isinstance(entry, list) for entry in level):
-        mixed = starts is not None or not all(isinstance(entry, list) for entry in level)
-        refuse(mixed, f"{name} mixes numbers and rows", _UNEVEN, at)
-        lengths = {len(entry) for entry in level}
-        starts = _starts(level) if len(lengths) > 1 else None
-        sizes += lengths if starts is None else ()
-        level = [entry for row in level for entry in row]
-    whole = all(is_whole for _, is_whole in level)
-    values = [raw if is_whole == whole else raw * MICRO for raw, is_whole in level]
-    return Table(name, whole, tuple(sizes), np.array(values, np.int64), starts)
-
-
-def _starts(rows: Sequence[Any]) -> Ints:
-    return np.cumsum([0, *map(len, rows)], dtype=np.int64)
-
-
 def from_array(name: str, data: Any, at: At | None) -> Table:
-    """Make a table from a numpy array, or from a sequence of sequences, of which the innermost may differ in length.
+    """Make a table from a numpy array, or from nested lists, of which only the innermost may differ in length.
 
     Floats are rounded to millionths, half to even.
     """
-    starts, flat = None, data
-    if not isinstance(data, np.ndarray) or data.dtype == object:
-        try:
-            rows = [np.asarray(row) for row in data]
-            if len({row.shape for row in rows}) <= 1:
-                flat = np.array(rows)
+    starts: Ints | None = None
+    if isinstance(data, np.ndarray) and data.dtype != object:
+        flat, sizes = data.ravel(), [*data.shape]
+    else:
+        level: list[Any] = list(data)
+        sizes = [len(level)]
+        while any(map(_is_row, level)):
+            mixed = starts is not None or not all(map(_is_row, level))
+            remedy = "Only the innermost rows may differ in length."
+            refuse(mixed, f"{name} mixes numbers and rows", remedy, at)
+            lengths = [len(row) for row in level]
+            if len(set(lengths)) > 1:
+                starts = np.cumsum([0, *lengths], dtype=np.int64)
             else:
-                starts, flat = _starts(rows), np.concatenate([row for row in rows if row.size])
-        except (ValueError, TypeError):
-            flat = np.array([None])
-    sizes = flat.shape if starts is None else (len(starts) - 1,)
+                sizes.append(lengths[0])
+            level = [entry for row in level for entry in (row.tolist() if isinstance(row, np.ndarray) else row)]
+        flat = np.array(level)
     refuse(not sizes, f"{name} is a single number", "Make it a parameter.", at)
     refuse(flat.size > ENTRY_LIMIT, f"{name} has more than {ENTRY_LIMIT:,} entries", "Aggregate it first.", at)
-    numeric = flat.dtype.kind in "iufb" and (starts is None or flat.ndim == 1)
-    refuse(not numeric, f"{name} is not numeric", f"Give integers or floats. {_UNEVEN}", at)
+    numeric = flat.dtype.kind in "iufb" and flat.ndim == 1
+    refuse(not numeric, f"{name} is not numeric", "Give integers or floats.", at)
     wrong = flat.size and not (np.isfinite(flat).all() and flat.min() >= -LARGEST and flat.max() <= LARGEST)
     refuse(wrong, f"{name} has entries out of range", "They are finite and at most 1e9: choose a larger unit.", at)
-    whole, flat = flat.dtype.kind != "f" or not flat.size, flat.ravel()
+    whole = flat.dtype.kind != "f" or not flat.size
     values = flat.astype(np.int64) if whole else np.rint(flat.astype(np.float64) * MICRO).astype(np.int64)
-    return Table(name, whole, tuple(map(int, sizes)), values, starts)
+    return Table(name, whole, tuple(sizes), values, starts)
+
+
+def _is_row(entry: object) -> bool:
+    return isinstance(entry, list | tuple) or (isinstance(entry, np.ndarray) and entry.ndim > 0)
 
 
 def are_names(data: Any) -> bool:

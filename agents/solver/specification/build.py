@@ -29,7 +29,7 @@ from binwright.agents.solver.language.errors import (
     refuse,
 )
 from binwright.agents.solver.language.statements import compile_goals, compile_utilfn
-from binwright.agents.solver.language.tables import Entry, Table, from_file, from_names, from_rows
+from binwright.agents.solver.language.tables import Table, from_array, from_file, from_names
 from binwright.agents.solver.language.values import INT, PLACE, Scope, Typed
 from binwright.agents.solver.model.problem import Problem, Sets, Wish, leaving
 from binwright.agents.solver.model.program import MICRO, NULL, Family, Program
@@ -237,7 +237,7 @@ class Build:
         self.names[name] = self.spec.params.get(name) or self.constants.number(value)
 
     def _table(self, node: s.Node, name: str, literal: s.Node) -> None:
-        self._add_table(node, name, lambda: from_rows(name, self._entries(literal), node.at))
+        self._add_table(node, name, lambda: from_array(name, self._entries(literal), node.at))
 
     def _table_of(self, node: s.Node, name: str, axes: Sequence[s.Node], value: s.Node) -> None:
         self.scope.indices[name] = self.scope.axes(axes)
@@ -245,7 +245,7 @@ class Build:
         def evaluated() -> Table:
             sizes = self._sizes(axes, ENTRY_LIMIT, node.at)
             entries = [self._entry(value) for _ in self.constants.combinations(axes)]
-            return replace(from_rows(name, entries, node.at), sizes=sizes)
+            return replace(from_array(name, entries, node.at), sizes=sizes)
 
         self._add_table(node, name, evaluated)
 
@@ -261,11 +261,11 @@ class Build:
     def _entries(self, literal: s.Node) -> list[Any]:
         return [self._entries(each) if each.kind == "literal" else self._entry(each) for each in literal.parts]
 
-    def _entry(self, node: s.Node) -> Entry:
+    def _entry(self, node: s.Node) -> float:
         value = self.constants.number(node)
         large = abs(value.low) > (LARGEST if value.kind == INT else LARGEST * MICRO)
         refuse(large, "an entry is out of range", "Numbers are at most 1e9: choose a larger unit.", node.at)
-        return value.low, value.kind == INT
+        return value.low if value.kind == INT else value.low / MICRO
 
     def _table_from(self, node: s.Node, name: str, file: str, columns: Sequence[str], of: str | None) -> None:
         def read() -> Table:

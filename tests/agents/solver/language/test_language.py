@@ -73,7 +73,7 @@ def test_a_test_at_run_time_rejects() -> None:
         (np.array([np.nan]), "out of range"),
         (np.array([2e9]), "out of range"),
         (np.float64(1), "is a single number"),
-        ([[[1], [2, 3]], [[4]]], "is not numeric"),
+        ([[[1], [2, 3]], [[4]]], "mixes numbers and rows"),
     ],
 )
 def test_wrong_tables_from_python(data: Any, message: str) -> None:
