@@ -5,7 +5,8 @@ Tables hold numbers in rows, which may be of unequal length.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
 from io import BytesIO
@@ -98,6 +99,11 @@ def from_array(name: str, data: Any, at: At | None) -> Table:
 
 def _is_row(entry: object) -> bool:
     return isinstance(entry, list | tuple) or (isinstance(entry, np.ndarray) and entry.ndim > 0)
+
+
+def is_list(values: object) -> bool:
+    """Tell whether values come one after another in an order that means something."""
+    return isinstance(values, Iterable) and not isinstance(values, str | bytes | Mapping | AbstractSet)
 
 
 def are_names(data: Any) -> bool:

@@ -234,7 +234,7 @@ class Build:
         self.constants.check_free(name, node.at)
         if self._depends(node):
             self.by_bins.add(name)
-        self.names[name] = self.spec.params.get(name) or self.constants.number(value)
+        self.names[name] = self.constants.number(self.spec.params.get(name, value))
 
     def _table(self, node: s.Node, name: str, literal: s.Node) -> None:
         self._add_table(node, name, lambda: from_array(name, self._entries(literal), node.at))

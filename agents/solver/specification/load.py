@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ from binwright.simcore.errors import ExtraNeeded, UserError, meant, suggest, unr
 from binwright.simcore.extras import install
 
 if TYPE_CHECKING:
-    from binwright.agents.solver.model.problem import Problem, Source
+    from binwright.agents.solver.model.problem import Problem
     from binwright.agents.solver.specification.spec import Spec
 
 
@@ -37,7 +36,7 @@ def load_problem(
     if not path.is_file():
         remedy = meant(path, ".alloc") or suggest(str(source), examples())
         raise UserError("no such file or example", file=path, remedy=remedy)
-    return _changed(specification(text_of(path), file=path, params=params), now).problem()
+    return problem(text_of(path), params=params, now=now, file=path)
 
 
 def text_of(path: Path) -> str:
@@ -55,38 +54,24 @@ def problem(
     tables: Mapping[str, Any] | None = None,
     params: Mapping[str, object] | None = None,
     now: Sequence[int | None] | None = None,
+    file: Path | None = None,
 ) -> Problem:
-    """Make a problem from a specification's text.
+    """Make a problem from a specification's text, of which `file` is named in messages.
 
     `tables` are numpy arrays, or sequences of rows of unequal length; they take the place of TABLEs of the same name,
     or are added. `params` are the values of PARAMs. `now` has the bin that each ball is in now, -1 or None for none.
     """
     if not isinstance(text, str):
         raise UserError("is no text", key="problem", value=text, remedy="Give the text of a specification.")
-    for name, rows in (tables or {}).items():
-        if not _is_list(rows):
-            remedy = "Give a list or a numpy array, an entry or a row for each number from 0 on; a number is a PARAM."
-            raise UserError("is no table", key=f"tables[{name!r}]", value=type(rows).__name__, remedy=remedy)
-    return _changed(specification(text, params=params, tables=tables), now).problem()
+    return specification(text, file=file, params=params, tables=tables).changed(now).problem()
 
 
 def changed(
     given: Problem, now: Sequence[int | None] | None, moves: int | None = None, drain: Iterable[int] = ()
 ) -> Problem:
     """Make a problem anew: where the balls are now, how many may move, and what is to be empty."""
-    source = _changed(given.source, now, moves, drain)
+    source = given.source.changed(now, moves, drain)
     return given if source is given.source else source.problem()
-
-
-def _changed(
-    source: Source, now: Sequence[int | None] | None, moves: int | None = None, drain: Iterable[int] = ()
-) -> Source:
-    for key, values in (("now", now), ("drain", list(drain) if isinstance(drain, AbstractSet) else drain)):
-        if values is not None and not _is_list(values):
-            remedy = "Give a list of bins: of every ball, -1 for none, such as answer.alloc; or those to be emptied."
-            raise UserError("is no list of bins", key=key, value=values, remedy=remedy)
-    places, bins = None if now is None else [-1 if place is None else place for place in now], sorted(drain)
-    return source if places is None and moves is None and not bins else source.changed(places, moves, bins)
 
 
 def specification(text: str, **more: Any) -> Spec:
@@ -98,8 +83,3 @@ def specification(text: str, **more: Any) -> Spec:
             raise
         raise ExtraNeeded("the solver needs lark, which is not installed", remedy=install("solver")) from None
     return Spec(text, **more)
-
-
-def _is_list(values: object) -> bool:
-    """Tell whether values come one after another in an order that means something."""
-    return isinstance(values, Iterable) and not isinstance(values, str | bytes | Mapping | AbstractSet)

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import contextmanager, suppress
 from copy import copy
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
 from time import monotonic
-from typing import Any, TypeVar
+from typing import Any
 
 from binwright.agents.solver.language import declared
 from binwright.agents.solver.language import syntax as s
 from binwright.agents.solver.language.errors import LARGEST, At, SpecError, refuse
 from binwright.agents.solver.language.parse import number, parse
-from binwright.agents.solver.language.tables import are_names, from_array
-from binwright.agents.solver.language.values import INT, QUANTITY, Typed
+from binwright.agents.solver.language.tables import are_names, from_array, is_list
 from binwright.agents.solver.model.problem import Fault, Problem
+from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.specification.build import Build
-from binwright.simcore.errors import suggest
+from binwright.simcore.errors import UserError, suggest
 
-T = TypeVar("T")
 OUTSIDE = At(0, 0)
 """The place of a declaration that is not in the text."""
 WHERE_NOW = "where_now"
@@ -44,38 +45,50 @@ class Spec:
         params: Mapping[str, object] | None = None,
         tables: Mapping[str, Any] | None = None,
     ) -> None:
-        self.text = text
-        self.file = file
-        self.tree = self._located(lambda: parse(text))
-        numbers = {name: _number(name, value) for name, value in (params or {}).items()}
-        self.params = {name: Typed.of(INT if whole else QUANTITY, raw) for name, (raw, whole) in numbers.items()}
-        self.cells = {name: list(data) for name, data in (tables or {}).items() if are_names(data)}
-        """Columns of names that take the place of what TABLEs of the same name read AS names."""
-        self.tables = {
-            name: self._located(partial(from_array, name, data, None))
-            for name, data in (tables or {}).items()
-            if name not in self.cells
-        }
-        """Those that take the place of TABLEs of the same name."""
+        self.text, self.file, data = text, file, tables or {}
         self.names: dict[str, dict[str, int]] = {}
         """By what stands behind AS: the names of columns that are read, each with its number."""
         self.made: dict[At, Any] = {}
         """Tables, sets and pins of declarations that do not depend on BINS, by their place."""
-        self._located(self._check_declarations)
         self._built: dict[int | None, Problem] = {}
         """By number of bins."""
+        with self._located():
+            self.tree = parse(text)
+        for name, rows in data.items():
+            if not is_list(rows):
+                remedy = (
+                    "Give a list or a numpy array, an entry or a row for each number from 0 on; a number is a PARAM."
+                )
+                raise UserError("is no table", key=f"tables[{name!r}]", value=type(rows).__name__, remedy=remedy)
+        self.params = {name: _constant(name, value) for name, value in (params or {}).items()}
+        self.cells = {name: list(cells) for name, cells in data.items() if are_names(cells)}
+        """Columns of names that take the place of what TABLEs of the same name read AS names."""
+        with self._located():
+            self.tables = {name: from_array(name, data[name], None) for name in data if name not in self.cells}
+            """Those that take the place of TABLEs of the same name."""
+            self._check_declarations()
 
-    def changed(self, now: Sequence[int] | None, moves: int | None, drain: Sequence[int]) -> Spec:
+    def changed(self, now: Sequence[int | None] | None, moves: int | None = None, drain: Iterable[int] = ()) -> Spec:
         """Return it with NOW and MOVES, where these are given, in the place of its own, and more bins to DRAIN."""
+        bins = list(drain) if isinstance(drain, AbstractSet) else drain
+        for key, values in (("now", now), ("drain", bins)):
+            if values is not None and not is_list(values):
+                remedy = (
+                    "Give a list of bins: of every ball, -1 for none, such as answer.alloc; or those to be emptied."
+                )
+                raise UserError("is no list of bins", key=key, value=values, remedy=remedy)
         more, tables = list[s.Node](), self.tables
         if now is not None:
-            tables = {**tables, WHERE_NOW: self._located(lambda: from_array(WHERE_NOW, now, None))}
+            places = [NULL if place is None else place for place in now]
+            with self._located():
+                tables = {**tables, WHERE_NOW: from_array(WHERE_NOW, places, None)}
             more.append(s.Node("now", OUTSIDE, (WHERE_NOW,)))
         if moves is not None:
-            more.append(s.Node("moves", OUTSIDE, (s.Node("number", OUTSIDE, _number("moves", moves)),)))
-        if drain:
-            bins = tuple(s.Node("number", OUTSIDE, _number("drain", place)) for place in drain)
-            more.append(s.Node("drain", OUTSIDE, (bins, ())))
+            more.append(s.Node("moves", OUTSIDE, (_constant("moves", moves),)))
+        if constants := tuple(_constant("drain", place) for place in sorted(bins)):
+            more.append(s.Node("drain", OUTSIDE, (constants, ())))
+        if not more:
+            return self
         tree = _without(self.tree, *{node.kind for node in more} - {"drain"})
         other = self._with_tree(tree._replace(declarations=(*tree.declarations, *more)))
         other.tables = tables
@@ -117,27 +130,25 @@ class Spec:
     @cached_property
     def limits(self) -> tuple[int, int]:
         """The least and the largest number of bins that `BINS ?` may try: bins that balls are pinned to are there."""
-        return self._located(self._limits)
-
-    def _limits(self) -> tuple[int, int]:
-        build = Build(self._with_tree(_without(self.tree, "goal", "least")), 1)
-        _, _, first, last = self.bins.parts
-        low = 1 if first is None else build.count(first, "BINS")
-        turned = last is not None and low > build.most
-        refuse(turned, f"BINS ? goes from {low} to {build.most}", "Write the smaller number first.", self.bins.at)
-        low = max([low, *(place + 1 for place, _ in build.pins.values())])
-        there = 0 if build.now is None else int(build.now.max()) + 1
-        return low, max(low, build.scope.balls, there) if last is None else build.most
+        with self._located():
+            build = Build(self._with_tree(_without(self.tree, "goal", "least")), 1)
+            _, _, first, last = self.bins.parts
+            low = 1 if first is None else build.count(first, "BINS")
+            turned = last is not None and low > build.most
+            refuse(turned, f"BINS ? goes from {low} to {build.most}", "Write the smaller number first.", self.bins.at)
+            low = max([low, *(place + 1 for place, _ in build.pins.values())])
+            there = 0 if build.now is None else int(build.now.max()) + 1
+            return low, max(low, build.scope.balls, there) if last is None else build.most
 
     def problem(self, bins: int | None = None) -> Problem:
         """Make the problem; with `BINS ?` for this many bins, by default for the least that may be tried."""
-        if bins is not None and not self.searched:
-            at = self.bins.at
-            raise SpecError("the number of bins is fixed", "Write BINS ? to choose it.", at, self.text, self.file)
-        if self.bins.parts[0] is None and bins is None:
-            bins = self.limits[0 if self.searched else 1]
-        if bins not in self._built:
-            self._built[bins] = self._located(lambda: Build(self, bins).problem())
+        with self._located():
+            fixed = bins is not None and not self.searched
+            refuse(fixed, "the number of bins is fixed", "Write BINS ? to choose it.", self.bins.at)
+            if self.bins.parts[0] is None and bins is None:
+                bins = self.limits[0 if self.searched else 1]
+            if bins not in self._built:
+                self._built[bins] = Build(self, bins).problem()
         return self._built[bins]
 
     def at_fault(self, until: float, why: Callable[[Problem], str]) -> tuple[tuple[Fault, ...], str]:
@@ -146,32 +157,24 @@ class Spec:
         Nothing is found if all together are not impossible, or if `monotonic()` is `until` before that is known.
         The number of balls and of bins is never at fault. `why` says why a problem is impossible, or nothing.
         """
-        kept = [node for kinds in LIMITS for node in self.tree.declarations if node.kind in kinds]
-        kept += islice((node for node in s.walk(self.tree.body) if node.kind == "reject"), 1)  # one for all
-
-        def still(kept: Sequence[s.Node]) -> str:
-            try:
-                return why(self._limited_by(kept))
-            except SpecError:  # what follows REJECT is safe with it only
-                return ""
-
-        reason = still(kept)
-        for same in (True, False):  # a smaller set may be found without what the first reason needs, but for its rest
-            untried = [kept] if kept else []
-            while untried:
-                if monotonic() > until or not reason:
-                    return (), ""
-                some = untried.pop()
-                tried = {id(node) for node in some}
-                others = [node for node in kept if id(node) not in tried]
-                then = still(others)
-                if then == reason or (then and not same):
-                    kept, reason = others, then
-                elif len(some) > 1:  # so thousands of declarations, of which few are at fault, take few tries
-                    untried += [some[len(some) // 2 :], some[: len(some) // 2]]
-        words = [one.kind.upper() if one.kind != "family" else f"RESOURCES {one.parts[0]}" for one in kept]
-        lines = (one.at.line or None for one in kept)
-        return tuple(map(Fault, (word.replace("LEAST", "AT LEAST") for word in words), lines)), reason
+        limits = [node for kinds in LIMITS for node in self.tree.declarations if node.kind in kinds]
+        limits += islice((node for node in s.walk(self.tree.body) if node.kind == "reject"), 1)  # one for all
+        untried, reason = [limits], why(self._limited_by(limits))
+        while untried and reason:  # halves of halves: few of thousands of declarations take few tries
+            if monotonic() > until:
+                return (), ""
+            part = untried.pop()
+            left_out = {id(node) for node in part}
+            others = [node for node in limits if id(node) not in left_out]
+            without = ""
+            with suppress(SpecError):  # what follows REJECT is safe with it only
+                without = why(self._limited_by(others))
+            if without:
+                limits, reason = others, without
+            elif len(part) > 1:
+                untried += [part[len(part) // 2 :], part[: len(part) // 2]]
+        faults = (Fault(_title(node), node.at.line or None) for node in limits)
+        return (tuple(faults), reason) if reason else ((), "")
 
     def _limited_by(self, kept: Sequence[s.Node]) -> Problem:
         """Make the problem without goals, and without limits other than these."""
@@ -188,10 +191,11 @@ class Spec:
             body = s.mapped(body, lambda part: nothing if isinstance(part, s.Node) and part.kind == "reject" else None)
         return self._with_tree(s.Tree(tuple(declarations), body)).problem()
 
-    def _located(self, run: Callable[[], T]) -> T:
-        """Call `run`, and give its errors the text and the file."""
+    @contextmanager
+    def _located(self) -> Iterator[None]:
+        """Give errors the text and the file."""
         try:
-            return run()
+            yield
         except SpecError as error:
             if error.at == OUTSIDE:
                 raise SpecError(error.problem, error.remedy, None, "", self.file) from None
@@ -217,9 +221,16 @@ def _without(tree: s.Tree, *kinds: str) -> s.Tree:
     return tree._replace(declarations=tuple(node for node in tree.declarations if node.kind not in kinds))
 
 
-def _number(name: str, value: object) -> tuple[int, bool]:
-    """Read a number that comes from outside."""
+def _constant(name: str, value: object) -> s.Node:
+    """Make the node of a number that comes from outside."""
     try:
-        return number("" if isinstance(value, bool) else str(value).strip(), None)
+        return s.Node("number", OUTSIDE, number("" if isinstance(value, bool) else str(value).strip(), None))
     except ArithmeticError:
         raise SpecError(f"{name} is not a number: {value!r}", "Give a number, like 4 or 0.5.") from None
+
+
+def _title(node: s.Node) -> str:
+    """Return what a declaration begins with."""
+    if node.kind == "family":
+        return f"RESOURCES {node.parts[0]}"
+    return "AT LEAST" if node.kind == "least" else node.kind.upper()
