@@ -7,8 +7,8 @@ one with 1 for every bin that is to be empty. Names that begin with a word of th
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import reduce
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 from binwright.agents.solver.language import syntax as s
 from binwright.agents.solver.language.errors import At
 from binwright.agents.solver.language.parse import parse
-from binwright.agents.solver.language.tables import Table
+from binwright.agents.solver.language.tables import Table, from_array
 
 BALLS, NOW, MOVES, DRAIN = "BALLS", "NOW", "MOVES", "DRAIN"
 ADDED = {
@@ -28,10 +28,10 @@ ADDED = {
 OWN = {word.lower(): word for word in (BALLS, NOW, MOVES, DRAIN)}
 """Names that no specification can have, and what they are written as here."""
 HOSE = """
-    let below{n} = count(other in MEMBERS[hose] except BALL: beside{n})
-    UTIL.link{n} += RATES[hose] * (min(below{n} + 1, len(MEMBERS[hose]) - below{n} - 1)
-        - min(below{n}, len(MEMBERS[hose]) - below{n}))"""
-PIPE = " if same{n} else UTIL.link{n} += RATES[pipe] UTIL.far{n} += RATES[pipe] end"
+    let below = count(other in MEMBERS[one] except BALL: BESIDE)
+    UTIL.LINK += RATES[one] * (min(below + 1, len(MEMBERS[one]) - below - 1) - min(below, len(MEMBERS[one]) - below))"""
+PIPE = "if SAME else UTIL.LINK += RATES[one] UTIL.FAR += RATES[one] end"
+"""What a hose, or a pipe, adds to a link."""
 Sets = Sequence[tuple[Sequence[int], int]]
 """Balls, and a rate."""
 
@@ -116,63 +116,39 @@ def linked(node: s.Node, name: str, sets: Sets, balls: int) -> tuple[s.Block, li
     both ends that are not links of the other one, too. The tables have, of every ball, the hoses or ends of pipes that
     are its own; of every hose its members, of every end the ball at the other one; and the rates.
     """
-    own, members, rates = f"{name} of", f"{name} balls", f"{name} rates"
-    parts: dict[str, Any] = {"OWN": own, "MEMBERS": members, "RATES": rates, "there": f"{name} there"}
-    parts |= {"hose": f"{name} one", "pipe": f"{name} one", "other": f"{name} other"}
-    links, hose = node.parts[3], node.parts[0] == "HOSE"
-    there = s.name(node.at, f"{name} there")
-    if hose:
-        there = s.Node("placed", node.at, (s.name(node.at, f"{name} other"),))
+    at, hose, links = node.at, node.parts[0] == "HOSE", node.parts[3]
+    parts = {part: f"{name} {part}" for part in ("OWN", "MEMBERS", "RATES", "one", "other", "there")}
+    there = s.Node("placed", at, (s.name(at, parts["other"]),)) if hose else s.name(at, parts["there"])
+    body: s.Block = ()
     for n, link in enumerate(links):
-        far = s.Node("used", link.at, _elsewhere(link.parts, there))
-        same = _same(link.at, link.parts[1], far.parts[1])
-        beside = s.Node("binary", node.at, ("==", there, s.name(node.at, "BIN")))  # a ball may be nowhere
-        if link.parts[1] != beside.parts[2:]:
-            beside = expression(link.at, "there != NULL and same", there=there, same=same)
-        parts |= {f"link{n}": link, f"far{n}": far, f"same{n}": same, f"beside{n}": beside}
-        parts[f"below{n}"] = f"{name} below {n}"
-    text = "".join((HOSE if hose else PIPE).format(n=n) for n in range(len(links)))
-    if hose:
-        block = statements(node.at, f"for hose in OWN[BALL] {text} end", **parts)
-        hoses = [balls_of for balls_of, _ in sets]
-        mine, far_balls = rows_of(balls, hoses, own), rows(members, hoses)
-        amounts = np.array([rate for _, rate in sets], np.int64)
-    else:
-        placed = f"let there = ALLOC[MEMBERS[pipe]] if there != NULL {text} end"
-        block = statements(node.at, f"for pipe in OWN[BALL] {placed} end", **parts)
-        pairs: dict[tuple[int, int], int] = {}  # both ways, and several pipes of two balls, are one
-        for ends, rate in sets:
-            pair = min(ends), max(ends)
-            pairs[pair] = pairs.get(pair, 0) + rate
-        both = [end for low, high in pairs for end in ((low, high), (high, low))]
-        mine = rows_of(balls, [[ball] for ball, _ in both], own)
-        far_balls = Table(members, True, (len(both),), np.array([other for _, other in both], np.int64))
-        amounts = np.repeat(np.array(list(pairs.values()), np.int64), 2)
-    return block, [mine, far_balls, Table(rates, False, amounts.shape, amounts)]
-
-
-def rows(name: str, entries: Sequence[Sequence[int]]) -> Table:
-    """Make a table of whole numbers in rows of any lengths."""
-    starts = np.cumsum([0, *map(len, entries)], dtype=np.int64)
-    return Table(name, True, (len(entries),), np.fromiter(chain.from_iterable(entries), np.int64), starts)
-
-
-def rows_of(balls: int, sets: Sequence[Sequence[int]], name: str) -> Table:
-    """Make a table with the numbers of the sets that each ball is in, a row for every ball."""
-    found: list[list[int]] = [[] for _ in range(balls)]
-    for number, members in enumerate(sets):
+        elsewhere = s.mapped(link.parts, lambda part: there if part == s.name(at, "BIN") else None)
+        pairs = [pair for pair in zip(link.parts[1], elsewhere[1], strict=True) if pair[0] != pair[1]]
+        tests = [s.Node("binary", link.at, ("==", *pair)) for pair in pairs] or [expression(link.at, "0 == 0")]
+        same = reduce(lambda one, other: s.Node("binary", link.at, ("and", one, other)), tests)
+        in_bin = link.parts[1] == (s.name(at, "BIN"),)  # a ball may be nowhere
+        beside = expression(link.at, "THERE == BIN" if in_bin else "THERE != NULL and SAME", THERE=there, SAME=same)
+        which = {"LINK": link, "FAR": s.Node("used", link.at, elsewhere), "SAME": same, "BESIDE": beside}
+        body += statements(at, HOSE if hose else PIPE, below=f"{name} below {n}", **parts, **which)
+    if not hose:
+        let, placed = statements(at, "let there = ALLOC[MEMBERS[one]] if there != NULL end", **parts)
+        body = let, replace(placed, parts=(placed.parts[0], body, ()))
+    [loop] = statements(at, "for one in OWN[BALL] end", **parts)
+    owners: list[Sequence[int]] = [members for members, _ in sets]
+    others: list[Any] = owners
+    rates = [rate for _, rate in sets]
+    if not hose:  # both ways, and several pipes of two balls, are one
+        between: dict[tuple[int, int], int] = {}
+        for (one, other), rate in sets:
+            pair = min(one, other), max(one, other)
+            between[pair] = between.get(pair, 0) + rate
+        owners, others = [[end] for pair in between for end in pair], [end for pair in between for end in pair[::-1]]
+        rates = [rate for rate in between.values() for _ in range(2)]
+    own: list[list[int]] = [[] for _ in range(balls)]
+    for number, members in enumerate(owners):
         for ball in members:
-            found[ball].append(number)
-    return rows(name, found)
-
-
-def _same(at: At, mine: Sequence[s.Node], others: Sequence[s.Node]) -> s.Node:
-    """Compare indices; those that are the same in all bins need not be."""
-    pairs = [pair for pair in zip(mine, others, strict=True) if pair[0] != pair[1]]
-    equal = [s.Node("binary", at, ("==", *pair)) for pair in pairs] or [expression(at, "0 == 0")]
-    return reduce(lambda one, other: s.Node("binary", at, ("and", one, other)), equal)
-
-
-def _elsewhere(part: Any, there: s.Node) -> Any:
-    """Return a part of a tree with the bin of another ball in the place of BIN."""
-    return s.mapped(part, lambda node: there if node == s.name(there.at, "BIN") else None)
+            own[ball].append(number)
+    tables = [
+        from_array(parts["OWN"], own, at), from_array(parts["MEMBERS"], others, at),
+        Table(parts["RATES"], False, (len(rates),), np.array(rates, np.int64)),
+    ]  # fmt: skip
+    return (replace(loop, parts=(loop.parts[0], body)),), tables

@@ -38,6 +38,11 @@ from binwright.simcore.types import Ints
 if TYPE_CHECKING:
     from binwright.agents.solver.specification.spec import Spec
 SETS = ("friends", "foes", "different", "groups", "drain")
+AFTER = {
+    "BALLS": ("friends", "foes", "different", "linked", "pin", "now"),
+    "BINS": ("groups", "drain", "pin", "now"),
+}
+"""Kinds of declarations that stand below the one of BALLS, or of BINS."""
 T = TypeVar("T")
 
 
@@ -77,6 +82,9 @@ class Build:
         for node in spec.tree.declarations:
             if node.kind in ("balls", "soft", "pin", *SETS) and node.kind != "groups":
                 self.counted = self.counted or self._depends(node)
+            for what, count in (("BALLS", self.scope.balls), ("BINS", self.most)):
+                early = count < 0 and node.kind in AFTER[what]
+                refuse(early, f"{what} is not known yet", f"Write {what} above this line.", node.at)
             getattr(self, f"_{node.kind}")(node, *node.parts)
         if spec.bins.parts[0] is None and spec.has_goals:
             self._count_balls(spec.bins.at)
@@ -201,11 +209,6 @@ class Build:
         refuse(not 0 <= amount <= most, f"{what} is out of range", f"It is 0 to {most // MICRO:,}.", node.at)
         return amount
 
-    def _known(self, at: At, *, balls: bool = True, bins: bool = False) -> None:
-        """Refuse what stands before the number of balls, or of bins."""
-        for count, needed, what in ((self.scope.balls, balls, "BALLS"), (self.most, bins, "BINS")):
-            refuse(needed and count < 0, f"{what} is not known yet", f"Write {what} above this line.", at)
-
     def _within(self, number: int, what: str, count: int, at: At) -> int:
         """Return the number of a ball or a bin, which must be there."""
         refuse(not 0 <= number < count, f"there is no {what} {number}", f"They go from 0 to {count - 1}.", at)
@@ -306,20 +309,17 @@ class Build:
         twice = name in self.families
         refuse(twice, f"{name} is there twice", "Give every resource a name of its own.", node.at)
         sizes = self._sizes(axes, ENTRY_LIMIT // 4 - self.dims, node.at)
-        self.families[name] = Family(name, sizes, self.dims, None, labels=self.scope.labels(named))
-        self.dims += prod(sizes)
         read = s.names_in(value)
         over_bins = [axis for axis in axes if self._depends(axis.parts[1])]
         self.bins_differ = self.bins_differ or any(axis.parts[0] in read for axis in over_bins)
         by_number = any(axis.parts[1] != s.name(axis.at, "BINS") for axis in over_bins)
         self.counted = self.counted or by_number or self._depends(value)
-        capacities = self._copied(axes, value, sizes)
-        if capacities is None and any(axis.parts[0] in read for axis in axes):
-            every = [self._amount(value, "this capacity") for _ in self.constants.combinations(axes)]
-            capacities = np.array(every, np.int64)
-        elif capacities is None:
-            capacities = np.full(prod(sizes), self._amount(value, "this capacity"), np.int64)
-        self.capacity.append(capacities)
+        capacity: Ints | int | None = self._copied(axes, value, sizes)
+        if capacity is None and any(axis.parts[0] in read for axis in axes):
+            capacity = np.array([self._amount(value, "this capacity") for _ in self.constants.combinations(axes)])
+        elif capacity is None:
+            capacity = self._amount(value, "this capacity")
+        self._add_family(name, sizes, capacity, self.scope.labels(named))
 
     def _copied(self, axes: Sequence[s.Node], value: s.Node, sizes: tuple[int, ...]) -> Ints | None:
         """Return capacities that are a table as it is, A[i in n] => T[i], without evaluating every entry.
@@ -327,32 +327,31 @@ class Build:
         Returns None if they are not.
         """
         table = self.tables.get(value.parts[0]) if value.kind == "index" else None
-        if table is None or table.starts is not None or table.sizes != sizes:
+        indices = tuple(s.name(axis.at, axis.parts[0]) for axis in axes)
+        new = {axis.parts[0] for axis in axes} - self.names.keys() - self.tables.keys()
+        if (
+            table is None
+            or table.starts is not None
+            or (table.sizes, value.parts[1], len(new)) != (sizes, indices, len(axes))
+        ):
             return None
-        names = [axis.parts[0] for axis in axes if axis.parts[0] not in {*self.names, *self.tables}]
-        as_it_is = tuple(s.name(value.at, name) for name in names)
-        if value.parts[1] != as_it_is or len(set(names)) < len(sizes):
-            return None
-        values = table.values * MICRO if table.whole else table.values.copy()
+        values = table.values * MICRO if table.whole else table.values
         return values if values.min(initial=0) >= 0 else None
 
-    def _own_family(self, name: str, sizes: tuple[int, ...], capacity: int, at: At) -> None:
-        """Add a resource that no RESOURCES declares, with this capacity everywhere."""
-        large = self.dims + prod(sizes) > ENTRY_LIMIT // 4
-        refuse(large, f"{name} has {prod(sizes):,} dimensions", "Name fewer balls, or fewer bins.", at)
-        self.families[name] = Family(name, sizes, self.dims, None)
+    def _add_family(
+        self, name: str, sizes: tuple[int, ...], capacity: Ints | int, labels: tuple[tuple[str, ...], ...] = ()
+    ) -> None:
+        self.families[name] = Family(name, sizes, self.dims, None, labels=labels)
         self.dims += prod(sizes)
-        self.capacity.append(np.full(prod(sizes), capacity * MICRO, np.int64))
+        self.capacity.append(np.full(prod(sizes), capacity, np.int64))
 
     def _count_balls(self, at: At) -> None:
         """Count the balls of every bin, in the resource BALLS."""
-        if declared.BALLS in self.families:
-            return
-        self._known(at, bins=True)
-        self._own_family(declared.BALLS, (self.scope.bins,), self.scope.balls, at)
-        labels = self.scope.labels([self.scope.means["BINS"]])
-        self.families[declared.BALLS] = replace(self.families[declared.BALLS], labels=labels)
-        self.added += declared.statements(at, declared.ADDED[declared.BALLS])
+        if declared.BALLS not in self.families:
+            refuse(self.most < 0, "BINS is not known yet", "Write BINS above this line.", at)
+            labels = self.scope.labels([self.scope.means["BINS"]])
+            self._add_family(declared.BALLS, (self.scope.bins,), self.scope.balls * MICRO, labels)
+            self.added += declared.statements(at, declared.ADDED[declared.BALLS])
 
     def _dims_of(self, node: s.Node, slots: Sequence[s.Node | None] | None) -> list[int]:
         """Find the dimensions of a resource with these indices, where None stands for all."""
@@ -404,7 +403,6 @@ class Build:
 
     def _company(self, node: s.Node, items: Sequence[s.Node], *more: Any) -> None:
         of_bins, (*chance, axes) = node.kind in ("groups", "drain"), more
-        self._known(node.at, balls=not of_bins, bins=of_bins)
 
         def make() -> list[tuple[list[int], int]]:
             sets = []
@@ -429,7 +427,6 @@ class Build:
     _friends = _foes = _different = _groups = _drain = _company
 
     def _pin(self, node: s.Node, ball: s.Node, to: s.Node, axes: Sequence[s.Node]) -> None:
-        self._known(node.at, bins=True)
 
         def pinned() -> Iterator[tuple[int, int]]:
             for _ in self.constants.combinations(axes):
@@ -449,7 +446,6 @@ class Build:
         self, node: s.Node, word: str, items: Sequence[s.Node], rate: s.Node, links: s.Block, axes: Sequence[s.Node]
     ) -> None:
         """Make of HOSE and PIPE the tables, and what they add to UTILFN; sets without bandwidth add nothing."""
-        self._known(node.at)
         remedy = "Links follow from BIN alone: LINK[BIN], UPLINK[BIN // 4], PORT[SWITCH[BIN]]."
         for name in ("BALL", *(axis.parts[0] for axis in axes)):
             refuse(name in s.names_in(links), f"{name} is not known behind OVER", remedy, links[0].at)
@@ -468,7 +464,6 @@ class Build:
     # Where balls are now, and goals
 
     def _now(self, node: s.Node, name: str) -> None:
-        self._known(node.at, bins=True)
         table = look_up("table", name, self.tables, node.at)
         wrong = table.rank != 1 or table.starts is not None or len(table.values) > self.scope.balls or not table.whole
         remedy = f"Give it {self.scope.balls:,} whole numbers: the bin of every ball, -1 for none. New balls come last."
@@ -484,9 +479,8 @@ class Build:
         self.tables[declared.NOW] = Table(declared.NOW, True, (self.scope.balls,), self.now)
 
     def _moves(self, node: s.Node, limit: s.Node) -> None:
-        most = self.count(limit, "moves")
-        self.moves = most, node.at
-        self._own_family(declared.MOVES, (), most, node.at)
+        self.moves = self.count(limit, "moves"), node.at
+        self._add_family(declared.MOVES, (), self.moves[0] * MICRO)
 
     def _goal(self, node: s.Node, *_: Any) -> None:
         self.goals = (*self.goals, declared.with_moves(node))
