@@ -101,9 +101,10 @@ class Bounded(NamedTuple):
         """Add another one."""
         return Bounded(self.value + other.value, self.low + other.low, self.high + other.high)
 
-    def negated(self) -> Bounded:
-        """Change the sign."""
-        return Bounded(-self.value, -self.high, -self.low)
+    def times(self, number: int) -> Bounded:
+        """Multiply it by a number."""
+        low, high = sorted((self.low * number, self.high * number))
+        return Bounded(self.value * number if number else 0, low, high)
 
     def checked(self) -> Bounded:
         """Return it, if it is not too large."""
@@ -112,7 +113,7 @@ class Bounded(NamedTuple):
         return self
 
 
-ZERO = Bounded.of(0)
+ZERO, ONE = Bounded.of(0), Bounded.of(1)
 
 
 class _Model:
@@ -138,24 +139,21 @@ class _Model:
 
     def solve(self, alloc: list[int] | None, stop: Event) -> Proof:
         """Solve for one goal after another, last for the balls that stay, from an allocation if there is one."""
-        bounds, sat = list[int](), self.sat
-        objective = self.problem.objective
         try:
             if not self._state():
                 return Proof(None, True, ())
-            goals, stay = self._goals(), self._stay()
+            goals = self._goals()
         except _Unstated:
             return Proof(None, False, ())
-        complete = objective is None or len(goals) == len(objective.goals)
-        for goal in [*goals, stay] if complete else [*goals, ZERO]:
+        bounds, sat = list[int](), self.sat
+        for goal in goals:
             if alloc is not None and goal.fixed:
                 bounds.append(goal.low)
                 continue
             self.model.clear_hints()
-            if alloc is not None:
-                for members, places in zip(self.units, self.there, strict=True):
-                    for place, variable in places.items():
-                        self.model.add_hint(variable, alloc[members[0]] == place)
+            for members, places in zip(self.units, self.there, strict=True) if alloc is not None else ():
+                for place, variable in places.items():
+                    self.model.add_hint(variable, alloc[members[0]] == place)
             if not goal.fixed:
                 self.model.minimize(goal.value)
             status = sat.UNKNOWN if stop.is_set() else self.solver.solve(self.model)
@@ -163,7 +161,8 @@ class _Model:
                 return Proof(None, True, ())
             if status not in (sat.OPTIMAL, sat.FEASIBLE):
                 break
-            alloc = self._better(alloc, self._allocation())
+            # There may have been no time to come back to the allocation before.
+            alloc = min([self._allocation(), *([] if alloc is None else [alloc])], key=self._rank)
             if goal.fixed:
                 bounds.append(goal.low)
             elif status == sat.OPTIMAL:
@@ -173,15 +172,10 @@ class _Model:
             else:
                 bounds.append(ceil(self.solver.best_objective_bound - 1e-3))
                 break
-        return Proof(alloc, False, tuple(bounds[: len(goals)]))
+        return Proof(alloc, False, tuple(bounds[: len(goals) - 1]))
 
-    def _better(self, before: list[int] | None, now: list[int]) -> list[int]:
-        """Return the allocation that is better by the goals: it may have had no time to come back to the one before."""
-
-        def rank(alloc: list[int]) -> tuple[tuple[int, ...], int]:
-            return goals_of(self.problem, alloc), len(self.problem.moved(alloc))
-
-        return now if before is None or rank(now) <= rank(before) else before
+    def _rank(self, alloc: list[int]) -> tuple[tuple[int, ...], int]:
+        return goals_of(self.problem, alloc), len(self.problem.moved(alloc))
 
     def _allocation(self) -> list[int]:
         chosen = [next(at for at, where in places.items() if self.solver.boolean_value(where)) for places in self.there]
@@ -230,34 +224,29 @@ class _Model:
                 model.add(sum(places[at] for places in some) <= len(some) - 1)
         return all(ceiling[dim] >= 0 or dim in terms for dim in range(problem.dims))
 
-    def _stay(self) -> Bounded:
-        """Return the number of balls that stay where they are, with a minus."""
-        now = self.problem.now.tolist()
-        stays = [
-            places[now[ball]]
-            for members, places in zip(self.units, self.there, strict=True)
-            for ball in members
-            if now[ball] in places
-        ]
-        return Bounded(sum(stays), 0, len(stays)).negated()
-
     def _goals(self) -> list[Bounded]:
-        """Return what each goal comes to, less being better, up to one that cannot be stated."""
-        objective = self.problem.objective
-        if objective is None:
-            return []
-        try:
+        """Return what each goal comes to, less being better; then how many balls stay, with a minus.
+
+        Goals are left out from the first one that cannot be stated on, and a number comes last instead.
+        """
+        objective, now = self.problem.objective, self.problem.now.tolist()
+        if objective is not None:
             [function] = ast.parse(goals(objective, spelt=True)[0]).body
             assert isinstance(function, ast.FunctionDef)
-            self._follow(function.body)
-        except _Unstated:
-            return []
-        told = (max(-goal.low, goal.high) <= 2**53 for goal in self.goals)  # CP-SAT tells values as floats
-        return [goal for goal, _ in zip(self.goals, takewhile(bool, told), strict=False)]
+            try:
+                self._follow(function.body)
+            except _Unstated:
+                return [ZERO]
+            told = [*takewhile(lambda goal: max(-goal.low, goal.high) <= 2**53, self.goals)]  # CP-SAT has floats
+            if len(told) < len(objective.goals):
+                return [*told, ZERO]
+        units = zip(self.units, self.there, strict=True)
+        stays = [places[now[ball]] for members, places in units for ball in members if now[ball] in places]
+        return [*self.goals, Bounded(sum(stays), 0, len(stays)).times(-1)]
 
     def _variable(self, low: int, high: int) -> Bounded:
-        made = Bounded(None, low, high).checked()
-        return Bounded.of(low) if low == high else made._replace(value=self.model.new_int_var(low, high, ""))
+        Bounded(None, low, high).checked()
+        return Bounded.of(low) if low == high else Bounded(self.model.new_int_var(low, high, ""), low, high)
 
     def _fix(self, one: Bounded) -> Bounded:
         """Return a variable of the same value, or a number."""
@@ -273,7 +262,7 @@ class _Model:
                 case ast.Assign(targets=[ast.Name(id=name)], value=value):
                     self.local[name] = self._value(value)
                 case ast.Assign(value=ast.UnaryOp(op=ast.USub(), operand=value)):
-                    self.goals.append(self._fix(self._value(value)).negated())
+                    self.goals.append(self._fix(self._value(value)).times(-1))
                 case ast.Assign(value=value):
                     self.goals.append(self._fix(self._value(value)))
                 case ast.For(target=ast.Name(id=name), iter=ast.Call(args=[start, stop]), body=inner):
@@ -377,35 +366,32 @@ class _Model:
         if left.fixed and right.fixed and kind in OPERATIONS:
             return Bounded.of(int(OPERATIONS[kind](left.low, right.low)))
         if kind in ("+", "-"):
-            return left.plus(right if kind == "+" else right.negated())
+            return left.plus(right if kind == "+" else right.times(-1))
         if kind in ("*", "qmul", "qdiv"):
             product = self._product(left, Bounded.of(p.MICRO) if divides else right)
             return product if kind == "*" else self._quotient(product, right.low if divides else p.MICRO)
         if kind in ("<", "<=", "=="):
             return self._is(kind, left, right)
         if kind == "!=":
-            return Bounded.of(1).plus(self._is("==", left, right).negated())
-        if not divides:  # and, or: of booleans
+            return ONE.plus(self._is("==", left, right).times(-1))
+        if not divides:  # and, or: of truth values
             return self._extreme("min" if kind in ("min", "and") else "max", left, right)
         whole = self._quotient(left, right.low)
-        if kind == "//":
-            return whole
-        return Bounded(left.value - right.low * whole.value, min(0, right.low + 1), max(0, right.low - 1))
+        rest = left.plus(whole.times(-right.low))
+        return whole if kind == "//" else Bounded(rest.value, min(0, right.low + 1), max(0, right.low - 1))
 
     def _product(self, left: Bounded, right: Bounded) -> Bounded:
+        if left.fixed or right.fixed:
+            return (right.times(left.low) if left.fixed else left.times(right.low)).checked()
         corners = [a * b for a in (left.low, left.high) for b in (right.low, right.high)]
-        low, high = min(corners), max(corners)
-        if low < high and (left.fixed or right.fixed):
-            return Bounded(left.value * right.value, low, high).checked()
-        found = self._variable(low, high)
-        if not found.fixed:
-            self.model.add_multiplication_equality(found.value, [self._fix(left).value, self._fix(right).value])
+        found = self._variable(min(corners), max(corners))
+        self.model.add_multiplication_equality(found.value, [self._fix(left).value, self._fix(right).value])
         return found
 
     def _quotient(self, one: Bounded, by: int) -> Bounded:
         """Divide by a number, rounded down."""
         if by < 0:
-            one, by = one.negated(), -by
+            one, by = one.times(-1), -by
         found = self._variable(one.low // by, one.high // by)
         self.model.add(found.value * by <= one.value)
         self.model.add(found.value * by >= one.value - (by - 1))
@@ -413,12 +399,12 @@ class _Model:
 
     def _is(self, kind: str, left: Bounded, right: Bounded) -> Bounded:
         """Return whether one is less than, at most, or equal to another one."""
-        less, low, high = left.plus(right.negated()).checked()
+        less, low, high = left.plus(right.times(-1)).checked()
         most = -1 if kind == "<" else 0
         if low > most or (kind == "==" and high < 0):
             return ZERO
         if high <= most and (kind != "==" or low == 0):
-            return Bounded.of(1)
+            return ONE
         test = self.model.new_bool_var("")
         yes, no = (less == 0, less != 0) if kind == "==" else (less <= most, less >= most + 1)
         self.model.add(yes).only_enforce_if(test)
