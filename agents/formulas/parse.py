@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import reduce
 from typing import NamedTuple
@@ -54,17 +55,22 @@ def term(op: str, *of: Term) -> Term:
     return Term(op, of, size=size)
 
 
-OPERATORS = {
-    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**",
-    ast.Lt: "<", ast.LtE: "<=", ast.Eq: "==", ast.NotEq: "!=", ast.Gt: ">", ast.GtE: ">=",
+OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**"}
+COMPARISONS: dict[type[ast.AST], Callable[[Term, Term], Term]] = {
+    ast.Lt: lambda x, y: term("<", x, y), ast.Gt: lambda x, y: term("<", y, x),
+    ast.LtE: lambda x, y: term("<=", x, y), ast.GtE: lambda x, y: term("<=", y, x),
+    ast.Eq: lambda x, y: term("==", x, y), ast.NotEq: lambda x, y: term("not", term("==", x, y)),
 }  # fmt: skip
+"""Comparisons by the fewer ones that programs have."""
 FUNCTIONS = {
     "abs": 1, "exp": 1, "log": 1, "sqrt": 1, "floor": 1, "ceil": 1, "float": 1, "lost": 1, "pow": 2, "where": 3,
 }  # fmt: skip
 """What an expression may call beside `min` and `max`, and with how many arguments.
 
-`lost(x)` is by how much placing the request makes x less, a value of what is free.
+`lost(x)` is x before the request is placed, less x; its size is that of x and one.
 """
+BEFORE = {"after": "free", "share": "free_share"}
+"""What of a resource is free before a request is placed, by what is free after it."""
 NUMBERS = {"pi": math.pi, "e": math.e, "inf": math.inf, "nan": math.nan, "tau": math.tau}
 
 
@@ -94,43 +100,24 @@ def _explained(kind: str, text: str | None) -> Iterator[None]:
         raise mistake(problem, None if text else node, remedy, text) from None
 
 
-def names_in(formula: Term) -> set[str]:
-    """List the features that a formula speaks of."""
-    found, left = set(), [formula]
-    while left:
-        part = left.pop()
-        left.extend(part.of)
-        if part.op == "feature":
-            found.add(part.name)
-    return found
-
-
-def parameters(tree: ast.Module, name: str = "score") -> tuple[str, ...]:
-    """List the parameters of a module's function, which are features; refuses a module that has no such function."""
-    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
-    if name not in functions:
-        remedy = suggest(name, functions) if functions else f"Write def {name}(free_cpu, demand_cpu): return ..."
-        raise mistake(f"the source has no function {name}", remedy=remedy)
-    own = functions[name].args
-    if own.vararg or own.kwarg or own.defaults or own.kw_defaults or own.posonlyargs:
-        remedy = "Name features only, without defaults: def score(free_cpu, demand_cpu)."
-        raise mistake("has other parameters than names", functions[name], remedy)
-    return tuple(argument.arg for argument in (*own.args, *own.kwonlyargs))
-
-
 def source(text: str, name: str = "score") -> tuple[Term, tuple[str, ...]]:
     """Make a formula of the function `name` in Python source, and list its parameters, which are features."""
     with _explained("Python", None):
         tree = ast.parse(text)
-        features = parameters(tree, name)
-        statements = [statement for statement in tree.body if not _says_nothing(statement)]
+        functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+        if (function := functions.get(name)) is None:
+            remedy = suggest(name, functions) if functions else f"Write def {name}(free_cpu, demand_cpu): return ..."
+            raise mistake(f"the source has no function {name}", remedy=remedy)
+        own = function.args
+        if own.vararg or own.kwarg or own.defaults or own.kw_defaults or own.posonlyargs:
+            remedy = "Name features only, without defaults: def score(free_cpu, demand_cpu)."
+            raise mistake("has other parameters than names", function, remedy)
+        features = tuple(argument.arg for argument in (*own.args, *own.kwonlyargs))
+        more = [part for part in tree.body if part is not function and not _says_nothing(part)]
         assigned = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
         reserved = {*FUNCTIONS, *NUMBERS, "min", "max"}
-        wrong = [part for part in statements if not isinstance(part, ast.FunctionDef) or part.decorator_list]
-        for part in [*wrong, *statements[1:], *(node for node in assigned if node.id in reserved)]:
+        for part in (*more, *function.decorator_list, *(node for node in assigned if node.id in reserved)):
             raise NotAFormula(part)
-        function = statements[0]
-        assert isinstance(function, ast.FunctionDef)
         if reserved & {*features}:
             raise NotAFormula(function)
         return _follow(function, function.body, {name: Term("feature", name=name) for name in features}), features
@@ -165,30 +152,58 @@ def _follow(within: ast.stmt, body: Sequence[ast.stmt], names: dict[str, Term]) 
 
 def _read(node: ast.expr, names: Mapping[str, Term] | None) -> Term:
     """Read a part of an expression; `names` are those of a function, None where all are features."""
-    if (name := _name(node)) in NUMBERS:
-        return constant(NUMBERS[name])
-    if isinstance(node, ast.Name) and (names is None or name in names):
-        return Term("feature", name=name) if names is None else names[name]
-    if isinstance(node, ast.Constant):
-        return _number(node.value)
-    if isinstance(node, ast.BinOp):
-        return _binary(node, node.op, _read(node.left, names), _read(node.right, names))
-    if isinstance(node, ast.UnaryOp):
-        return _unary(node, _read(node.operand, names))
-    if isinstance(node, ast.Compare):
-        parts = [_read(part, names) for part in (node.left, *node.comparators)]
-        tests = [_binary(node, op, x, y) for op, x, y in zip(node.ops, parts, parts[1:], strict=False)]
-        return reduce(lambda x, y: term("where", x, y, x), tests)
-    if isinstance(node, ast.BoolOp):  # as Python means them: the first part that decides
-        *before, found = (_read(part, names) for part in node.values)
-        for part in reversed(before):
-            found = term("where", part, *((found, part) if isinstance(node.op, ast.And) else (part, found)))
-        return found
-    if isinstance(node, ast.IfExp):
-        return term("where", *(_read(part, names) for part in (node.test, node.body, node.orelse)))
-    if isinstance(node, ast.Call) and not node.keywords:
-        return _call(node, names)
+
+    def read(*parts: ast.expr) -> list[Term]:
+        return [_read(part, names) for part in parts]
+
+    match node:
+        case ast.Attribute() | ast.Name() if (name := _name(node)) in NUMBERS:
+            return constant(NUMBERS[name])
+        case ast.Name(id=name) if names is None or name in names:
+            return Term("feature", name=name) if names is None else names[name]
+        case ast.Constant(value=bool() | int() | float() as value):
+            try:
+                return constant(float(value))
+            except OverflowError:
+                return constant(math.inf)
+        case ast.Constant(value=other):
+            raise mistake("is no number", remedy="Write numbers and features only.", value=other)
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in OPERATORS:
+            return term(OPERATORS[type(op)], _read(left, names), _read(right, names))
+        case ast.UnaryOp(op=ast.UAdd() | ast.USub() | ast.Not() as sign, operand=operand):
+            [value] = read(operand)
+            if isinstance(sign, ast.USub) and value.op == "constant":
+                return constant(-value.value)
+            return (
+                value if isinstance(sign, ast.UAdd) else term("not" if isinstance(sign, ast.Not) else "negative", value)
+            )
+        case ast.Compare(left=left, ops=ops, comparators=others) if all(type(op) in COMPARISONS for op in ops):
+            parts = read(left, *others)
+            tests = [COMPARISONS[type(op)](x, y) for op, x, y in zip(ops, parts, parts[1:], strict=False)]
+            return reduce(lambda x, y: term("where", x, y, x), tests)
+        case ast.BoolOp(op=op, values=values):  # as Python means them: the first part that decides
+            *before, found = read(*values)
+            for part in reversed(before):
+                found = term("where", part, *((found, part) if isinstance(op, ast.And) else (part, found)))
+            return found
+        case ast.IfExp(test=test, body=body, orelse=otherwise):
+            return term("where", *read(test, body, otherwise))
+        case ast.Call(func=function, args=arguments, keywords=[]):
+            name, parts = _name(function), read(*arguments)
+            if name in ("min", "max") and len(parts) > 1:
+                return reduce(lambda x, y: term(name, x, y), parts)
+            if FUNCTIONS.get(name) == len(parts) and name == "lost":
+                return Term("-", (_before(parts[0]), parts[0]), size=1 + parts[0].size)
+            if FUNCTIONS.get(name) == len(parts):
+                return parts[0] if name == "float" else term("**" if name == "pow" else name, *parts)
     raise NotAFormula(node)
+
+
+def _before(formula: Term) -> Term:
+    """Replace what is free after placing the request by what is free before."""
+    if formula.of:
+        return term(formula.op, *map(_before, formula.of))
+    return formula._replace(name=re.sub("(?<!free_)(after|share)(?=_)", lambda of: BEFORE[of[0]], formula.name))
 
 
 def _name(node: ast.expr) -> str:
@@ -196,39 +211,3 @@ def _name(node: ast.expr) -> str:
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "math":
         return node.attr
     return node.id if isinstance(node, ast.Name) else ""
-
-
-def _number(value: object) -> Term:
-    if not isinstance(value, bool | int | float):
-        raise mistake("is no number", remedy="Write numbers and features only.", value=value)
-    try:
-        return constant(float(value))
-    except OverflowError:
-        return constant(math.inf)
-
-
-def _binary(node: ast.expr, op: ast.AST, x: Term, y: Term) -> Term:
-    """Make an operation on two terms of the fewer ones that programs have."""
-    name = OPERATORS.get(type(op))
-    if name is None:
-        raise NotAFormula(node)
-    if name == "!=":
-        return term("not", term("==", x, y))
-    return term(name.replace(">", "<"), y, x) if name in (">", ">=") else term(name, x, y)
-
-
-def _unary(node: ast.UnaryOp, value: Term) -> Term:
-    if isinstance(node.op, ast.Invert):
-        raise NotAFormula(node)
-    if isinstance(node.op, ast.USub):
-        return constant(-value.value) if value.op == "constant" else term("negative", value)
-    return term("not", value) if isinstance(node.op, ast.Not) else value
-
-
-def _call(node: ast.Call, names: Mapping[str, Term] | None) -> Term:
-    name, parts = _name(node.func), [_read(part, names) for part in node.args]
-    if name in ("min", "max") and len(parts) > 1:
-        return reduce(lambda x, y: term(name, x, y), parts)
-    if FUNCTIONS.get(name) != len(parts):
-        raise NotAFormula(node)
-    return parts[0] if name == "float" else term("**" if name == "pow" else name, *parts)

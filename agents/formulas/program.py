@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
-from binwright.agents.formulas.parse import Term, constant, expression, term
+from binwright.agents.formulas.parse import Term, constant, expression
 from binwright.agents.rules.scan import ScanAgent
 from binwright.fabric.servers import fits_node, fits_spread
 from binwright.simcore.errors import UnknownName, suggest
@@ -88,30 +88,11 @@ class Program(NamedTuple):
     counts: Floats
 
 
-BEFORE = {"after": "free", "share": "free_share"}
-"""What of a resource is free before a request is placed, by what is free after it."""
-
-
-def _expanded(formula: Term) -> Term:
-    """Write every `lost(x)` of a formula as x before the request is placed, less x."""
-    if not formula.of:
-        return formula
-    parts = map(_expanded, formula.of)
-    return term("-", _before(one := next(parts)), one) if formula.op == "lost" else term(formula.op, *parts)
-
-
-def _before(formula: Term) -> Term:
-    """Replace what is free after placing the request by what is free before."""
-    if formula.of:
-        return term(formula.op, *map(_before, formula.of))
-    return formula._replace(name=re.sub("(?<!free_)(after|share)(?=_)", lambda of: BEFORE[of[0]], formula.name))
-
-
 def program(formula: Term, resources: tuple[str, ...]) -> Program:
     """Write a formula as a program for servers with these resources; refuses names that are no features."""
     steps: list[tuple[float, ...]] = []
     depth = most = 0
-    left: list[tuple[Term, bool]] = [(_expanded(formula), False)]
+    left: list[tuple[Term, bool]] = [(formula, False)]
     while left:
         step, ready = left.pop()
         if not ready:
