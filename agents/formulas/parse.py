@@ -170,13 +170,13 @@ def _read(node: ast.expr, names: Mapping[str, Term] | None) -> Term:
             raise mistake("is no number", remedy="Write numbers and features only.", value=other)
         case ast.BinOp(left=left, op=op, right=right) if type(op) in OPERATORS:
             return term(OPERATORS[type(op)], _read(left, names), _read(right, names))
-        case ast.UnaryOp(op=ast.UAdd() | ast.USub() | ast.Not() as sign, operand=operand):
-            [value] = read(operand)
-            if isinstance(sign, ast.USub) and value.op == "constant":
-                return constant(-value.value)
-            return (
-                value if isinstance(sign, ast.UAdd) else term("not" if isinstance(sign, ast.Not) else "negative", value)
-            )
+        case ast.UnaryOp(op=ast.UAdd(), operand=operand):
+            return _read(operand, names)
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return term("not", _read(operand, names))
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            negated = _read(operand, names)
+            return constant(-negated.value) if negated.op == "constant" else term("negative", negated)
         case ast.Compare(left=left, ops=ops, comparators=others) if all(type(op) in COMPARISONS for op in ops):
             parts = read(left, *others)
             tests = [COMPARISONS[type(op)](x, y) for op, x, y in zip(ops, parts, parts[1:], strict=False)]

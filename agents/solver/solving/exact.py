@@ -151,9 +151,10 @@ class _Model:
                 bounds.append(goal.low)
                 continue
             self.model.clear_hints()
-            for members, places in zip(self.units, self.there, strict=True) if alloc is not None else ():
-                for place, variable in places.items():
-                    self.model.add_hint(variable, alloc[members[0]] == place)
+            if alloc is not None:
+                for members, places in zip(self.units, self.there, strict=True):
+                    for place, variable in places.items():
+                        self.model.add_hint(variable, alloc[members[0]] == place)
             if not goal.fixed:
                 self.model.minimize(goal.value)
             status = sat.UNKNOWN if stop.is_set() else self.solver.solve(self.model)

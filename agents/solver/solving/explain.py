@@ -30,10 +30,10 @@ def obstacles(problem: Problem, alloc: Sequence[int], ball: int) -> Iterator[lis
         raise UserError("there is no such ball", key="ball", value=ball, remedy=remedy)
     moving = problem.unit_of == problem.unit_of[ball]
     members, others = np.flatnonzero(moving).tolist(), np.where(moving, NULL, alloc)
-    without, evaluate = np.array(utilisation(problem, others.tolist())[0]), evaluator(problem.base)
+    without, evaluate = utilisation(problem, others.tolist())[0], evaluator(problem.base)
     for place in range(problem.bins):
         where, used, seen = np.where(moving, place, others), without.copy(), others.tolist()
-        bins = dict.fromkeys(members, place)
+        bins = where.tolist()
         rejected = next((member for member in members if put(evaluate, [member], bins, seen, used)), None)
         if rejected is None:
             yield list(violations(problem, where, used))
