@@ -7,12 +7,13 @@ from math import inf, isnan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from binwright.analysis.compare.sheet import Cell, Sheet, hidden, latex
 from binwright.analysis.compare.statistics import (
     FEWEST,
+    Bools,
     Family,
+    Groups,
     by_count,
     differences,
     in_words,
@@ -22,15 +23,15 @@ from binwright.analysis.compare.table import in_one_note
 from binwright.analysis.measure.metric import Metric
 from binwright.analysis.measure.overlap import overlap_of
 from binwright.analysis.results import escaping
-from binwright.analysis.results.columns import Groups, metric_named
+from binwright.analysis.results.columns import metric_named
 from binwright.analysis.results.combined import Together, points_as_agents
 from binwright.analysis.results.folder import ResultsFolder, as_written, telling_keys
 from binwright.simcore.errors import ResultsError, UnknownName, suggest
+from binwright.simcore.extras import pl
 from binwright.simcore.types import Floats, Ints
 from binwright.simcore.units import many_of
 
 if TYPE_CHECKING:
-    import polars as pl
     import rich.console
 
 BASELINE, BETTER, WORSE, MORE, LESS = "baseline", "better", "worse", "more", "less"
@@ -50,7 +51,7 @@ class Comparison:
     """Sets agents beside a baseline, for every point and metric; `frame` is tidy, a row per (keys..., agent, metric).
 
     `keys` are the swept keys, `scenario` first where there are several, and `shown_keys` those of them that do not
-    follow from others; `points` their values; `agents` the labels; `metrics` what is compared, of which the `same` need
+    follow from others; `agents` the labels; `metrics` what is compared, of which the `same` need
     no table; `families` how many comparisons by each are corrected for at most, as `family` says in words; `overlap`
     that of the seeds' windows of a trace, if it is worth saying; `versions` those of Binwright that wrote the runs.
     docs/results/results.md says what each column is, and how it is computed.
@@ -69,8 +70,6 @@ class Comparison:
         Who names a baseline asks for the comparisons with it, and p-values are corrected for these; without one they
         are corrected for every two agents, and so they are with `all_pairs`: when the results chose the baseline.
         """
-        import polars as pl
-
         if metrics is not None and not metrics:
             remedy = "Name one, or leave it out for all worth showing."
             raise ResultsError("no metric is named", key="metrics", remedy=remedy)
@@ -80,11 +79,15 @@ class Comparison:
         results = points_as_agents(results)
         runs = results.runs if "_agent" in results.runs.columns else results.runs.with_columns(_agent=pl.col("agent"))
         self.row_heading, self.heading, self.short = results.row_heading, results.heading, results.short
-        self.keys, self.done = results.swept, results.done
+        self.keys, self.done, self.unfinished = results.swept, results.done, results.unfinished
         self.shown_keys = telling_keys(runs, self.keys)
         self.agents: list[str] = runs["agent"].unique(maintain_order=True).to_list()
         self.versions: list[str] = runs["version"].unique().drop_nulls().sort().to_list()
-        self.baseline = _known_baseline(baseline, runs)
+        known = dict.fromkeys([*runs["agent"], *runs["_agent"]])
+        if baseline is not None and baseline not in known:
+            remedy = suggest(baseline, known)
+            raise UnknownName("this baseline was not run", key="baseline", value=baseline, remedy=remedy)
+        self.baseline = str(runs["_agent"][0]) if baseline is None else baseline
         self.same: list[Metric] = []
         if metrics is None:
             choice = results.choose()
@@ -95,34 +98,22 @@ class Comparison:
             self.metrics = [metric_named(name, self.done, results.metrics) for name in names]
         self.overlap = overlap_of(runs, self.keys)
         self._groups = Groups(runs, self.keys)
-        named = (runs["agent"] == self.baseline) | (runs["_agent"] == self.baseline)
-        self._base = self._bases(runs.filter(named)["agent"].unique().to_list())
-        self._own: npt.NDArray[np.bool_] = np.equal(self._base, np.arange(len(self._base)))
-        heads = self._groups.heads
-        self.points: list[tuple[Any, ...]] = (
-            heads.select(self.keys).unique(maintain_order=True).rows() if self.keys else [()]
-        )
+        heads, point = self._groups.heads, self._groups.point
+        mine = runs.filter((pl.col("agent") == self.baseline) | (pl.col("_agent") == self.baseline))
+        base = np.flatnonzero(heads["agent"].is_in(mine["agent"].unique().to_list()).to_numpy())[::-1]
+        bases = np.full(int(point.max()) + 1, -1)
+        bases[point[base]] = base  # the first one of a point, where folders have several
+        self._base: Ints = bases[point]
+        """The baseline's group at the point of each group, int64 [groups]; -1 where it was not run."""
+        self._own: Bools = np.equal(self._base, np.arange(len(self._base)))
         self._check_pairs()
-        self.families: dict[str, int] = {}
+        self.families, self.paired = dict[str, int](), dict[str, Floats]()
+        named = heads.with_row_index("_row")
         columns = [
-            heads.with_columns(pl.Series("metric", [metric.name] * len(heads), pl.String), *self._statistics(metric))
-            for metric in self.metrics
+            named.with_columns(metric=pl.lit(metric.name)).hstack(self._statistics(metric)) for metric in self.metrics
         ]
-        order = heads.with_row_index("_row").select("_row")
-        self.frame: pl.DataFrame = (
-            pl.concat([order.hstack(one) for one in columns]).sort("_row", maintain_order=True).drop("_row")
-            if columns
-            else heads.with_columns(pl.lit("").alias("metric")).clear()
-        )
-
-    def _bases(self, labels: list[str]) -> Ints:
-        """Find the baseline's group at the point of each group, int64 [groups]; -1 where it was not run."""
-        groups = self._groups
-        bases = np.full(int(groups.point.max()) + 1, -1)
-        mine = np.flatnonzero(groups.heads["agent"].is_in(labels).to_numpy())[::-1]
-        bases[groups.point[mine]] = mine  # the first one, where folders have several
-        found: Ints = bases[groups.point]
-        return found
+        empty = heads.with_columns(metric=pl.lit("")).clear()
+        self.frame = pl.concat(columns).sort("_row", maintain_order=True).drop("_row") if columns else empty
 
     def _check_pairs(self) -> None:
         seeds = self._groups.matrix("seed")
@@ -143,24 +134,17 @@ class Comparison:
         beside = f"with {self.heading(self.baseline)}" if self.is_named else ""
         return in_words(size, apart=bool(self.keys), beside=beside) if size else ""
 
-    def _statistics(self, metric: Metric) -> list[pl.Series]:
-        """Compute the columns of a metric, each [groups]."""
-        import polars as pl
-
-        values = self._groups.matrix(metric.name)
-        n = (~np.isnan(values)).sum(axis=1)
-        mean, half = by_count(values, mean_interval, 2)
-        exact = self._groups.exact(metric)
-        half[exact] = 0.0
-        low, high = metric.ends(mean, half)
-
-        own, against = self._own, self._against(values)
-        difference = differences(values, against)
+    def _statistics(self, metric: Metric) -> pl.DataFrame:
+        """Compute the columns of a metric, a row per group."""
+        family = Family(self._groups, metric, base=self._base if self.is_named else None)
+        self.families[metric.name] = family.size
+        values, n = family.values, (~np.isnan(family.values)).sum(axis=1)
+        low, high = metric.ends(family.mean, family.half)
+        against = self._against(values)
+        self.paired[metric.name] = difference = differences(values, against)
         pairs = (~np.isnan(difference)).sum(axis=1)
         diff, diff_half = by_count(difference, mean_interval, 2)
         (base,) = by_count(against, lambda some: (some.mean(axis=1),), 1)
-        family = Family(self._groups, metric, base=self._base if self.is_named else None)
-        self.families[metric.name] = family.size
         answers = family.beside(self._base)
         diff_half[answers["exact"]] = 0.0
         up, down = UP_AND_DOWN[metric.better]
@@ -168,7 +152,7 @@ class Comparison:
             relative = 100 * diff / abs(base)
         tested = ~np.isnan(answers["p"])
         verdicts = {
-            BASELINE: own,
+            BASELINE: self._own,
             None: pairs == 0,
             EQUAL: answers["exact"] & ~answers["told"],
             UNTESTED: ~answers["exact"] & ~tested,
@@ -179,12 +163,12 @@ class Comparison:
         columns: dict[str, Any] = {
             "n": n,
             "failed": self._groups.failed,
-            "mean": mean,
+            "mean": family.mean,
             "low": low,
             "high": high,
-            "interval": _first_of({"exact": exact & (n > 0), "t": n > 1}),
-            "half": half,
-            "pairs": np.where(own, 0, pairs),
+            "interval": _first_of({"exact": family.exact & (n > 0), "t": n > 1}),
+            "half": family.half,
+            "pairs": np.where(self._own, 0, pairs),
             "diff": diff,
             "diff_low": diff - diff_half,
             "diff_high": diff + diff_half,
@@ -194,13 +178,8 @@ class Comparison:
             "test": _first_of({"exact": answers["exact"] & (pairs > 0), "wilcoxon": answers["ranks"], "t": tested}),
             "verdict": _first_of(verdicts),
         }
-        found = []
-        for name, column in columns.items():
-            if column.dtype.kind == "f":
-                column = np.where(np.isfinite(column), column, np.nan)
-            kind = pl.String if column.dtype.kind == "O" else None
-            found.append(pl.Series(name, column.tolist() if kind else column, kind, nan_to_null=True))
-        return found
+        numbers = pl.col(pl.Float64)
+        return pl.DataFrame(columns).with_columns(pl.when(numbers.is_finite()).then(numbers))
 
     # -- what is shown ---------------------------------------------------------------------------------------------
 
@@ -212,33 +191,43 @@ class Comparison:
     def _sheet(self, metric: Metric) -> Sheet:
         keys = [self.short(key) for key in self.shown_keys]
         rows = self.frame.filter(self.frame["metric"] == metric.name).to_dicts()
+        size, of_differences = (metric.shared_size(row[name] for row in rows) for name in ("mean", "diff"))
         words = len(keys) + 1
         points = "; differences in percentage points" if metric.unit == "%" else ""
         return Sheet(
             [*keys, self.row_heading, *NUMBERS],
-            [self._cells(metric, row) for row in rows],
+            [self._cells(metric, row, size, of_differences) for row in rows],
             words,
             metric.heading + WAYS[metric.better] + points,
             groups=[tuple(row[key] for key in self.shown_keys) for row in rows],
             foremost=[words + 2, words + 1],
         )
 
-    def _cells(self, metric: Metric, row: dict[str, Any]) -> list[Cell]:
+    def _cells(
+        self, metric: Metric, row: dict[str, Any], size: float | None, of_differences: float | None
+    ) -> list[Cell]:
+        """Write a row of the frame, times in the units of these sizes."""
+        mean, diff, own = row["mean"], row["diff"], row["verdict"] == BASELINE
         runs = f"{row['n']}/{row['n'] + row['failed']}" if row["failed"] else str(row["n"])
-        own = row["verdict"] == BASELINE
         if not own and row["pairs"] != row["n"]:
             runs += f" ({many_of(row['pairs'], 'pair')})"
-        style = STYLES.get(row["verdict"], "")
-        mean, diff = (None if row[name] is None else metric.plain(row[name]) for name in ("mean", "diff"))
+        shown = difference = "-"
+        if mean is not None:
+            half = inf if row["half"] is None else row["half"]
+            exact = row["interval"] == "exact"
+            shown = metric.exactly(mean, size) if exact else metric.write(mean, half, size)
+        if diff is not None:
+            ends = (None, None) if row["test"] == "exact" else (row["diff_low"], row["diff_high"])
+            difference = metric.between(diff, *ends, sign="+", size=of_differences)
         numbers = (
-            ("-" if row["mean"] is None else _mean(metric, row), mean),
-            ("baseline" if own else _difference(metric, row), diff),
+            (shown, None if mean is None else metric.plain(mean)),
+            ("baseline" if own else difference, None if diff is None else metric.plain(diff)),
             (WORDS.get(row["verdict"], row["verdict"]), None),
             ("" if own else _relative(row["relative"]), row["relative"]),
             ("" if own else "exact" if row["test"] == "exact" else _p(row["p"]), row["p"]),
             (runs, row["n"]),
         )
-        keys = [as_written(row[key]) for key in self.shown_keys]
+        keys, style = [as_written(row[key]) for key in self.shown_keys], STYLES.get(row["verdict"], "")
         agent = Cell(self.heading(row["agent"]), style=style)
         return [*map(Cell, keys), agent, *(Cell(text, value, style) for text, value in numbers)]
 
@@ -272,8 +261,7 @@ class Comparison:
         if len(self.versions) > 1:
             notes.append(f"Different versions of Binwright wrote these runs: {', '.join(self.versions)}.")
         notes.append(in_one_note(self.done, self.same, points=bool(self.keys)))
-        warnings = [str(self.overlap)] if self.overlap else []
-        return "\n".join([*warnings, " ".join(filter(None, notes))])
+        return "\n".join(filter(None, [self.unfinished, self.overlap, " ".join(filter(None, notes))]))
 
     def rich(self, width: int) -> rich.console.Group:
         """Show a table per metric in a terminal that is `width` characters wide."""
@@ -296,45 +284,15 @@ class Comparison:
 
     def csv(self) -> str:
         """Write the whole frame."""
-        text: str = self.frame.write_csv()
-        return text
+        return self.frame.write_csv()
 
-    def __str__(self) -> str:
-        return self.markdown()
-
-    def _repr_markdown_(self) -> str:
-        return self.markdown()
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({len(self.frame)} rows, baseline {self.baseline!r})"
+    __str__ = _repr_markdown_ = markdown
 
 
-def _first_of(choices: dict[Any, Any]) -> Any:
-    """Pick for each group the word of the first choice that holds, object [groups]; None where none does."""
-    return np.select([*choices.values()], [np.array(word, object) for word in choices], np.array(None, object))
-
-
-def _known_baseline(name: str | None, runs: pl.DataFrame) -> str:
-    """Return the agent of this name, or the first of the runs."""
-    if name is None:
-        return str(runs["_agent"][0])
-    known = dict.fromkeys([*runs["agent"], *runs["_agent"]])
-    if name not in known:
-        raise UnknownName("this baseline was not run", key="baseline", value=name, remedy=suggest(name, known))
-    return name
-
-
-def _mean(metric: Metric, row: dict[str, Any]) -> str:
-    if row["interval"] == "exact":
-        return metric.exactly(row["mean"])
-    return metric.write(row["mean"], inf if row["half"] is None else row["half"])
-
-
-def _difference(metric: Metric, row: dict[str, Any]) -> str:
-    if row["diff"] is None:
-        return "-"
-    low, high = (None, None) if row["test"] == "exact" else (row["diff_low"], row["diff_high"])
-    return metric.between(row["diff"], low, high, sign="+")
+def _first_of(choices: dict[str | None, Bools]) -> pl.Series:
+    """Pick for each group the word of the first choice that holds, null where none does, String [groups]."""
+    words = np.select([*choices.values()], [np.array(word, object) for word in choices], np.array(None, object))
+    return pl.Series(words.tolist(), dtype=pl.String)
 
 
 def _relative(percent: float | None) -> str:

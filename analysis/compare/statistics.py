@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy.special import ndtr, stdtr, stdtrit
 
 from binwright.analysis.measure.metric import Metric
-from binwright.analysis.results.columns import Groups
+from binwright.simcore.extras import pl
 from binwright.simcore.types import Floats, Ints
 from binwright.simcore.units import many_of
 
@@ -159,6 +159,52 @@ def holm(p: Floats) -> Floats:
 
 
 Bools = npt.NDArray[np.bool_]
+
+
+class Groups:
+    """Divides the runs of a frame into groups, one per point (of the values of `keys`) and agent.
+
+    `heads` has a row per group, with the keys and the agent; `point` numbers its point. Groups of a point are
+    neighbours, points and agents in order of first appearance. `runs` and `failed` count. All are int64 [groups].
+    `drawn` bool [groups] says which have runs that drew anything.
+    """
+
+    def __init__(self, runs: pl.DataFrame, keys: Sequence[str]) -> None:
+        runs = runs.with_columns(pl.Series("_point", _numbered(runs, keys))).sort("_point", maintain_order=True)
+        self._group = _numbered(runs, ["_point", "agent"])
+        first = np.unique(self._group, return_index=True)[1]
+        self.point: Ints = runs["_point"].to_numpy()[first]
+        self.heads = runs[first].select(*keys, "agent")
+        self._done = (runs["status"] == "done").to_numpy()
+        self.runs: Ints = np.bincount(self._group)
+        self.failed: Ints = np.bincount(self._group[~self._done], minlength=len(self.runs))
+        self._seed = runs.select(pl.col("seed").rank("dense").over("_point"))["seed"].to_numpy().astype(np.int64) - 1
+        self._runs = runs
+        chance = runs["random"].fill_null(True).to_numpy() if "random" in runs.columns else np.ones(len(runs), bool)
+        self.drawn: Bools = np.bincount(self._group[chance], minlength=len(self.runs)) > 0
+
+    def matrix(self, metric: str) -> Floats:
+        """Return a metric as float64 [groups, seeds]: NaN where no run finished, or where it has no value.
+
+        A column is one seed within a point, so that rows of a point are paired column by column.
+        """
+        values = self._runs[metric].cast(pl.Float64).to_numpy()
+        found = np.full((len(self.runs), int(self._seed.max()) + 1), np.nan)
+        use = self._done & np.isfinite(values)
+        found[self._group[use], self._seed[use]] = values[use]
+        return found
+
+
+def _numbered(frame: pl.DataFrame, keys: Sequence[str]) -> Ints:
+    """Give the different values of `keys` numbers from 0, in order of appearance; returns each row's, int64 [rows]."""
+    if not keys:
+        return np.zeros(len(frame), np.int64)
+    groups = frame.with_row_index("_row").group_by(keys, maintain_order=True).agg("_row")["_row"]
+    numbers = np.empty(len(frame), np.int64)
+    numbers[groups.explode().to_numpy()] = np.repeat(np.arange(len(groups)), groups.list.len().to_numpy())
+    return numbers
+
+
 ANSWER = [("p", float), ("alone", float), ("ranks", bool), ("exact", bool), ("told", bool)]
 """How a group stands beside another one of its point: `p` is Holm's, `alone` the same uncorrected, both of the
 signed-rank test where `ranks` and of the t-test elsewhere, NaN where nothing was tested; `exact` where neither has any
@@ -170,7 +216,9 @@ class Family:
     """Compares agents at every point by one metric; `size` is the largest number of comparisons in a family.
 
     A family is what is asked for at a point: every two agents, or all agents with the one that `base` int64 [groups]
-    names there (-1 is nobody).
+    names there (-1 is nobody). `values` float64 [groups, seeds] are those of the metric, `mean` and `half` float64
+    [groups] their means and half of their intervals' widths; `exact` bool [groups] are groups without chance, whose
+    runs drew nothing, and agree.
 
     Pairs of groups with FEWEST seeds in common or more are tested; groups without chance are not: what differs there
     differs. The signed-rank test decides where its smallest possible p, 2^(1 - n) of n pairs, would survive the
@@ -179,13 +227,17 @@ class Family:
     """
 
     def __init__(self, groups: Groups, metric: Metric, *, base: Ints | None = None) -> None:
-        values, self._exact = groups.matrix(metric.name), groups.exact(metric)
+        self.values = values = groups.matrix(metric.name)
+        agree = np.fmin.reduce(values, axis=1) == np.fmax.reduce(values, axis=1)
+        self.exact: Bools = agree & ~groups.drawn & (not metric.timed)
+        self.mean, self.half = by_count(values, mean_interval, 2)
+        self.half[self.exact] = 0.0
         one, other = _pairs(groups.point)
         number = groups.point[one]
         difference = differences(values[one], values[other])
         count = (~np.isnan(difference)).sum(axis=1)
         largest, p_t = by_count(difference, lambda some: (abs(some).max(axis=1), paired_t(some)), 2)
-        exact = self._exact[one] & self._exact[other]
+        exact = self.exact[one] & self.exact[other]
         tested = (count >= FEWEST) & ~exact
         ranks = tested & (np.bincount(number, tested)[number] * 2.0 ** (1 - count) <= ALPHA)
         asked = np.ones(len(one), bool) if base is None else (one == base[one]) | (other == base[one])
@@ -193,8 +245,9 @@ class Family:
         alone = np.where(tested, p_t, np.nan)
         (alone[ranks],) = by_count(difference[ranks], lambda some: (signed_rank(some),), 1)
         p = np.full(len(one), np.nan)
-        for some in _alike(number[tested & asked], np.flatnonzero(tested & asked)):
-            p[some] = holm(alone[some])
+        for at in np.unique(number):
+            family = tested & asked & (number == at)
+            p[family] = holm(alone[family])
         told = np.where(exact, largest > 0, p <= ALPHA)
         width = int(np.bincount(groups.point).max(initial=1))
         first = np.unique(groups.point, return_index=True)[1]
@@ -231,9 +284,3 @@ def _pairs(point: Ints) -> tuple[Ints, Ints]:
         ones.append(one)
         others.append(one + step)
     return np.concatenate(ones), np.concatenate(others)
-
-
-def _alike(number: Ints, rows: Ints) -> list[Ints]:
-    """Divide rows by the number that each has."""
-    order = np.argsort(number, kind="stable")
-    return np.split(rows[order], np.flatnonzero(np.diff(number[order])) + 1)

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from binwright.analysis.compare.sheet import Cell, Sheet, hidden
-from binwright.analysis.compare.statistics import FEWEST, Bools, Family, by_count, differences, in_words, mean_interval
+from binwright.analysis.compare.statistics import FEWEST, Bools, Family, Groups, differences, in_words, mean_interval
 from binwright.analysis.measure.metric import MONEY, Metric
 from binwright.analysis.results import escaping
-from binwright.analysis.results.columns import TOLERANCE, Groups
+from binwright.analysis.results.columns import TOLERANCE
 from binwright.analysis.results.combined import points_as_agents
 from binwright.analysis.results.folder import ResultsFolder, as_written, telling_keys
-from binwright.simcore.types import Floats
 from binwright.simcore.units import many_of
 
 if TYPE_CHECKING:
@@ -80,7 +79,7 @@ class Table:
         self.same = " ".join(filter(None, notes))
         families = [Family(groups, metric) for metric in self.metrics]
         self._tested = max((family.size for family in families), default=0)
-        columns = [_column(metric, groups, family) for metric, family in zip(self.metrics, families, strict=True)]
+        columns = [_entries(metric, groups, family) for metric, family in zip(self.metrics, families, strict=True)]
         heads = groups.heads.rows()
         self.rows = [
             TableRow(tuple(head[:-1]), head[-1], runs, failed, tuple(column[number] for column in columns))
@@ -171,37 +170,25 @@ def in_one_note(done: pl.DataFrame, same: Sequence[Metric], *, points: bool) -> 
     return f"The same for all agents{' at all points' if points else ''}: {', '.join(said)}." if said else ""
 
 
-def _column(metric: Metric, groups: Groups, family: Family) -> list[Entry | None]:
-    """Return a metric's entry for every group of runs; None where no finished run has a value."""
-    values, exact = groups.matrix(metric.name), groups.exact(metric)
-    mean, half = by_count(values, mean_interval, 2)
-    half[exact] = 0.0
-    best, tied = _standing(metric, groups, mean, family)
-    marks = np.where(best, BEST, np.where(tied, TIED, ""))
-    return [
-        None if isnan(one) else Entry(one, interval, mark, sure)
-        for one, interval, mark, sure in zip(mean.tolist(), half.tolist(), marks.tolist(), exact.tolist(), strict=True)
-    ]
+def _entries(metric: Metric, groups: Groups, family: Family) -> list[Entry | None]:
+    """Return a metric's entry for every group of runs; None where no finished run has a value.
 
-
-def _standing(metric: Metric, groups: Groups, mean: Floats, family: Family) -> tuple[Bools, Bools]:
-    """Find the groups that are the best of their point, and those that the seeds can't tell from it.
-
-    Both are bool [groups]. There are none where nothing is told apart, nor where neither higher nor lower is better.
-    Agents with the same best mean are all the best.
+    Marks are those of the best of every point, and of those that the seeds can't tell from it. There are none where
+    nothing is told apart, nor where neither higher nor lower is better. Agents with the same best mean are all the
+    best.
     """
-    there = ~np.isnan(mean)
-    nobody = np.zeros(len(mean), bool)
-    if metric.better == "neither" or not there.any():
-        return nobody, nobody
-    # NaN comes last, and the first of equals first.
-    order = np.lexsort((-mean if metric.better == "higher" else mean, groups.point))
-    first = np.unique(groups.point[order], return_index=True)[1]
-    best = order[first][groups.point]
-    told: Bools = family.beside(best)["told"]
-    marked = there & (np.bincount(groups.point, there & told) > 0)[groups.point]
-    first = ~told & (differences(mean[:, None], mean[best][:, None])[:, 0] == 0)
-    return marked & first, marked & ~told & ~first
+    mean, point = family.mean, groups.point
+    marks = np.full(len(mean), "")
+    if metric.better != "neither":
+        # NaN comes last, and the first of equals first.
+        order = np.lexsort((-mean if metric.better == "higher" else mean, point))
+        best = order[np.unique(point[order], return_index=True)[1]][point]
+        told: Bools = family.beside(best)["told"]
+        marked = ~np.isnan(mean) & (np.bincount(point, told & ~np.isnan(mean)) > 0)[point]
+        first = ~told & (differences(mean[:, None], mean[best][:, None])[:, 0] == 0)
+        marks = np.where(marked & first, BEST, np.where(marked & ~told, TIED, ""))
+    columns = mean.tolist(), family.half.tolist(), marks.tolist(), family.exact.tolist()
+    return [None if isnan(entry[0]) else Entry(*entry) for entry in zip(*columns, strict=True)]
 
 
 SAID = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from math import floor, inf, isinf, log10
 from typing import Any, ClassVar, Literal
@@ -52,7 +52,7 @@ class Metric:
         """Describe the column of a scenario with this currency, empty for none."""
         return replace(self, unit=currency) if self.unit == MONEY else self
 
-    def shared_size(self, values: Sequence[float]) -> float | None:
+    def shared_size(self, values: Iterable[float | None]) -> float | None:
         """Find the size in whose unit all times of a column are shown, the smallest of these values.
 
         None where each keeps a unit of its own: times too far apart for one unit, and what is no time.
@@ -106,10 +106,15 @@ class Metric:
         scale, unit = self.scale(value if size is None else size)
         return f"{scale * value:,.{_decimals(scale * value, abs(scale * value) / 100)}f}{unit}"
 
-    def between(self, mean: float, low: float | None, high: float | None, *, sign: str = "") -> str:
-        """Write the mean, and the ends of its interval where there is one; `sign` "+" writes the sign of each."""
+    def between(
+        self, mean: float, low: float | None, high: float | None, *, sign: str = "", size: float | None = None
+    ) -> str:
+        """Write the mean, and the ends of its interval where there is one, in the unit of a `size`.
+
+        `sign` "+" writes the sign of each.
+        """
         half = 0.0 if low is None or high is None else (high - low) / 2
-        scale, unit = self.scale(mean)
+        scale, unit = self.scale(mean if size is None else size)
         form = f"{sign},.{_decimals(scale * mean, scale * half)}f"
         interval = "" if low is None or high is None else f" [{scale * low:{form}}, {scale * high:{form}}]"
         return f"{scale * mean:{form}}{interval}{unit}"

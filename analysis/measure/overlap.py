@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -15,23 +14,15 @@ WORTH_SAYING = 0.05
 """The least share of requests met twice that is said."""
 
 
-class Overlap(NamedTuple):
-    """Says of `seeds` which share of a seed's requests another one met too."""
-
-    seeds: int
-    share: float
-
-    def __str__(self) -> str:
-        return (
-            f"The windows of these {self.seeds:,} seeds overlap: {100 * self.share:.0f} % of a seed's requests are met "
-            "by another one too. So seeds are not independent, and intervals and p-values promise more than they can "
-            "keep. Draw from more of the trace, or take windows that do not overlap: start: {apart: [first, last]} "
-            "(page 'Traces and generated workloads')."
-        )
+SENTENCE = (
+    "The windows of these {:,} seeds overlap: {:.0f} % of a seed's requests are met by another one too. So seeds are "
+    "not independent, and intervals and p-values promise more than they can keep. Draw from more of the trace, or take "
+    "windows that do not overlap: start: {{apart: [first, last]}} (page 'Traces and generated workloads')."
+)
 
 
-def overlap(seeds: Sequence[Rows]) -> Overlap:
-    """Measure the overlap of all seeds' windows; what a seed's own windows have in common counts once."""
+def overlap(seeds: Sequence[Rows]) -> float:
+    """Compute the share of a seed's requests that another one met too; what a seed's own windows share counts once."""
     ends = [end for rows in seeds for window in rows for end in window]
     low, high = min(ends, default=0), max(ends, default=0)
     met = np.zeros(high - low, np.int64)  # by how many seeds, of each row
@@ -40,7 +31,7 @@ def overlap(seeds: Sequence[Rows]) -> Overlap:
         for first, end in rows:
             mine[first - low : end - low] = True
         met += mine
-    return Overlap(len(seeds), float(met[met > 1].sum() / max(int(met.sum()), 1)))
+    return float(met[met > 1].sum() / max(int(met.sum()), 1))
 
 
 def written(rows: Rows) -> str:
@@ -48,18 +39,18 @@ def written(rows: Rows) -> str:
     return " ".join(f"{first}-{end - 1}" for first, end in rows)
 
 
-def overlap_of(runs: pl.DataFrame, keys: Sequence[str]) -> Overlap | None:
-    """Find the largest overlap at a point of finished runs, if it is worth saying.
+def overlap_of(runs: pl.DataFrame, keys: Sequence[str]) -> str:
+    """Say the largest overlap at a point of finished runs; "" if it is not worth saying.
 
     Of agents that met more or less of the same windows, the one that met most counts.
     """
     if "windows" not in runs.columns:
-        return None
+        return ""
     points: dict[object, dict[int, Rows]] = {}
     there = runs.filter(pl.col("status") == "done", pl.col("windows").is_not_null())
     for *point, seed, text in there.select(*keys, "seed", "windows").unique(maintain_order=True).iter_rows():
         rows = [(int(first), int(last) + 1) for first, _, last in (part.partition("-") for part in text.split())]
         met = points.setdefault(tuple(point), {})
         met[seed] = max(rows, met.get(seed, rows), key=lambda some: sum(end - first for first, end in some))
-    most = max((overlap([*seeds.values()]) for seeds in points.values()), key=lambda one: one.share, default=None)
-    return most if most and most.share >= WORTH_SAYING else None
+    share, count = max(((overlap([*seeds.values()]), len(seeds)) for seeds in points.values()), default=(0.0, 0))
+    return SENTENCE.format(count, 100 * share) if share >= WORTH_SAYING else ""

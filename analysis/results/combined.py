@@ -59,12 +59,15 @@ class Together(ResultsFolder):
     def headlines(self) -> list[str]:
         return [name for part in self._parts for name in part.headlines]
 
+    @property
+    def unfinished(self) -> str:
+        return " ".join(dict.fromkeys(filter(None, (part.unfinished for part in self._parts))))
+
     def said(self, key: str) -> Any:
         """Return what the first scenario says below one of its keys."""
         return self._parts[0].said(key)
 
     def part(self, run: str) -> ResultsFolder:
-        """Return the results that a run belongs to."""
         return self._part[run]
 
 

@@ -166,13 +166,15 @@ class ResultsFolder:
         return self.runs.filter(self.runs["status"] != "done")
 
     @property
-    def resources(self) -> list[str]:
-        return list(self.columns.resources)
+    def unfinished(self) -> str:
+        """Say how many planned runs are missing, since their batch was interrupted or goes on; "" for none."""
+        missing = self.columns.planned - len(self.runs)
+        runs = f"{missing:,} of {self.columns.planned:,} runs"
+        return f"Unfinished: {runs} are missing; the same command goes on." if missing > 0 else ""
 
     @property
-    def tiers(self) -> list[str]:
-        """The tiers of the network's links, if there is one."""
-        return list(self.columns.tiers)
+    def resources(self) -> list[str]:
+        return list(self.columns.resources)
 
     @property
     def metrics(self) -> list[Metric]:
@@ -197,6 +199,10 @@ class ResultsFolder:
         """
         found = self.heading(key)
         return found if found != key else short_key(key, self.swept)
+
+    def part(self, run: str) -> ResultsFolder:
+        """Return the results of the folder that a run belongs to."""
+        return self
 
     requests = _details("requests", "a row per request of a run")
     samples = _details("samples", "the cluster over time")

@@ -184,7 +184,7 @@ class Batch:
         metrics = tuple(metric for metric in describe(resources, tiers, asked, currency) if metric.name in there)
         usual = {metric.name for metric in describe(resources, tiers)}
         added = tuple(metric.name for metric in metrics if metric.name not in usual)
-        found = Columns(resources, tiers, tuple(self.runs[0].point), metrics, added=added)
+        found = Columns(resources, tiers, tuple(self.runs[0].point), metrics, added=added, planned=len(self.runs))
         return found.headed(self.scenario.shown_headings)
 
 

@@ -26,7 +26,7 @@ from tests.support.results import made, row, write_results
 
 def test_results_say_what_they_hold(tmp_path: Path) -> None:
     results = Batch(scenario(replications=1, sweep={"product": {"cluster.servers": [2, 3]}}), tmp_path).run()
-    assert (results.resources, results.tiers, results.swept) == (["cpu", "mem"], [], ["cluster.servers"])
+    assert (results.resources, results.swept) == (["cpu", "mem"], ["cluster.servers"])
     described = {metric.name: metric for metric in results.metrics}
     assert set(described) <= set(results.runs.columns)
     others = {"run", "agent", "seed", "cluster.servers", "version", "status", "error", "seconds", "random", "compiled"}
@@ -75,6 +75,21 @@ def test_running_again_restores_what_columns_are_without_runs(tmp_path: Path) ->
     assert len(batch.done()) == len(batch.runs)
     assert batch.run().runs.equals(first.runs)
     assert file.read_bytes() == whole
+
+
+def test_an_interrupted_batch_says_in_compare_and_report_how_many_runs_are_missing(tmp_path: Path) -> None:
+    batch = Batch(scenario(), tmp_path)
+
+    def interrupt(_: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        batch.run(finished=interrupt)
+    results, count = Results(tmp_path), len(batch.runs)
+    text = f"Unfinished: {count - 1} of {count} runs are missing; the same command goes on."
+    assert results.compare().legend.startswith(text)
+    assert text in results.report().read_text()
+    assert "Unfinished" not in batch.run().compare().legend
 
 
 def test_several_results_are_merged(tmp_path: Path) -> None:
