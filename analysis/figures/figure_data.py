@@ -7,37 +7,33 @@ from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf, isfinite
-from textwrap import wrap
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from binwright.analysis.compare.comparison import EQUAL, SAME, UNTESTED, Comparison
-from binwright.analysis.compare.statistics import ALPHA, FEWEST, corrected_ends, differences, mean_interval
+from binwright.analysis.compare.statistics import ALPHA, FEWEST, corrected_ends, mean_interval
 from binwright.analysis.compare.table import Table, finding
 from binwright.analysis.figures.style import Look, Width, looks
 from binwright.analysis.figures.venues import Venue
 from binwright.analysis.measure.metric import Metric
 from binwright.analysis.results.columns import Choice, metric_named
-from binwright.analysis.results.combined import Together
 from binwright.analysis.results.escaping import cut
 from binwright.analysis.results.folder import ResultsFolder, as_written, telling_keys
 from binwright.simcore.errors import ResultsError, UnknownName, UserError, suggest
+from binwright.simcore.extras import pl
 from binwright.simcore.types import Floats
 from binwright.simcore.units import BANDWIDTH, COUNT, CPU, DATA, SHARE, TIME
 
-if TYPE_CHECKING:
-    import polars as pl
-
 Point = tuple[Any, ...]
+Row = tuple[Point, str]
+"""A point of the sweep and an agent."""
 LOOK = ("style", "width", "titles")
 """Options that say how a figure looks; `figures` in a scenario says the same."""
 LONGEST = 32
 """Letters of a name in a figure; of longer ones the middle is left out."""
 CLOCK = Metric("time", "time", "s")
 """The axis of a figure over time."""
-ACROSS = 84
-"""Letters of the titles of panels beside one another."""
 MOST = 8
 """So many panels at most: who has more says which with `where`, `agents` or `metrics`."""
 
@@ -62,13 +58,6 @@ class Options:
     width: Width | None = None
     style: Venue | None = None
     titles: bool | None = None
-
-    def over(self, said: Mapping[str, Any]) -> Options:
-        """Lay these options over what a scenario says of its figures."""
-        if self.style is not None:
-            return self
-        unsaid: Any = {name: said.get(name) for name in LOOK if getattr(self, name) is None}
-        return replace(self, **unsaid)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,11 +133,6 @@ class FigureData:
             found[agent].append(average.mean if metric.better == "lower" else -average.mean)
         return sorted(self.agents, key=lambda agent: sum(found[agent]) / len(found[agent]) if found[agent] else inf)
 
-    @property
-    def success(self) -> str:
-        """The metric of what got a place: scheduled requests where runs stop, the share of the offered elsewhere."""
-        return "scheduled" if "stopped" in self.runs.columns and self.runs["stopped"].sum() else "acceptance"
-
     @cached_property
     def choice(self) -> Choice:
         """The metrics that tables show of these runs."""
@@ -156,8 +140,10 @@ class FigureData:
 
     @property
     def headlines(self) -> list[str]:
-        """The metrics that figures draw first: that of what got a place alone, where nothing varies."""
-        return [metric.name for metric in self.choice.first if metric.table != "harm"] or [self.success]
+        """The metrics that figures draw first: where nothing varies, scheduled requests if runs stop, or acceptance."""
+        stop = "stopped" in self.runs.columns and self.runs["stopped"].sum()
+        found = [metric.name for metric in self.choice.first if metric.table != "harm"]
+        return found or ["scheduled" if stop else "acceptance"]
 
     @property
     def harm(self) -> list[str]:
@@ -173,10 +159,6 @@ class FigureData:
         seeds = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
         return f"mean and 95 % interval over {seeds} seeds"
 
-    def part(self, run: str) -> ResultsFolder:
-        """Return the results of the folder that a run belongs to."""
-        return self.results.part(run) if isinstance(self.results, Together) else self.results
-
     def metric(self, name: str) -> Metric:
         """Describe a column of the runs as a metric."""
         try:
@@ -190,20 +172,16 @@ class FigureData:
         wanted = self.options.metrics or [name for name in default if name in self.runs.columns]
         return [self.metric(name) for name in wanted]
 
-    def by_seed(self, metric: str) -> dict[tuple[Point, str], dict[int, float]]:
-        """Return the values of a metric by point and agent, then by seed in order; those without one are left out."""
-        found: dict[tuple[Point, str], dict[int, float]] = {}
-        columns = (
-            self.runs.drop_nulls(metric).sort("seed", maintain_order=True).select(*self.swept, "agent", "seed", metric)
-        )
-        for *point, agent, seed, value in columns.iter_rows():
-            found.setdefault((tuple(point), agent), {})[seed] = float(value)
-        return found
+    def values(self, metric: str) -> dict[Row, Floats]:
+        """Return the values of a metric by point and agent, float64 [seeds]; those without one are left out."""
+        there = self.runs.drop_nulls(metric).sort("seed", maintain_order=True)
+        rows = there.group_by([*self.swept, "agent"], maintain_order=True).agg(pl.col(metric).cast(pl.Float64))
+        return {(tuple(point), agent): np.array(values) for *point, agent, values in rows.iter_rows()}
 
-    def averages(self, metric: str) -> dict[tuple[Point, str], Average]:
+    def averages(self, metric: str) -> dict[Row, Average]:
         """Average a metric over the seeds by point and agent; those without a value are left out."""
         known = self.metric(metric)
-        return {row: Average.of(np.array([*seeds.values()]), known) for row, seeds in self.by_seed(metric).items()}
+        return {row: Average.of(values, known) for row, values in self.values(metric).items()}
 
     def seeded(self) -> Iterator[tuple[Point, str, dict[int, str]]]:
         """Yield the names of the runs by point and agent, then by seed in order."""
@@ -227,23 +205,15 @@ class FigureData:
         """Say a point in words: `uniform · servers 20`, without keys that follow from others."""
         return self.said(telling_keys(self.runs, self.swept), dict(zip(self.swept, point, strict=True)))
 
-    def panel_title(self, point: Point, panels: int) -> str:
-        """Say a point above its panel, one of so many beside one another, in lines that are no wider than it."""
-        return "\n".join(wrap(self.name(point), ACROSS // panels))
-
     def said(self, keys: Sequence[str], values: Mapping[str, Any]) -> str:
         """Say values of swept keys in words; a name needs no key before it."""
-        words = [as_written(values[key]) for key in keys]
-        named = [self._has_names(key) for key in keys]
-        return " · ".join(
-            word if is_name else f"{self.results.short(key)} {word}"
-            for key, word, is_name in zip(keys, words, named, strict=True)
-        )
-
-    def _has_names(self, key: str) -> bool:
-        """Tell whether all values of a swept key are names, which say by themselves what they are of."""
-        values = self.runs[key].unique().to_list()
-        return all(isinstance(value, str) and value[:1].isalpha() for value in values) and self.numbers(key) is None
+        words = []
+        for key in keys:
+            of_key = self.runs[key].unique().to_list()
+            are_names = all(isinstance(value, str) and value[:1].isalpha() for value in of_key)
+            is_name = are_names and self.numbers(key) is None
+            words.append(f"{'' if is_name else self.results.short(key) + ' '}{as_written(values[key])}")
+        return " · ".join(words)
 
     def facets(self, keys: Sequence[str]) -> list[str]:
         """Return the swept keys that still vary where `keys` do not: what a line over `keys` must not mix."""
@@ -279,8 +249,6 @@ class FigureData:
 
 def _filtered(results: ResultsFolder, options: Options) -> pl.DataFrame:
     """Return the runs of the points and agents that were asked for: of one key any value, of all keys one."""
-    import polars as pl
-
     runs, folder = results.runs, results.folder
     wanted: dict[str, list[str]] = {}
     for key, value in options.where:
@@ -321,10 +289,6 @@ def number(value: object) -> tuple[float, str]:
     raise last
 
 
-Row = tuple[Point, str]
-"""A point of the sweep and an agent."""
-
-
 @dataclass(frozen=True)
 class Verdicts:
     """Holds the differences of one metric to `baseline`; `is_same` has (metric, row) of several that do not differ.
@@ -351,43 +315,32 @@ class Verdicts:
 
 def verdicts(chosen: FigureData, metrics: Sequence[Metric]) -> Verdicts | None:
     """Compare with the baseline asked for, or the best by the first metric; None where there is nobody to compare."""
-    first = metrics[0]
-    baseline = chosen.options.baseline or chosen.by_mean(first)[0]
-    names = [metric.name for metric in metrics]
+    first = metrics[0].name
+    baseline = chosen.options.baseline or chosen.by_mean(metrics[0])[0]
     # A baseline that the results chose is corrected for all pairs.
-    comparison = Comparison(chosen.results, baseline, names, all_pairs=chosen.options.baseline is None)
-    values = chosen.by_seed(first.name)
-    found: dict[Row, Floats] = {}
-    for (point, agent), mine in values.items():
-        base = values.get((point, baseline), {})
-        both = [seed for seed in mine if seed in base]
-        if agent != baseline and both:
-            found[point, agent] = differences(
-                np.array([mine[seed] for seed in both]), np.array([base[seed] for seed in both])
-            )
-    if not found:
+    is_chosen = chosen.options.baseline is None
+    comparison = Comparison(chosen.results, baseline, [metric.name for metric in metrics], all_pairs=is_chosen)
+    seeds, means = dict[Row, Floats](), dict[Row, Average]()
+    frame = comparison.frame
+    rows = frame.filter(pl.col("metric") == first).iter_rows(named=True)
+    for row, paired in zip(rows, comparison.paired[first], strict=True):
+        if row["pairs"]:
+            at = tuple(row[key] for key in chosen.swept), row["agent"]
+            seeds[at] = paired[~np.isnan(paired)]
+            means[at] = _average(seeds[at], row, comparison.families[first])
+    if not seeds:
         return None
-    frame = comparison.frame.filter(comparison.frame["metric"] == first.name)
-    columns = frame.select(*chosen.swept, "agent", "test", "p", "p_alone").rows()
-    tests = {(tuple(point), agent): (test, p, alone) for *point, agent, test, p, alone in columns}
-    same = comparison.frame.filter(comparison.frame["verdict"].is_in([SAME, UNTESTED, EQUAL]))
-    rows = same.select("metric", "agent", *chosen.swept).rows()
-    return Verdicts(
-        baseline,
-        found,
-        {row: _average(seeds, tests.get(row), comparison.families[first.name]) for row, seeds in found.items()},
-        frozenset((metric, (tuple(point), agent)) for metric, agent, *point in rows),
-        comparison.family,
-        bool(comparison.frame["test"].is_not_null().any()),
-    )
+    same = frame.filter(pl.col("verdict").is_in([SAME, UNTESTED, EQUAL])).select("metric", "agent", *chosen.swept)
+    is_same = frozenset((metric, (tuple(point), agent)) for metric, agent, *point in same.iter_rows())
+    is_tested = bool(frame["test"].is_not_null().any())
+    return Verdicts(baseline, seeds, means, is_same, comparison.family, is_tested)
 
 
-def _average(seeds: Floats, tested: tuple[str | None, float | None, float | None] | None, family: int) -> Average:
+def _average(seeds: Floats, row: Mapping[str, Any], family: int) -> Average:
     """Average differences, with the interval that agrees with their verdict: of its test, at the corrected level."""
-    found = Average.of(seeds)
-    test, p, alone = tested or (None, None, None)
-    if p is None or alone is None or not p:
+    found, p = Average.of(seeds), row["p"]
+    if not p:
         return found
-    level = ALPHA / family if p == 1 else ALPHA * alone / p  # Holm multiplied by so much
-    low, high = corrected_ends(seeds, level, ranks=test == "wilcoxon")
+    level = ALPHA / family if p == 1 else ALPHA * row["p_alone"] / p  # Holm multiplied by so much
+    low, high = corrected_ends(seeds, level, ranks=row["test"] == "wilcoxon")
     return replace(found, low=min(low, found.mean), high=max(high, found.mean))

@@ -11,7 +11,7 @@ from warnings import catch_warnings
 from matplotlib.figure import Figure as Figure  # for those who may not import matplotlib
 
 from binwright.analysis.figures import FIGURES
-from binwright.analysis.figures.figure_data import FigureData, Options
+from binwright.analysis.figures.figure_data import LOOK, FigureData, Options
 from binwright.analysis.figures.style import finish, rendered, save, style, style_of
 from binwright.analysis.results.combined import Together
 from binwright.analysis.results.folder import ResultsFolder
@@ -20,10 +20,6 @@ from binwright.simcore.extras import pl
 
 Source = Literal["results", "training"]
 ANY = "any results"
-
-
-class FigureFailed(ResultsError):
-    """A figure that is not ours cannot be loaded, raises, or returns no figure: whatever the results are."""
 
 
 @dataclass(eq=False)
@@ -42,11 +38,11 @@ class Kind:
     def draw(self, given: Any, **options: Any) -> Figure:
         """Draw the figure of results, or of training folders; `options` are those of `Options`.
 
-        What a function from outside raises becomes a FigureFailed.
+        What a function from outside raises becomes a ResultsError.
         """
-        asked = Options(**options)
-        if isinstance(given, ResultsFolder):
-            asked = asked.over(given.look)
+        of_scenario = given.look if isinstance(given, ResultsFolder) and options.get("style") is None else {}
+        looks = {name: of_scenario[name] for name in LOOK if name in of_scenario}
+        asked = Options(**looks | {name: value for name, value in options.items() if value is not None})
         look = style_of(asked.style or "house", titles=asked.titles is not False)
         if self.is_ours:  # names are what they are: a dollar begins no formula
             look = replace(look, rc={**look.rc, "text.parse_math": False})
@@ -68,15 +64,11 @@ class Kind:
         except UserError:
             raise
         except (Exception, SystemExit) as error:
-            problem = f"{name} raised {said(error)} at {place_in(self.function.__module__, error)}"
-            raise FigureFailed(problem, remedy="Mend it, or leave this figure out.") from error
+            what = short(" ".join(repr(error).split()), 200)
+            problem = f"{name} raised {what} at {place_in(self.function.__module__, error)}"
+            raise ResultsError(problem, remedy="Mend it, or leave this figure out.") from error
         problem = f"{name} returned {short(repr(found))}, which is not a figure"
-        raise FigureFailed(problem, remedy="Return a matplotlib Figure.")
-
-
-def said(error: BaseException) -> str:
-    """Write an error in one line."""
-    return short(" ".join(repr(error).split()), 200)
+        raise ResultsError(problem, remedy="Return a matplotlib Figure.")
 
 
 def figure(*, meaning: str, needs: str = ANY, source: Source = "results") -> Callable[[Callable[..., Figure]], Kind]:
@@ -100,13 +92,13 @@ def kind_named(name: str) -> Kind:
         found = FIGURES.load(name)
     except UnknownName as error:
         remedy = "Write package.module:function, or file.py:function, a file of this folder."
-        raise FigureFailed(error.problem, key=key, remedy=error.remedy if FIGURES.is_added(name) else remedy) from error
+        raise ResultsError(error.problem, key=key, remedy=error.remedy if FIGURES.is_added(name) else remedy) from error
     if isinstance(found, Kind):
         found.is_ours = name in FIGURES and not FIGURES.is_added(name)
         return found
     if not callable(found):
         remedy = "Name a function of (chosen, options) that returns a matplotlib Figure."
-        raise FigureFailed("is no figure", key=key, remedy=remedy)
+        raise ResultsError("is no figure", key=key, remedy=remedy)
     return Kind(found, (found.__doc__ or short_name(name)).strip().splitlines()[0])
 
 

@@ -30,46 +30,32 @@ from binwright.simcore.errors import ResultsError
 from binwright.simcore.files import replacing
 
 Width = Literal["column", "page"]
-TEXT, SMALL = 8, 7
-"""Points of the house's text, and of what is written at ticks and in legends; other styles keep their ratio."""
-LINE = 0.6
-"""Points: the width of axes and ticks."""
+TEXT = 8
+"""Points of the house's text, for which heights and lines are given; in other styles they keep their ratio to it."""
 
 
 @dataclass(frozen=True)
 class Style:
-    """Holds what is to be set while something is drawn, and when it is written.
-
-    `rc` are parameters of matplotlib, `widths` inches, `text` points.
-    """
+    """Holds matplotlib's parameters, set while something is drawn and while it is written, and widths in inches."""
 
     rc: Any
     widths: Mapping[Width, float]
-    text: float
     titles: bool = True
+
+
+ALWAYS: Any = {"svg.fonttype": "none", "svg.hashsalt": "binwright", "pdf.fonttype": 42}
+"""Text stays text in SVG and PDF; the salt makes the names inside an SVG the same every time."""
 
 
 def style_of(name: Venue = "house", *, titles: bool = True) -> Style:
     """Read the style of a venue: of its fonts, best first, it has those that there are."""
     file = Path(__file__).with_name("styles") / f"{name}.mplstyle"
-    read: Any = dict(rc_params_from_file(file, use_default_template=False))
-    there, text = {*get_font_names(), "sans-serif"}, float(read["font.size"])
-    read["font.family"] = [font for font in read["font.family"] if font in there] or ["DejaVu Sans"]
-    column, page = VENUES[name]
-    return Style(read | _sizes(text), {"column": column, "page": page}, text, titles)
+    rc: Any = dict(rc_params_from_file(file, use_default_template=False))
+    there = {*get_font_names(), "sans-serif"}
+    rc["font.family"] = [font for font in rc["font.family"] if font in there] or ["DejaVu Sans"]
+    return Style(rc | ALWAYS, VENUES[name], titles)
 
 
-def _sizes(points: float) -> Any:
-    """Set all text in proportion, and the lines of axes with it."""
-    small, line = points * SMALL / TEXT, LINE * points / TEXT
-    large = ("font.size", "axes.titlesize", "axes.labelsize", "figure.titlesize", "figure.labelsize")
-    little = ("xtick.labelsize", "ytick.labelsize", "legend.fontsize", "legend.title_fontsize")
-    lines = ("axes.linewidth", "xtick.major.width", "ytick.major.width")
-    return dict.fromkeys(large, points) | dict.fromkeys(little, small) | dict.fromkeys(lines, line)
-
-
-ALWAYS: Any = {"svg.fonttype": "none", "svg.hashsalt": "binwright", "pdf.fonttype": 42}
-"""Text stays text in SVG and PDF; the salt makes the names inside an SVG the same every time."""
 PLAIN = style_of()
 _CURRENT: ContextVar[Style] = ContextVar("style", default=PLAIN)
 
@@ -79,20 +65,20 @@ def style(wanted: Style = PLAIN) -> Iterator[None]:
     """Set a style for as long as something is drawn or written in it."""
     token = _CURRENT.set(wanted)
     try:
-        with rc_context({**wanted.rc, **ALWAYS}):
+        with rc_context(wanted.rc):
             yield
     finally:
         _CURRENT.reset(token)
 
 
-def current() -> Style:
-    """Return the style that is set."""
-    return _CURRENT.get()
-
-
 def points(of: Literal["text", "small"] = "small") -> float:
     """Return the size of text in the style that is set: that of titles and axes, or the small one of ticks."""
-    return current().text * (1 if of == "text" else SMALL / TEXT)
+    return float(_CURRENT.get().rc["font.size" if of == "text" else "xtick.labelsize"])
+
+
+def letters(figure: Figure, columns: int = 1, beside: float = 0.0) -> int:
+    """Count the letters of text that are as wide as one of so many panels, with `beside` points left of them."""
+    return max(1, int((figure.get_figwidth() * 72 - beside) / columns / (0.6 * points("text"))))
 
 
 LOG = logging.getLogger("binwright")
@@ -152,7 +138,7 @@ def _turned(some: Sequence[str], start: int) -> list[str]:
 
 def new(width: Width, height: float) -> Figure:
     """Make an empty figure without pyplot (no window, no global state), `height` inches high at the house's text."""
-    return Figure(figsize=(current().widths[width], height * points("text") / TEXT), layout="constrained")
+    return Figure(figsize=(_CURRENT.get().widths[width], height * points("text") / TEXT), layout="constrained")
 
 
 def narrow(figure: Figure) -> bool:
@@ -202,7 +188,7 @@ def heading(figure: Figure, title: str, caption: str = "") -> None:
     Where the style has no titles, they are the figure's label only, for a caption.
     """
     figure.set_label(". ".join(filter(None, (title, caption))))
-    if not current().titles:
+    if not _CURRENT.get().titles:
         return
     size, small, wide = points("text"), points(), figure.get_figwidth() * 72
     above = wrap(title, int(wide / (0.6 * size)))
@@ -247,7 +233,7 @@ _DRAWN_IN: WeakKeyDictionary[Figure, Style] = WeakKeyDictionary()
 
 def finish(figure: Figure) -> None:
     """Give a drawn figure lines that go with its text, and let it be written in the style that is set."""
-    _DRAWN_IN[figure] = current()
+    _DRAWN_IN[figure] = _CURRENT.get()
     thicker = points("text") / TEXT
     drawn: list[Any] = [part for ax in figure.axes for part in (*ax.lines, *ax.collections)]
     drawn += [handle for one in figure.legends for handle in one.legend_handles]

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from typing import Literal
 
 Venue = Literal["house", "report", "ieee", "acm", "lncs", "slides"]
-VENUES: Mapping[Venue, tuple[float, float]] = {
-    "house": (3.5, 7.2),
-    "report": (3.5, 6.1),
-    "ieee": (3.5, 7.16),
-    "acm": (3.33, 7.0),
-    "lncs": (4.8, 4.8),
-    "slides": (6.0, 12.0),
+VENUES: Mapping[Venue, Mapping[Literal["column", "page"], float]] = {
+    "house": {"column": 3.5, "page": 7.2},
+    "report": {"column": 3.5, "page": 6.1},
+    "ieee": {"column": 3.5, "page": 7.16},
+    "acm": {"column": 3.33, "page": 7.0},
+    "lncs": {"column": 4.8, "page": 4.8},
+    "slides": {"column": 6.0, "page": 12.0},
 }
-"""Inches of a column and of a page. Fonts, and the size of text, are in styles/NAME.mplstyle."""
+"""Inches. Fonts, and the size of text and of lines, are in styles/NAME.mplstyle."""

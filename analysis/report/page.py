@@ -12,7 +12,6 @@ from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 from string import Template
-from typing import NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -21,7 +20,7 @@ from binwright.analysis.compare.comparison import Comparison
 from binwright.analysis.compare.sheet import Cell, Sheet
 from binwright.analysis.compare.table import Table, finding, site_table
 from binwright.analysis.figures import FIGURES
-from binwright.analysis.figures.kind import FigureFailed, draw, image, kind_named
+from binwright.analysis.figures.kind import draw, image, kind_named
 from binwright.analysis.figures.style import Width
 from binwright.analysis.measure.overlap import overlap_of
 from binwright.analysis.results.folder import ResultsFolder, as_written, check_target, refused_shares
@@ -79,29 +78,21 @@ MOST_ERRORS = 50
 Listener = Callable[[str], None]
 
 
-def ignore(text: str) -> None:
-    """Say nothing of what is done."""
-
-
-def write(
-    results: ResultsFolder, path: str | Path | None = None, say: Listener = ignore, drawing: Listener = ignore
-) -> Path:
+def write(results: ResultsFolder, path: str | Path | None = None, drawing: Listener = lambda name: None) -> Path:
     """Write the report to `path` (default: report.html in the results' folder), whole or not at all; returns it.
 
-    `say` is called with what had to be left out, `drawing` with the name of each figure before it is drawn.
+    `drawing` is called with the name of each figure before it is drawn.
     """
     target = Path(path) if path is not None else results.folder / "report.html"
     check_target(target)
-    write_text(target, compose(results, say, drawing))
+    write_text(target, compose(results, drawing))
     return target
 
 
-def compose(results: ResultsFolder, say: Listener = ignore, drawing: Listener = ignore) -> str:
+def compose(results: ResultsFolder, drawing: Listener = lambda name: None) -> str:
     """Write the whole page. Whatever comes from users' files is escaped, and nothing is fetched from anywhere."""
     table, drawn = Table(results), figures(results, drawing)
-    for name, why in drawn.failed.items():
-        say(f"The figure {name} is left out: {why}")
-    hero = next((drawn.shown.pop(name) for name in HEROES if name in drawn.shown), "")
+    hero = next((drawn.pop(name) for name in HEROES if name in drawn), "")
     answers = "\n".join(f'<div class="answer">{escape(text)}.</div>' for text in _answer(results, table))
     sites = site_table(results)
     all_of_it = table.sheet.html("table-all") + (sites.html("table-sites") if sites else "")
@@ -116,7 +107,7 @@ def compose(results: ResultsFolder, say: Listener = ignore, drawing: Listener = 
     }  # fmt: skip
     rest = {
         "differences": ("Paired differences", _differences(results)),
-        "figures": ("Figures", _figures(drawn)),
+        "figures": ("Figures", "\n".join(['<div class="figures">', *drawn.values(), "</div>\n"])),
         "failed": ("Failed runs", "\n".join(_failed(results)) or "<p>None.</p>"),
         "scenario": ("Scenario", _scenario(results)),
         "versions": ("Versions, and how to run it again", _versions(results)),
@@ -178,8 +169,8 @@ def _counts(results: ResultsFolder) -> str:
 
 
 def _warnings(results: ResultsFolder) -> str:
-    found = overlap_of(results.runs, results.swept)
-    return f'<p class="wrong">{escape(str(found))}</p>\n' if found else ""
+    found = filter(None, [results.unfinished, overlap_of(results.runs, results.swept)])
+    return "".join(f'<p class="wrong">{escape(text)}</p>\n' for text in found)
 
 
 def _differences(results: ResultsFolder) -> str:
@@ -187,15 +178,6 @@ def _differences(results: ResultsFolder) -> str:
         return comparison_tables(results)
     except ResultsError as error:
         return f"<p>{escape(error.problem)}. {escape(error.remedy or '')}</p>"
-
-
-def _figures(drawn: Drawn) -> str:
-    failed = "".join(
-        f'<p class="wrong">The figure {escape(name)} is left out: {escape(why)}</p>\n'
-        for name, why in drawn.failed.items()
-    )
-    shown = "\n".join(drawn.shown.values())
-    return f'{failed}<div class="figures">\n{shown}\n</div>\n'
 
 
 def _failed(results: ResultsFolder) -> Iterator[str]:
@@ -236,27 +218,17 @@ def _versions(results: ResultsFolder) -> str:
     )
 
 
-class Drawn(NamedTuple):
-    """Holds the figures as HTML, by kind, and what went wrong with those that `failed`."""
-
-    shown: dict[str, str]
-    failed: dict[str, str]
-
-
-def figures(results: ResultsFolder, drawing: Listener) -> Drawn:
-    """Draw every kind that the results allow, those that may stand beside the answer for telephones, too."""
-    found = Drawn({}, {})
+def figures(results: ResultsFolder, drawing: Listener) -> dict[str, str]:
+    """Draw every kind that the results allow, those that may stand beside the answer for telephones, too: as HTML."""
+    found = {}
     for name in FIGURES:
         try:
             kind = kind_named(name)
-            if kind.source != "results":
-                continue
-            drawing(name)
-            widths: tuple[Width, ...] = ("page", "column") if name in HEROES else ("page",)
-            drawn = [draw(results, name, width=width, style="report", titles=False) for width in widths]
-            found.shown[name] = _embedded(name, kind.meaning, *drawn)
-        except FigureFailed as error:
-            found.failed[name] = error.problem
+            if kind.source == "results":
+                drawing(name)
+                widths: tuple[Width, ...] = ("page", "column") if name in HEROES else ("page",)
+                drawn = [draw(results, name, width=width, style="report", titles=False) for width in widths]
+                found[name] = _embedded(name, kind.meaning, *drawn)
         except UserError:
             continue  # these results do not have what it needs
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
-from binwright.commands.console import note, out, print_location
+from binwright.commands.console import out, print_location
 from binwright.commands.progress import StatusLine
 from binwright.simcore.errors import ResultsError
 from binwright.simcore.files import write_text
@@ -44,6 +44,6 @@ def report(args: Namespace) -> int:
 
     results = Results(args.results)
     with StatusLine("report") as line:
-        path = write(results, args.out, note, line.drawing)
+        path = write(results, args.out, line.drawing)
     print_location(f"Report:  {path}")
     return 0

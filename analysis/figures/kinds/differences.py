@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import isfinite
 from textwrap import fill
 from typing import Any
@@ -11,10 +12,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from binwright.analysis.figures.figure_data import Average, FigureData, Options, verdicts
+from binwright.analysis.figures.figure_data import Average, FigureData, Options, Row, verdicts
 from binwright.analysis.figures.kind import figure
 from binwright.analysis.figures.panels import BARS, named_rows
-from binwright.analysis.figures.style import GREY, Look, heading, panel_axes, points, tidy
+from binwright.analysis.figures.style import GREY, Look, heading, letters, panel_axes, points, tidy
 from binwright.analysis.measure.metric import Metric
 from binwright.analysis.results.escaping import cut
 from binwright.simcore.types import Floats
@@ -28,22 +29,19 @@ def draw(chosen: FigureData, options: Options) -> Figure:
     """Draw a row per point and agent, hollow where it does not differ significantly from the baseline."""
     metrics = chosen.metrics([*chosen.headlines[:1], *chosen.harm, *chosen.headlines[1:]])
     found = verdicts(chosen, metrics) if len(chosen.agents) > 1 else None
-    averages = [chosen.averages(metric.name) for metric in metrics]
+    panels: list[tuple[Metric, Mapping[Row, Average], Mapping[Row, Floats], str]]
+    panels = [(metric, chosen.averages(metric.name), chosen.values(metric.name), "") for metric in metrics]
     rows = [(point, agent) for point in chosen.points for agent in chosen.by_mean(metrics[0])]
-    rows = [row for row in rows if any(row in each for each in averages)]
+    rows = [row for row in rows if any(row in means for _, means, *_ in panels)]
     chosen.check_few(len(rows), BARS, f"{BARS} rows at most")
-    panels = [
-        (metric, means, {row: np.array([*one.values()]) for row, one in chosen.by_seed(metric.name).items()}, "")
-        for metric, means in zip(metrics, averages, strict=True)
-    ]
     if found:
-        panels.insert(0, (metrics[0], dict(found.means), dict(found.seeds), chosen.heading(found.baseline)))
+        panels.insert(0, (metrics[0], found.means, found.seeds, chosen.heading(found.baseline)))
     if not options.metrics:
         panels = panels[: PANELS if len(rows) <= MANY else PANELS // 2]
     height = 0.8 + 0.15 * (len(rows) + 1.3 * len(chosen.points) * bool(chosen.swept))
     figure, axes, columns = panel_axes(options.width, len(panels), 3, height, beyond=0.5)
     beside = 0.6 * points() * max(len(chosen.heading(agent)) for _, agent in rows)
-    letters = max(1, int((figure.get_figwidth() * 72 - beside) / columns / (0.6 * points("text"))))
+    room = letters(figure, columns, beside)
     for number, (ax, (metric, means, seeds, baseline)) in enumerate(zip(axes, panels, strict=True)):
         scale, unit = metric.scale(max((abs(mean.mean) for mean in means.values()), default=1.0))
         tidy(ax)
@@ -55,21 +53,21 @@ def draw(chosen: FigureData, options: Options) -> Figure:
         ax.xaxis.get_major_formatter().set_useOffset(False)
         if baseline:
             ax.axvline(0, color=GREY, linewidth=0.8, zorder=0)
-        ax.set_xlabel(_label(metric, unit, baseline, letters))
+        ax.set_xlabel(_label(metric, unit, baseline, room))
     notes = ["dots: seeds"] * (chosen.runs["seed"].n_unique() > 1)
     notes += [found.caption("hollow", chosen.heading(found.baseline))] if found else []
     heading(figure, chosen.finding(metrics[0]), chosen.captioned(*notes))
     return figure
 
 
-def _label(metric: Metric, unit: str, baseline: str, letters: int) -> str:
+def _label(metric: Metric, unit: str, baseline: str, room: int) -> str:
     lines = [metric.heading + (unit and f",{unit}")]
     if baseline:
         if metric.unit == "%":
             lines = [f"{metric.heading.removesuffix(' %')}, percentage points"]
-        lines.append(f"difference to {cut(baseline, letters)}")
+        lines.append(f"difference to {cut(baseline, room)}")
     lines += ["(lower is better)"] * (metric.better == "lower")
-    return "\n".join(fill(line, letters, break_on_hyphens=False, break_long_words=False) for line in lines)
+    return "\n".join(fill(line, room, break_on_hyphens=False, break_long_words=False) for line in lines)
 
 
 def _mark(ax: Axes, y: float, mean: Average, seeds: Floats, scale: float, look: Look, *, hollow: bool) -> None:

@@ -23,9 +23,11 @@ MOST_CELLS = 300
 )
 def draw(chosen: FigureData, options: Options) -> Figure:
     """Draw a cell per agent and point, for the first metric: green where the agent is better, purple where worse."""
-    metric, places = chosen.metrics(chosen.headlines)[0], chosen.points
+    metric = chosen.metrics(chosen.headlines)[0]
     found = verdicts(chosen, [metric]) if len(chosen.agents) > 1 else None
-    agents = [agent for agent in chosen.by_mean(metric) if found and agent != found.baseline]
+    points_of, agents_of = zip(*found.means, strict=True) if found else ((), ())
+    places = [point for point in chosen.points if point in points_of]
+    agents = [agent for agent in chosen.by_mean(metric) if agent in agents_of]
     if found is None or len(places) < 2 or len(places) * len(agents) > MOST_CELLS:
         raise ResultsError(
             f"two points or more, and {MOST_CELLS} cells at most, can be drawn, not {len(places)} x {len(agents)}",

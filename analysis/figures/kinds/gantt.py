@@ -55,7 +55,7 @@ def draw(chosen: FigureData, options: Options) -> Figure:
         moved |= _moves(ax, chosen, runs[agent], scale, shown)
         ax.set_title(escaping.cut(chosen.results.heading(agent), WIDE), fontsize=points(), loc="left")
         ax.set_ylabel("server")
-        ax.set_ylim(shown - 0.4, -0.6)
+        ax.set_ylim(-0.6, shown - 0.4)
         ax.yaxis.get_major_locator().set_params(integer=True)
     axes[-1].set_xlim(0, scale * end)
     axes[-1].set_xlabel(f"time,{unit}")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import fill
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from binwright.analysis.figures.figure_data import Average, FigureData, Options
+from binwright.analysis.figures.figure_data import FigureData, Options
 from binwright.analysis.figures.kind import figure
-from binwright.analysis.figures.style import GREY, heading, label_outside, legend, panel_axes, tidy
-from binwright.analysis.figures.style import points as font_points
+from binwright.analysis.figures.style import GREY, heading, label_outside, legend, letters, panel_axes, points, tidy
 from binwright.analysis.measure.metric import Metric
 from binwright.simcore.errors import ResultsError
 
@@ -22,49 +22,42 @@ def draw(chosen: FigureData, options: Options) -> Figure:
     """Draw a panel per point, a mark per agent, or one panel with the points of the only agent; pale off the front."""
     across, up = _two(chosen)
     xs, ys = chosen.averages(across.name), chosen.averages(up.name)
+    rows = [row for row in xs if row in ys]
     is_alone = len(chosen.agents) == 1 and len(chosen.points) > 1
-    points = chosen.points if is_alone else chosen.few_points()
-    marks = {row: (xs[row], ys[row]) for row in xs if row in ys}
-    panels: list[tuple[str, dict[str, tuple[Average, Average]]]]
-    if is_alone:
-        panels = [("", {chosen.name(point): mark for (point, _), mark in marks.items()})]
-    else:
-        beside = min(3, len(points))
-        panels = [
-            (chosen.panel_title(point, beside), {agent: mark for (at, agent), mark in marks.items() if at == point})
-            for point in points
-        ]
+    panels = [("", rows)]
+    if not is_alone:
+        panels = [(chosen.name(point), [row for row in rows if row[0] == point]) for point in chosen.few_points()]
     beyond = 1.0 if is_alone else 0.9
     figure, axes, columns = panel_axes(options.width, len(panels), 3, 2.0, beyond=beyond, sharex=True, sharey=True)
     (x, x_label), (y, y_label) = (
-        metric.axis(max((abs(one.mean) for one in found.values()), default=1.0))
-        for metric, found in ((across, xs), (up, ys))
+        metric.axis(max((abs(one.mean) for one in averages.values()), default=1.0))
+        for metric, averages in ((across, xs), (up, ys))
     )
     label_outside(axes, columns, x_label, y_label)
-    for ax, (title, of_panel) in zip(axes, panels, strict=True):
+    for ax, (title, shown) in zip(axes, panels, strict=True):
         tidy(ax)
         ax.locator_params("x", nbins=4)
-        ax.set_title(title)
-        best = front([(a.mean, b.mean) for a, b in of_panel.values()], (across.better, up.better))
-        on_front = {name for place, name in enumerate(of_panel) if place in best}
-        line = sorted((x * a.mean, y * b.mean) for name, (a, b) in of_panel.items() if name in on_front)
+        ax.set_title(fill(title, letters(figure, columns)))
+        places = [(xs[row].mean, ys[row].mean) for row in shown]
+        best = front(places, (across.better, up.better))
+        line = sorted((x * places[number][0], y * places[number][1]) for number in best)
         ax.plot(*zip(*line, strict=True), "--", color=GREY, linewidth=0.8, zorder=0)
-        for name, (a, b) in of_panel.items():
-            colour, marker = chosen.look[chosen.agents[0] if is_alone else name]
+        for number, (point, agent) in enumerate(shown):
+            a, b, (colour, marker) = xs[point, agent], ys[point, agent], chosen.look[agent]
             ax.errorbar(
                 x * a.mean, y * b.mean, np.reshape(b.arms(y), (2, 1)), np.reshape(a.arms(x), (2, 1)), color=colour,
-                marker=marker, alpha=1.0 if name in on_front else 0.4, markersize=4.5, elinewidth=0.8, capsize=1.5,
+                marker=marker, alpha=1.0 if number in best else 0.4, markersize=4.5, elinewidth=0.8, capsize=1.5,
             )  # fmt: skip
             if is_alone:
                 at = x * a.mean, y * b.mean
-                ax.annotate(name, at, (4, 4), textcoords="offset points", fontsize=font_points())
+                ax.annotate(chosen.name(point), at, (4, 4), textcoords="offset points", fontsize=points())
     if is_alone:
-        said = f"{chosen.heading(chosen.agents[0])}: {up.heading} and {across.heading} at {len(marks)} points"
+        title = f"{chosen.heading(chosen.agents[0])}: {up.heading} and {across.heading} at {len(rows)} points"
     else:
         legend(figure, chosen.agents, chosen.look, lines=False, named=chosen.heading)
-        said = chosen.finding(across)
+        title = chosen.finding(across)
     better = f"{WAYS[up.better][1]} and to the {WAYS[across.better][0]} is better"
-    heading(figure, said, chosen.captioned(better, f"pale: another {'point ' * is_alone}is better in both"))
+    heading(figure, title, chosen.captioned(better, f"pale: another {'point ' * is_alone}is better in both"))
     return figure
 
 

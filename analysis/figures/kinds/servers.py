@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from textwrap import fill
+
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.figure import Figure
 
 from binwright.analysis.figures.figure_data import CLOCK, FigureData, Options
 from binwright.analysis.figures.kind import figure
-from binwright.analysis.figures.style import heading, label_outside, panel_axes, points, tidy
+from binwright.analysis.figures.style import heading, label_outside, letters, panel_axes, points, tidy
 from binwright.simcore.errors import ResultsError, suggest
+
+BESIDE = 60
+"""Points that the colours' bar with its label takes."""
 
 
 @figure(meaning="servers x time as a heat map per agent", needs="record: [states]")
@@ -39,8 +44,9 @@ def draw(chosen: FigureData, options: Options) -> Figure:
         image = ax.pcolormesh(times, edges, 100 * used.T, cmap=scheme, vmin=0, vmax=100, rasterized=True)
         tidy(ax, grid=None)
         in_use, refused = known[runs[agent]]
-        apart = "\n" if columns > 2 else ": "
-        ax.set_title(f"{chosen.heading(agent)}{apart}{in_use:.0%} in use, {refused:,} refused", fontsize=points())
+        name, said = chosen.heading(agent), f"{in_use:.0%} in use, {refused:,} refused"
+        lines = [name, said] if columns > 2 else [f"{name}: {said}"]
+        ax.set_title("\n".join(fill(line, letters(figure, columns, BESIDE)) for line in lines), fontsize=points())
         ax.yaxis.get_major_locator().set_params(integer=True)
     label_outside(axes, columns, f"time,{unit}", "server")
     figure.colorbar(image, ax=axes, label=f"{resource} in use, %", shrink=0.8, aspect=30)

@@ -53,7 +53,7 @@ def draw(chosen: FigureData, options: Options) -> Figure:
         raise ResultsError("the cluster has no network", file=chosen.results.folder, remedy=remedy)
     run = runs[agents[0]]
     row = chosen.runs.row(by_predicate=pl.col("run") == run, named=True)
-    [(name, settings)] = network_of(chosen.part(run), row).items()
+    [(name, settings)] = network_of(chosen.results.part(run), row).items()
     network = build(name, **settings)
     times = {agent: frame["time"].to_numpy() for agent, frame in states.items()}
     loads = {

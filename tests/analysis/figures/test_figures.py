@@ -3,6 +3,8 @@
 import json
 from collections import Counter
 from collections.abc import Iterator
+from copy import copy
+from dataclasses import replace
 from itertools import combinations
 from math import nan
 from pathlib import Path
@@ -265,6 +267,20 @@ def test_heat_map_shows_every_server_at_every_moment(found: dict[str, Results]) 
     assert "seed 0" in title(figure)
     with pytest.raises(ResultsError, match="is not a resource"):
         draw(results, "servers", metrics=["gpu"])
+
+
+def test_titles_of_many_servers_panels_stand_apart_and_servers_are_ordered_as_in_gantt(
+    found: dict[str, Results],
+) -> None:
+    results = copy(found["network"])
+    names = {agent: f"{agent} with options that are written in full" for agent in results.runs["agent"].unique()}
+    results.columns = replace(results.columns, headings=names)
+    figure = draw(results, "servers")
+    figure.draw_without_rendering()
+    titles = [ax.title.get_window_extent() for ax in figure.axes if ax.get_title()]
+    assert len(titles) == 3
+    assert not any(one.overlaps(other) for one, other in combinations(titles, 2))
+    assert draw(results, "gantt").axes[0].yaxis_inverted() == figure.axes[0].yaxis_inverted()
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 5)), max_size=20))

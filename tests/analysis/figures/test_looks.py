@@ -46,8 +46,8 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
 @pytest.mark.parametrize("name", first(1, [name for name in VENUES if name != "house"]))
 def test_a_venue_says_width_and_size_of_text(name: Venue, results: Results, tmp_path: Path) -> None:
     figure = draw(results, "sweep", style=name)
-    assert figure.get_figwidth() == VENUES[name][0]
-    assert draw(results, "sweep", style=name, width="page").get_figwidth() == VENUES[name][1]
+    assert figure.get_figwidth() == VENUES[name]["column"]
+    assert draw(results, "sweep", style=name, width="page").get_figwidth() == VENUES[name]["page"]
     assert figure.axes[0].xaxis.label.get_fontsize() == {"report": 9, "slides": 16}.get(name, 8)
     again = draw(results, "sweep", style=name)
     assert save(figure, tmp_path / "one.svg").read_bytes() == save(again, tmp_path / "two.svg").read_bytes()

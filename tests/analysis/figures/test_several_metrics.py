@@ -55,6 +55,21 @@ def test_points_of_one_agent_stand_in_one_panel_with_their_names(tmp_path: Path)
     assert [text.get_text() for text in ax.texts] == ["k 1", "k 2", "k 3"]
 
 
+def test_gains_leave_out_points_at_which_agents_have_no_seed_in_common(tmp_path: Path) -> None:
+    """As the sizes that `binwright size` looks at: each agent has its own."""
+    looked = {"a": (10, 20, 30), "b": (20, 30, 40), "c": (5,)}
+    rows = [
+        row(agent, seed, point={"k": k}, acceptance=0.5 + k / 100 + seed / 1000) | {"run": f"{agent}-{k}-{seed}"}
+        for agent, sizes in looked.items()
+        for k in sizes
+        for seed in range(3)
+    ]
+    write_results(tmp_path, rows)
+    [ax] = draw(Results(tmp_path), "gains").axes
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["k 20", "k 30"]
+    assert len(ax.get_xticks()) == 1
+
+
 def pale(figure: Figure) -> list[bool]:
     """Tell of every agent whether another one is better in both metrics."""
     groups = [group for group in figure.axes[0].containers if isinstance(group, ErrorbarContainer)]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import binwright as bw
-from binwright.analysis.report.page import Drawn, compose, refusals
+from binwright.analysis.report.page import compose, refusals
 from binwright.analysis.results_api import Results
 from binwright.cli import main
 from tests.support.results import failed, made, write_results
@@ -164,7 +164,7 @@ NOISE = [0.01, 0.02, 0.03, 0.05, 0.04, 0.06]
 def test_report_answers_in_a_sentence_for_each_metric(
     tmp_path: Path, values: dict[str, list[float]], words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("binwright.analysis.report.page.figures", lambda *_: Drawn({}, {}))
+    monkeypatch.setattr("binwright.analysis.report.page.figures", lambda *_: {})
     page = compose(accepting(tmp_path, values))
     Page(page)
     assert f'<div class="answer">{words}' in page

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 import binwright as bw
-from binwright.analysis.report.page import Drawn
 from tests.support.browser import CHROMIUM, DRIVER, Browser, browser
 
 pytestmark = pytest.mark.skipif(
@@ -38,7 +37,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def reported(scenario: dict[str, Any], folder: Path) -> Path:
     """The report of a scenario."""
     with pytest.MonkeyPatch.context() as patched:  # figures have tests of their own, and take their time
-        patched.setattr("binwright.analysis.report.page.figures", lambda *_: Drawn({}, {}))
+        patched.setattr("binwright.analysis.report.page.figures", lambda *_: {})
         return bw.run(bw.scenario(scenario), out=folder / "results" / "x").report()
 
 

@@ -20,7 +20,7 @@ from binwright.analysis.figures.kind import draw
 from binwright.analysis.figures.style import rendered
 from binwright.analysis.measure.definition import describe
 from binwright.analysis.measure.metric import Metric
-from binwright.analysis.report.page import Drawn, compose
+from binwright.analysis.report.page import compose
 from binwright.analysis.results import escaping
 from binwright.analysis.results.columns import Columns, write_runs
 from binwright.analysis.results_api import Results
@@ -132,7 +132,7 @@ def _failed(frame: pl.DataFrame, error: str) -> pl.DataFrame:
 def usual(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     """The tags of a page with harmless names."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("binwright.analysis.report.page.figures", lambda *_: Drawn({}, {"own": "no"}))
+        patched.setattr("binwright.analysis.report.page.figures", lambda *_: {})
         return set(Text(compose(made(tmp_path_factory.mktemp("usual"), list("abcdef")))).tags)
 
 
@@ -141,7 +141,7 @@ def usual(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
 def test_everything_that_users_name_is_shown_as_it_is(usual: set[str], texts: list[str]) -> None:
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
         results = made(Path(folder), texts)
-        patched.setattr("binwright.analysis.report.page.figures", lambda *_: Drawn({}, {"own": texts[0]}))
+        patched.setattr("binwright.analysis.report.page.figures", lambda *_: {})
         page = compose(results)
         table, comparison = results.table(), Comparison(results)
         both = shown(str(table)), shown(comparison.markdown())
