@@ -22,14 +22,10 @@ _CHOICES = {"better": Better, "table": Table, "per": Per}
 
 
 class Asked(NamedTuple):
-    """Names a metric that a scenario asks for, which last part of the requests it is of, all where it is None.
-
-    `by` are labels and values: there is a column for the requests of each value.
-    """
+    """Names a metric that a scenario asks for, and which last part of the requests it is of, all where it is None."""
 
     name: str
     last: float | None = None
-    by: Sequence[tuple[str, Sequence[str]]] = ()
 
 
 class NoData(Exception):
@@ -38,10 +34,10 @@ class NoData(Exception):
 
 @dataclass(eq=False)
 class Definition:
-    """Computes one metric of a run and describes its columns: one, or one for each resource, tier or class.
+    """Computes one metric of a run and describes its columns: one, or one for each resource or tier.
 
     In the texts of `described`, `{}` stands for the resource or the tier. `key` is what scenarios ask for. The metric
-    may be of the `last` part of a run, and of `classes`: labels with a value.
+    may be of the `last` part of a run.
     """
 
     function: Callable[..., Any]
@@ -51,7 +47,6 @@ class Definition:
     in_parts: bool = False
     needs: Callable[[FinishedRun], Any] | None = None
     last: float | None = None
-    classes: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         update_wrapper(self, self.function)  # so that it counts as code of the function's module
@@ -72,13 +67,12 @@ class Definition:
         metric = self.described
         if self.last is not None:
             percent = f"{100 * self.last:.10g}"
-            meaning = f"over the last {percent} % of the requests"
-            metric = _narrowed(metric, f"last_{percent}", f"last {percent} %", meaning)
-        if self.classes:
-            return [
-                _narrowed(metric, f"{label}_{value}", value, f"of those whose {label} is {value}")
-                for label, value in self.classes
-            ]
+            texts: Any = {
+                "name": f"{metric.name}_last_{percent}",
+                "heading": f"{metric.heading}, last {percent} %",
+                "meaning": f"{metric.meaning}; over the last {percent} % of the requests",
+            }
+            metric = replace(metric, **texts, table="always")
         if self.per is None:
             return [metric]
         parts = resources if self.per == "resource" else tiers
@@ -86,21 +80,13 @@ class Definition:
 
     def measured(self, run: FinishedRun) -> dict[str, Any]:
         """Compute the metric: its value by column, without those that the run does not have."""
-        columns, values = self.columns(run.resources, run.tiers), []
+        columns = self.columns(run.resources, run.tiers)
         run = run if self.last is None else run.last_part(self.last)
-        if self.classes:
-            parts = [run.among(*each) for each in self.classes]
-            values = [self(part) if len(part.placed) else None for part in parts]
-        elif columns and (value := self(run)) is not None:
-            values = [value] if self.per is None else value
-        pairs = zip(columns, values, strict=len(values) > 0)
+        if not columns or (value := self(run)) is None:
+            return {}
+        values = [value] if self.per is None else value
+        pairs = zip(columns, values, strict=True)
         return {column.name: value for column, value in pairs if value is not None}
-
-
-def _narrowed(metric: Metric, suffix: str, what: str, meaning: str) -> Metric:
-    """Describe a metric of some of the requests, which tables always show."""
-    heading, meaning = f"{metric.heading}, {what}", f"{metric.meaning}; {meaning}"
-    return replace(metric, name=f"{metric.name}_{suffix}", heading=heading, meaning=meaning, table="always")
 
 
 def metric(
@@ -167,8 +153,6 @@ NO_METRICS = (
     *("compiled", "check", "sites"),
 )
 """What other columns of runs.parquet, and of the journal, are called."""
-OF_CLASSES = tuple(name for name in (*BUILT_IN, *ASKED) if name.startswith(("wait_", "turnaround_", "slowdown_")))
-"""Those that may be asked for by class."""
 DEFINE = 'Write `@metric(heading="...", meaning="...")` above it, with `from binwright import metric`.'
 
 
@@ -211,14 +195,10 @@ def added_metric(asked: Asked) -> Definition:
     found = definition_of(asked.name)
     if not isinstance(found, Definition):
         raise UserError("is not a metric", value=asked.name, remedy=DEFINE)
-    if asked.by and asked.name not in OF_CLASSES:
-        remedy = f"By class there are {', '.join(OF_CLASSES)}."
-        raise UserError("is no metric of waits", value=asked.name, remedy=remedy)
     if asked.last is not None and not found.in_parts:
         remedy = "Take `last` out; it is of metrics that a part of the run can have, such as acceptance."
         raise UserError("is a metric of whole runs only", value=asked.name, remedy=remedy)
-    classes = tuple((label, value) for label, values in asked.by for value in values)
-    return found if asked.last is None and not classes else replace(found, last=asked.last, classes=classes)
+    return found if asked.last is None else replace(found, last=asked.last)
 
 
 def check_added(added: Sequence[Asked], resources: Sequence[str], tiers: Sequence[str], swept: Iterable[str]) -> None:
@@ -228,7 +208,7 @@ def check_added(added: Sequence[Asked], resources: Sequence[str], tiers: Sequenc
     taken = {*NO_METRICS, *KEPT_APART, *swept, "scenario", *(one.name for one in describe(resources, tiers))}
     for number, asked in enumerate(added):
         try:
-            if asked.name in BUILT_IN and asked.last is None and not asked.by:
+            if asked.name in BUILT_IN and asked.last is None:
                 remedy = "Take it out of the list."
                 raise UserError("is measured in every run that has what it needs", value=asked.name, remedy=remedy)
             columns = {one.name for one in added_metric(asked).columns(tuple(resources), tuple(tiers))}

@@ -137,7 +137,7 @@ def _identity(scenario: Scenario, content: Content | None) -> dict[str, Any]:
     # Keys are sorted below, but the order of resources matters: agents look at the first one.
     data["resources"] = scenario.resources
     data["record"] = sorted(set(scenario.record))
-    data["metrics"] = sorted(([one.name, one.last, *([one.by] if one.by else [])] for one in scenario.metrics), key=str)
+    data["metrics"] = sorted(([one.name, one.last] for one in scenario.metrics), key=str)
     if costs := data.get("costs"):
         del costs["currency"]
     for at, _ in scenario.other_agents:

@@ -167,10 +167,6 @@ def start_agents(scenario: Scenario, first: Run, agents: Iterable[AgentSpec], wo
         view = simulation.view
         if len(workload):
             world.attach(simulation, first.seed)
-        for number, metric in enumerate(scenario.metrics):
-            for label in metric.by if len(workload) else ():
-                if label not in first.scenario.labels_of_features:
-                    words_of(workload, label, f"metrics.{number}.by")
     except UserError as error:
         for one in error.each():
             if one.file is None:

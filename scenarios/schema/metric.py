@@ -7,9 +7,9 @@ from pydantic import Field
 
 from binwright.analysis.figures.venues import Venue
 from binwright.analysis.measure.definition import Asked
-from binwright.simcore.fields import Model, Share, Shown, Text, Where, wrong
+from binwright.simcore.fields import Model, Share, Shown, Text, wrong
 
-_REMEDY = "Write a name, or {name: {last: 20 %}} for the last part, {name: {by: {tenant: [a, b]}}} by class."
+_REMEDY = "Write a name, or {name: {last: 20 %}} for the last part."
 
 
 class MetricSpec(Model):
@@ -21,13 +21,6 @@ class MetricSpec(Model):
     )
     last: Share | None = Field(
         default=None, description="Measure the last share of the offered requests; by default all.", examples=["20 %"]
-    )
-
-    by: Where = Field(
-        default_factory=dict,
-        description="Of waits, turnarounds and slowdowns: a column for the requests of each of these values of a "
-        "label, of `priority`, `group`, or of `queue`.",
-        examples=["{queue: [short, long]}"],
     )
 
     @classmethod
@@ -46,7 +39,7 @@ class MetricSpec(Model):
     @property
     def asked(self) -> Asked:
         """What it asks for."""
-        return Asked(self.name, self.last, tuple((label, tuple(values)) for label, values in self.by.items()))
+        return Asked(self.name, self.last)
 
 
 MetricEntry: TypeAlias = Annotated[MetricSpec, Shown("name, {name: {last: share}}, or [Metric](#metric)")]

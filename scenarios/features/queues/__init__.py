@@ -6,13 +6,12 @@ from math import inf
 from typing import Annotated, Any
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field
 
 from binwright.fabric.compiled.tables import REQUESTS, LimitTable, count_limits, is_kept, limit_reached
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.feature import Feature, Named, Point, chosen, way, way_at
-from binwright.simcore.errors import UserError, suggest
+from binwright.simcore.errors import UserError
 from binwright.simcore.fields import Amounts, Keys, Model, PositiveTime, Shown, Where, known_resources, together, wrong
 from binwright.simcore.jit import prepared
 from binwright.simcore.record import QUEUE
@@ -135,11 +134,6 @@ class QueueBook:
         what = COUNTED if r == REQUESTS else self._resources[r]
         return f"{QUEUE}{what}{f' of one {label}' if label else ''} in {self.names[queue]}"
 
-    def rows(self, name: str) -> npt.NDArray[np.bool_]:
-        """Tell which rows of the workload are in the queue of this name, bool [n]."""
-        found: npt.NDArray[np.bool_] = self.table.queue[: len(self._simulation.workload)] == self.names.index(name)
-        return found
-
     def priority(self, request: Request) -> int:
         """Return the priority of a request's queue."""
         queue = self.table.queue[request.index]
@@ -184,7 +178,6 @@ class QueueBook:
 class _Feature(Feature):
     key = "overflow.wait.queues"
     learned = False
-    labels = ("queue",)
 
     def section(self, scenario: Any) -> Mapping[str, Queue]:
         wait = way(scenario.overflow, "wait")
@@ -214,12 +207,6 @@ class _Feature(Feature):
                 raise wrong("agents do not know how long requests stay", remedy, (*at, name, "longest"))
 
         together(*(partial(check, name, one) for name, one in queues.items()))
-        for number, metric in enumerate(scenario.metrics):
-            for name in metric.by.get("queue", ()):
-                if name not in queues:
-                    raise wrong(
-                        "there is no such queue", suggest(name, queues), ("metrics", number, "by", "queue"), name
-                    )
 
     def names(self, scenario: Any) -> list[Named]:
         at = self._at(scenario)
