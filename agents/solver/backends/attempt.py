@@ -60,27 +60,11 @@ are lifted."""
 
 Utilfn: TypeAlias = Callable[[int, int, Ints, Ints, Ints, Ints, Ints, Ints, Ints, int], int]
 """As `binwright.agents.solver.model.emit` says."""
-Scan: TypeAlias = Callable[[int, Ints, Ints, Ints, Ints, Ints, Ints, Ints, Ints, int, int], int]
-"""As `scan`."""
-
-utilfn: Utilfn
-"""UTILFN of the problem at hand: `backends.cpu` gives it to the copy of `scan` that it compiles."""
 
 
-def scan(
-    ball: int, alloc: Ints, data: Ints, numbers: Ints, used: Ints, ceiling: Ints, dims: Ints, amounts: Ints, bins: Ints,
-    low: int, high: int,
-) -> int:  # fmt: skip
-    """Return the first entry of bins[low:high] that UTILFN does not rule out for the ball, -1 if there is none."""
-    for at in range(low, high):
-        if utilfn(ball, bins[at], alloc, data, numbers, used, ceiling, dims, amounts, 0) >= 0:  # noqa: F821 (cpu.py)
-            return at
-    return -1
-
-
-@lean
-def allowed(flat: Flat, friends: int, room: Room, ball: int, place: int) -> bool:
-    """Tell whether pins and imposed sets let the ball into this bin; the first `friends` sets are FRIENDS."""
+@lean_inlined
+def allowed(flat: Flat, room: Room, ball: int, place: int) -> bool:
+    """Tell whether pins and imposed sets let the ball into this bin."""
     pin = flat.pins[ball]
     if pin != NULL and pin != place:
         return False
@@ -93,10 +77,10 @@ def allowed(flat: Flat, friends: int, room: Room, ball: int, place: int) -> bool
             other = flat.set_balls[k]
             if other == ball:
                 continue
-            if number < friends and room.alloc[other] != NULL and room.alloc[other] != place:
+            if flat.friends[number] and room.alloc[other] != NULL and room.alloc[other] != place:
                 return False
             apart = apart or room.alloc[other] != place
-        if number >= friends and not apart:
+        if not flat.friends[number] and not apart:
             return False
     return True
 
@@ -128,8 +112,8 @@ def within(flat: Flat, room: Room, first: int, last: int) -> bool:
     return True
 
 
-@lean
-def put(call: Utilfn, flat: Flat, friends: int, room: Room, unit: int, place: int, ceiling: Ints, forced: bool) -> int:
+@lean_inlined
+def put(call: Utilfn, flat: Flat, room: Room, unit: int, place: int, ceiling: Ints, forced: bool) -> int:
     """Put all balls of a unit into a bin, or none; returns how many additions were made, -1 if it does not fit.
 
     UTILFN compares with `ceiling` [dims], that of `flat` unless this is `forced`: then dimensions may be over.
@@ -144,7 +128,7 @@ def put(call: Utilfn, flat: Flat, friends: int, room: Room, unit: int, place: in
                 return n
             at = flat.units[unit]
         ball = flat.unit_balls[at]
-        fits = allowed(flat, friends, room, ball, place)
+        fits = allowed(flat, room, ball, place)
         if fits:
             last = call(
                 ball, place, room.alloc, flat.data, flat.numbers, room.used, ceiling, room.dims, room.amounts, n
@@ -170,33 +154,19 @@ def put(call: Utilfn, flat: Flat, friends: int, room: Room, unit: int, place: in
 
 
 @lean_inlined
-def put_around(
-    call: Utilfn, scan: Scan, flat: Flat, friends: int, room: Room, unit: int, low: int, end: int, turn: int
-) -> int:
+def put_around(call: Utilfn, flat: Flat, room: Room, unit: int, low: int, end: int, turn: int) -> int:
     """Put a unit into the first bin of group_bins[low:end] that takes it, from low + turn on and around.
 
     Returns how many additions were made, -1 if none takes it, or time is over.
     """
-    ball = flat.unit_balls[flat.units[unit]]
     at = low + turn
-    last = end
-    around = turn == 0
-    while not room.stop[0]:
-        at = scan(
-            ball, room.alloc, flat.data, flat.numbers, room.used, flat.ceiling, room.dims, room.amounts,
-            flat.group_bins, at, last,
-        )  # fmt: skip
-        if at >= 0:
-            n = put(call, flat, friends, room, unit, flat.group_bins[at], flat.ceiling, False)
-            if n >= 0:
-                return n
-            at += 1
-        elif around:
+    for _ in range(end - low):
+        if room.stop[0]:
             return -1
-        else:
-            at = low
-            last = low + turn
-            around = True
+        n = put(call, flat, room, unit, flat.group_bins[at], flat.ceiling, False)
+        if n >= 0:
+            return n
+        at = at + 1 if at + 1 < end else low
     return -1
 
 
@@ -224,18 +194,9 @@ def put_back(flat: Flat, room: Room, unit: int, place: int) -> None:
 
 
 @lean
-def pinned(flat: Flat, unit: int) -> int:
-    """Return the bin that a unit must be in, or NULL."""
-    pin = NULL
-    for at in range(flat.units[unit], flat.units[unit + 1]):
-        pin = max(pin, flat.pins[flat.unit_balls[at]])
-    return pin
-
-
-@lean
-def wish(flat: Flat, friends: int, sets: int, room: Room, start: np.uint64) -> None:
+def wish(flat: Flat, room: Room, start: np.uint64) -> None:
     """Impose sets with a chance below one that pinned balls do not break, and chain units that friends join."""
-    for number in range(sets):
+    for number in range(len(flat.sets) - 1):
         if flat.chance[number] == MICRO or below_kernel(start, CHANCES + number, MICRO) >= flat.chance[number]:
             continue
         place = NULL
@@ -246,13 +207,13 @@ def wish(flat: Flat, friends: int, sets: int, room: Room, start: np.uint64) -> N
             free = free or bin_of == NULL
             apart = apart or (place != NULL and bin_of != NULL and bin_of != place)
             place = max(place, bin_of)
-        if apart if number < friends else not (free or apart):
+        if apart if flat.friends[number] else not (free or apart):
             continue
         room.imposed[number] = 1
         before = NULL
-        for k in range(flat.sets[number], flat.sets[number + 1] if number < friends else 0):
+        for k in range(flat.sets[number], flat.sets[number + 1] if flat.friends[number] else 0):
             unit = flat.unit_of[flat.set_balls[k]]
-            if pinned(flat, unit) != NULL:
+            if flat.unit_pin[unit] != NULL:
                 continue
             if before != NULL and room.chain[before] != room.chain[unit]:
                 first = min(room.chain[before], room.chain[unit])
@@ -315,7 +276,7 @@ def members(room: Room, first: int, count: int) -> int:
 
 
 @lean
-def begin(call: Utilfn, flat: Flat, friends: int, sets: int, room: Room, seed: int, way: int, number: int) -> None:
+def begin(call: Utilfn, flat: Flat, room: Room, seed: int, way: int, number: int) -> None:
     """Begin an attempt: place what is pinned, and impose sets. Writes `room.progress`, too."""
     start = stream_kernel(seed, way, number)
     for dim in range(len(room.used)):
@@ -324,6 +285,7 @@ def begin(call: Utilfn, flat: Flat, friends: int, sets: int, room: Room, seed: i
         room.over[at] = 0
     for ball in range(len(room.alloc)):
         room.alloc[ball] = NULL
+    sets = len(flat.sets) - 1
     for index in range(sets):
         room.imposed[index] = 1 if flat.chance[index] == MICRO else 0
     count = 0
@@ -331,14 +293,14 @@ def begin(call: Utilfn, flat: Flat, friends: int, sets: int, room: Room, seed: i
     for unit in range(len(room.left)):
         room.chain[unit] = unit
         room.after[unit] = NULL
-        pin = pinned(flat, unit)
+        pin = flat.unit_pin[unit]
         if pin == NULL:
             room.left[count] = unit
             count += 1
-        elif put(call, flat, friends, room, unit, pin, flat.ceiling, False) < 0:
+        elif put(call, flat, room, unit, pin, flat.ceiling, False) < 0:
             lost += 1
     if sets > 0:
-        wish(flat, friends, sets, room, start)
+        wish(flat, room, start)
         still = 0
         for i in range(count):
             if room.chain[room.left[i]] == room.left[i]:
@@ -356,9 +318,8 @@ def begin(call: Utilfn, flat: Flat, friends: int, sets: int, room: Room, seed: i
 
 @lean
 def go_on(
-    call: Utilfn, scan: Scan, flat: Flat, friends: int, room: Room, seed: int, way: int, number: int, reach: int,
-    turning: bool, budget: int,
-) -> int:  # fmt: skip
+    call: Utilfn, flat: Flat, room: Room, seed: int, way: int, number: int, reach: int, turning: bool, budget: int
+) -> int:
     """Try so many more units of an attempt that has begun; returns how many are left, -1 if it is not over.
 
     Each unit is drawn from the next `reach` ones only: from all of them if published. The bins of a group are tried
@@ -381,7 +342,7 @@ def go_on(
             turn = 0
             if turning:
                 turn = below_kernel(start, TURNS + (draw if number % 2 == 0 else group - flat.ways[way]), size)
-            if put_around(call, scan, flat, friends, room, unit, low, low + size, turn) < 0:
+            if put_around(call, flat, room, unit, low, low + size, turn) < 0:
                 room.left[room.progress[STILL]] = unit
                 room.progress[STILL] += 1
             room.progress[DRAWS] += 1
@@ -407,10 +368,7 @@ def go_on(
 
 
 @lean
-def attempt(
-    call: Utilfn, scan: Scan, flat: Flat, friends: int, sets: int, room: Room, seed: int, way: int, number: int,
-    reach: int, turning: bool,
-) -> int:  # fmt: skip
+def attempt(call: Utilfn, flat: Flat, room: Room, seed: int, way: int, number: int, reach: int, turning: bool) -> int:
     """Make one attempt; returns how many units are left. `reach` and `turning` are as in `go_on`."""
-    begin(call, flat, friends, sets, room, seed, way, number)
-    return go_on(call, scan, flat, friends, room, seed, way, number, reach, turning, ENDLESS)
+    begin(call, flat, room, seed, way, number)
+    return go_on(call, flat, room, seed, way, number, reach, turning, ENDLESS)

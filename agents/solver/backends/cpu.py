@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from math import inf
-from types import FunctionType
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
-from binwright.agents.solver.backends.attempt import Scan, Utilfn, attempt, scan
+from binwright.agents.solver.backends.attempt import Utilfn, attempt
 from binwright.agents.solver.backends.flat import Flat, Room, room
 from binwright.agents.solver.backends.numbered_attempts import Found, in_waves
 from binwright.agents.solver.model import arithmetic
@@ -31,9 +30,7 @@ CALLED: dict[str, Any] = {"Ints": Ints} | {
 
 
 @kernel
-def search(
-    call: Utilfn, scan: Scan, flat: Flat, friends: int, sets: int, room: Room, seed: int, first: int, last: int
-) -> tuple[int, int]:
+def search(call: Utilfn, flat: Flat, room: Room, seed: int, first: int, last: int) -> tuple[int, int]:
     """Make numbers first, ..., last - 1, up to the first success: (attempts made, units that the best leaves).
 
     The best allocation is in `room.best` then. Number n is attempt n // groupings in grouping n % groupings.
@@ -41,7 +38,7 @@ def search(
     ways = len(flat.ways) - 1
     number, fewest = first, len(room.left) + 1
     while number < last and fewest > 0 and not (room.stop[0] and number > first):
-        left = attempt(call, scan, flat, friends, sets, room, seed, number % ways, number // ways, len(room.left), True)
+        left = attempt(call, flat, room, seed, number % ways, number // ways, len(room.left), True)
         if left < fewest:
             fewest = left
             room.best[:] = room.alloc
@@ -50,20 +47,23 @@ def search(
 
 
 @lru_cache(maxsize=32)
-def compiled(source: str) -> tuple[Utilfn, Scan]:
-    """Compile UTILFN from its source: for one bin, and over many bins."""
+def compiled(source: str, name: str, *arguments: str) -> Any:
+    """Compile a function from its source, for arguments of these types, so that kernels take it as an argument."""
     names: dict[str, Any] = {"__name__": __name__, **CALLED}
-    exec(compile(source, "<utilfn>", "exec"), names)
-    utilfn = generated(names["utilfn"])
-    scanning = generated(FunctionType(scan.__code__, {"__name__": __name__, "utilfn": utilfn}))
-    call = callback(utilfn, *["int64"] * 3, *["int64[::1]"] * 7, "int64")
-    return call, cast(Scan, callback(scanning, *["int64"] * 2, *["int64[::1]"] * 8, *["int64"] * 2))
+    exec(compile(source, f"<{name}>", "exec"), names)
+    return callback(generated(names[name]), "int64", *arguments)
+
+
+def compiled_utilfn(source: str) -> Utilfn:
+    """Compile UTILFN."""
+    function: Utilfn = compiled(source, "utilfn", *["int64"] * 2, *["int64[::1]"] * 7, "int64")
+    return function
 
 
 def prepare(problem: Problem) -> None:
     """Compile what `attempts` will run, or read it from disk."""
     source, numbers = utilfn(problem.program)
-    search(*compiled(source), Flat.of_problem(problem, numbers), 0, 0, room(problem), word(0), 0, 0)
+    search(compiled_utilfn(source), Flat.of_problem(problem, numbers), room(problem), word(0), 0, 0)
 
 
 def attempts(problem: Problem, seed: int, first: int, count: int, *, until: float = inf) -> Iterator[Found]:
@@ -72,14 +72,13 @@ def attempts(problem: Problem, seed: int, first: int, count: int, *, until: floa
     Yields the best now and then. When `monotonic()` is `until`, attempts are cut short: what they have placed counts.
     """
     source, numbers = utilfn(problem.program)
-    call, scan = compiled(source)
+    call = compiled_utilfn(source)
     flat, ways, seed = Flat.of_problem(problem, numbers), len(problem.groupings), word(seed)
-    sets = len(problem.friends), len(problem.friends) + len(problem.foes)
     stop, free = np.zeros(1, np.int64), list[Room]()
 
     def attempt(number: int, _: Callable[[], bool]) -> Found:
         place = free.pop() if free else room(problem)._replace(stop=stop)
-        made, left = search(call, scan, flat, *sets, place, seed, number * ways, (number + 1) * ways)
+        made, left = search(call, flat, place, seed, number * ways, (number + 1) * ways)
         found = Found(left, place.best.copy(), number, made)
         free.append(place)
         return found

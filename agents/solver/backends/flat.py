@@ -29,11 +29,14 @@ class Flat(NamedTuple):
     unit_balls: Ints
     unit_of: Ints
     """[balls]"""
+    unit_pin: Ints
+    """[units]: the bin that it must be in, or NULL"""
     sets: Ints
     """[sets + 1]"""
     set_balls: Ints
     chance: Ints
-    """[sets]"""
+    friends: Ints
+    """[sets]: 1 of FRIENDS, 0 of FOES"""
     of: Ints
     """[balls + 1]"""
     of_sets: Ints
@@ -65,9 +68,11 @@ class Flat(NamedTuple):
             units.offsets,
             units.members,
             problem.unit_of,
+            problem.unit_pin,
             sets,
             set_balls,
             np.append(friends.chance, foes.chance),
+            np.repeat([1, 0], [len(friends), len(foes)]),
             of,
             number[order],
             *groups_of(problem),

@@ -25,7 +25,7 @@ TYPES = {
     "Flat": "const Flat ",
     "Room": "const Room ",
 }
-FUNCTIONS = {"Utilfn": "utilfn", "Scan": "scan"}
+FUNCTIONS = {"Utilfn": "utilfn"}
 """What takes the place of an argument that is a function, by its annotation."""
 HEAD = """
 #define GLOBAL __global
@@ -46,7 +46,7 @@ CASTS = {"int": "(long)", "bool": "is_true", "np.int64": "(long)", "np.uint64": 
 
 
 class Printer:
-    """Prints functions in C, each after those that it calls; `lengths` are those of the arrays of a room."""
+    """Prints functions in C, each after those that it calls; `lengths` are those of arrays by name."""
 
     def __init__(self, lengths: Mapping[str, int]) -> None:
         self.lengths = lengths

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from binwright.agents.solver.backends.attempt import ENDLESS, begin, go_on, scan
+from binwright.agents.solver.backends.attempt import ENDLESS, begin, go_on
 from binwright.agents.solver.backends.cpu import CALLED
 from binwright.agents.solver.backends.flat import Flat, Room, lengths
 from binwright.agents.solver.backends.kernel_c import HEAD, Printer
@@ -48,10 +48,10 @@ __kernel void lanes({arguments}, GLOBAL long *rooms, GLOBAL long *outcome, const
     GLOBAL long *const at = rooms + id * {total};
     const Flat flat = {{{flat}}};
     const Room room = {{{room}}};
-    if (fresh) begin(flat, {friends}, {sets}, room, seed, way, number);
+    if (fresh) begin(flat, room, seed, way, number);
     else if (room.progress[0] < 0) return;
     room.stop[0] = cut;
-    outcome[id] = go_on(flat, {friends}, room, seed, way, number, {units}, 1L, budget);
+    outcome[id] = go_on(flat, room, seed, way, number, {units}, 1L, budget);
 }}
 """
 
@@ -86,9 +86,9 @@ def attempts(
 def source(problem: Problem, body: str) -> str:
     """Write the program for a device, with UTILFN from its source in Python."""
     each = lengths(problem) | {"best": 0}
-    printer = Printer(each)
+    printer = Printer(each | {"sets": len(problem.friends) + len(problem.foes) + 1})
     printer.add_source(body, CALLED)
-    for function in (scan, begin, go_on):
+    for function in (begin, go_on):
         printer.add(function)
     starts = list(accumulate(each.values(), initial=0))
     lanes = LANES.format(
@@ -97,8 +97,6 @@ def source(problem: Problem, body: str) -> str:
         room=", ".join(f"at + {start}" for start in starts[:-1]),
         total=starts[-1],
         ways=f"{len(problem.groupings)}L",
-        friends=f"{len(problem.friends)}L",
-        sets=f"{len(problem.friends) + len(problem.foes)}L",
         units=f"{len(problem.units)}L",
     )
     flat, room = ("\n".join(f"    GLOBAL long *{name};" for name in kind._fields) for kind in (Flat, Room))

@@ -3,31 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-from binwright.agents.solver.backends.cpu import CALLED
+from binwright.agents.solver.backends.cpu import compiled
 from binwright.agents.solver.local.state import LATE, PAST, TRIED, State, begin_move, undo
 from binwright.agents.solver.model import emit
 from binwright.agents.solver.model.objective import Objective
-from binwright.simcore.jit import callback, generated, lean
+from binwright.simcore.jit import lean
 from binwright.simcore.types import Ints
 
 Goals: TypeAlias = Callable[[Ints, Ints, Ints, Ints, Ints], int]
 """(alloc, data, numbers, used, values), as `binwright.agents.solver.model.emit.goals` says."""
 
 
-def compiled(objective: Objective) -> Goals:
+def compiled_goals(objective: Objective) -> Goals:
     """Compile the goals."""
-    return _compiled(emit.goals(objective)[0])
-
-
-@lru_cache(maxsize=32)
-def _compiled(source: str) -> Goals:
-    names: dict[str, Any] = {"__name__": __name__, **CALLED}
-    exec(compile(source, "<goals>", "exec"), names)
-    goals: Goals = generated(names["goals"], callers=True)
-    return callback(goals, "int64", *["int64[::1]"] * 5)
+    goals: Goals = compiled(emit.goals(objective)[0], "goals", *["int64[::1]"] * 5)
+    return goals
 
 
 @lean

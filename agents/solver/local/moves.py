@@ -5,7 +5,7 @@ A move may leave units out that were in; whoever makes it decides whether it sta
 
 from __future__ import annotations
 
-from binwright.agents.solver.backends.attempt import Scan, Utilfn
+from binwright.agents.solver.backends.attempt import Utilfn
 from binwright.agents.solver.local.state import (
     COUNT,
     DIMS,
@@ -40,7 +40,7 @@ def order(state: State, many: int) -> None:
 
 
 @lean
-def refill(call: Utilfn, scan: Scan, state: State, many: int, most: int) -> bool:
+def refill(call: Utilfn, state: State, many: int, most: int) -> bool:
     """Put the offered units into any bins; returns whether no more stays out than weighs `most`."""
     out = state.tally[TOTAL]
     for i in range(many):
@@ -48,7 +48,7 @@ def refill(call: Utilfn, scan: Scan, state: State, many: int, most: int) -> bool
     for i in range(many):
         if state.room.stop[0]:
             return False
-        if not settle(call, scan, state, state.offered[i]):
+        if not settle(call, state, state.offered[i]):
             out += state.weight[state.offered[i]]
             if out > most:
                 return False
@@ -119,7 +119,7 @@ def excess(call: Utilfn, state: State, unit: int, place: int) -> int:
 
 
 @lean
-def force(call: Utilfn, scan: Scan, state: State) -> bool:
+def force(call: Utilfn, state: State) -> bool:
     """Put an unplaced unit in by force, what that put out anywhere, and so on; returns whether it may stand.
 
     It goes into that of three random bins that is least too small.
@@ -128,7 +128,7 @@ def force(call: Utilfn, scan: Scan, state: State) -> bool:
     most = tally[TOTAL]
     unit = state.room.left[drawn(state, tally[COUNT])]
     for _ in range(4):
-        place, least = state.pin[unit], 0
+        place, least = state.flat.unit_pin[unit], 0
         for tried in range(3 if place == NULL else 0):
             other = drawn(state, len(state.head))
             beyond = excess(call, state, unit, other)
@@ -142,7 +142,7 @@ def force(call: Utilfn, scan: Scan, state: State) -> bool:
                 state.offered[many] = state.moves[k]
                 many += 1
         order(state, many)
-        if refill(call, scan, state, many, most):
+        if refill(call, state, many, most):
             break
         for k in range(many):
             unit = state.offered[k]

@@ -9,8 +9,8 @@ from time import monotonic
 
 import numpy as np
 
-from binwright.agents.solver.backends.attempt import Scan, Utilfn
-from binwright.agents.solver.backends.cpu import compiled
+from binwright.agents.solver.backends.attempt import Utilfn
+from binwright.agents.solver.backends.cpu import compiled_utilfn
 from binwright.agents.solver.backends.flat import Flat
 from binwright.agents.solver.backends.numbered_attempts import Found, in_waves, lowest
 from binwright.agents.solver.local import goals, search
@@ -38,8 +38,8 @@ class LocalSearch:
         self._stop = np.zeros(1, np.int64)
 
     @cached_property
-    def _compiled(self) -> tuple[Utilfn, Scan]:
-        return compiled(self._source)
+    def _compiled(self) -> Utilfn:
+        return compiled_utilfn(self._source)
 
     @property
     def _objective(self) -> Objective:
@@ -48,7 +48,7 @@ class LocalSearch:
 
     @cached_property
     def _goals(self) -> Goals:
-        return goals.compiled(self._objective)
+        return goals.compiled_goals(self._objective)
 
     @cached_property
     def _bounds(self) -> tuple[int, ...]:
@@ -70,12 +70,12 @@ class LocalSearch:
         return in_waves(self._place, range(first, first + count), nothing, until=until, halt=self.halt)
 
     def _place(self, number: int, cancelled: Callable[[], bool]) -> Found:
-        problem, (call, scan), place = self._problem, self._compiled, state(self._problem, self._flat, self._stop)
-        left, made = search.begin(call, scan, place, self._seed, number), 0
+        problem, call, place = self._problem, self._compiled, state(self._problem, self._flat, self._stop)
+        left, made = search.begin(call, place, self._seed, number), 0
         # Where the number of bins is searched, most runs are for too few bins.
         most = luby(number) * (8 if problem.searched else 64) * len(problem.units)
         while left and made < most and not cancelled():
-            left = search.improve(call, scan, place, min(SLICE, most - made), left)
+            left = search.improve(call, place, min(SLICE, most - made), left)
             made += SLICE
         return Found(left, place.room.best, number, min(made, most) + 1)
 
@@ -118,7 +118,7 @@ class LocalSearch:
         """Return the room for a run, with what it begins with."""
         place = state(self._problem, self._flat, self._stop)
         place.room.imposed[:] = self._imposed
-        assert search.load(self._compiled[0], place, self._where), "an allocation that is not allowed"
+        assert search.load(self._compiled, place, self._where), "an allocation that is not allowed"
         goals.begin(self._goals, place)
         return place
 
@@ -131,17 +131,17 @@ class LocalSearch:
         place = self.begun()
         most, made = 2000 + 20 * len(self._problem.units), 0
         while made < most and not cancelled() and self._found(place, number, made).left:
-            search.polish(*self._compiled, self._goals, place, self._seed, number, min(SLICE, most - made))
+            search.polish(self._compiled, self._goals, place, self._seed, number, min(SLICE, most - made))
             made += SLICE
         return self._found(place, number, min(made, most))
 
     def prepare_goals(self) -> None:
         """Compile what runs for goals need, or read it from disk."""
-        call, scan = self._compiled
+        call = self._compiled
         place = state(self._problem, self._flat, self._stop)
         prepared(search.load, call, place, place.room.best)
         prepared(goals.begin, self._goals, place)
-        prepared(search.polish, call, scan, self._goals, place, 0, 0, 0)
+        prepared(search.polish, call, self._goals, place, 0, 0, 0)
 
 
 def luby(number: int) -> int:
@@ -154,9 +154,9 @@ def luby(number: int) -> int:
 def prepare(problem: Problem) -> None:
     """Compile UTILFN and what places balls, or read it from disk; the latter is the same for all problems."""
     source, numbers = utilfn(problem.program)
-    call, scan = compiled(source)
+    call = compiled_utilfn(source)
     if getattr(search.improve, "signatures", None):  # the last one: to look for them takes longer than some searches
         return
     place = state(problem, Flat.of_problem(problem, numbers), np.zeros(1, np.int64))
-    prepared(search.begin, call, scan, place, 0, 0)
-    prepared(search.improve, call, scan, place, 0, 0)
+    prepared(search.begin, call, place, 0, 0)
+    prepared(search.improve, call, place, 0, 0)

@@ -12,7 +12,7 @@ some moves ago (Burke and Bykov, "The late acceptance hill-climbing heuristic", 
 
 from __future__ import annotations
 
-from binwright.agents.solver.backends.attempt import Scan, Utilfn
+from binwright.agents.solver.backends.attempt import Utilfn
 from binwright.agents.solver.local.goals import Goals, copy, evaluate, take_back, worse
 from binwright.agents.solver.local.moves import force, order, trim
 from binwright.agents.solver.local.state import (
@@ -73,12 +73,12 @@ def weigh(call: Utilfn, state: State) -> None:
 
 
 @lean
-def begin(call: Utilfn, scan: Scan, state: State, seed: int, number: int) -> int:
+def begin(call: Utilfn, state: State, seed: int, number: int) -> int:
     """Begin run `number` of a seed: put all units in by a first fit. Returns how many are left out.
 
     In runs of even numbers units that may stay in their bin do.
     """
-    tally, pin, home, offered, imposed = state.tally, state.pin, state.home, state.offered, state.room.imposed
+    tally, pin, home, offered, imposed = state.tally, state.flat.unit_pin, state.home, state.offered, state.room.imposed
     begin_run(state, seed, PLACING, number)
     tally[DRAWS] = 0
     state.weight[:] = 0
@@ -100,7 +100,7 @@ def begin(call: Utilfn, scan: Scan, state: State, seed: int, number: int) -> int
     for i in range(many):
         if state.room.stop[0]:
             break
-        settle(call, scan, state, offered[i])
+        settle(call, state, offered[i])
     if not trim(call, state):
         undo(state)
     keep_best(state)
@@ -108,7 +108,7 @@ def begin(call: Utilfn, scan: Scan, state: State, seed: int, number: int) -> int
 
 
 @lean
-def improve(call: Utilfn, scan: Scan, state: State, steps: int, fewest: int) -> int:
+def improve(call: Utilfn, state: State, steps: int, fewest: int) -> int:
     """Make so many more moves of a run, fewer if all units are placed; returns the fewest left out that were seen.
 
     `fewest` is that of before; the allocation is in `best`.
@@ -120,7 +120,7 @@ def improve(call: Utilfn, scan: Scan, state: State, steps: int, fewest: int) -> 
             break
         begin_move(state)
         most = tally[TOTAL]
-        if not (force(call, scan, state) and trim(call, state) and tally[TOTAL] <= most):
+        if not (force(call, state) and trim(call, state) and tally[TOTAL] <= most):
             undo(state)
         waited += 1
         if tally[COUNT] < fewest:
@@ -169,7 +169,7 @@ def swap(call: Utilfn, state: State) -> bool:
 
 
 @lean
-def empty_bins(call: Utilfn, scan: Scan, state: State, emptied: int) -> bool:
+def empty_bins(call: Utilfn, state: State, emptied: int) -> bool:
     """Empty so many bins, and put what was in them into these, or what was in one into bins that have something.
 
     What one does not take goes anywhere, and what several do not take in a quarter of the moves.
@@ -192,7 +192,7 @@ def empty_bins(call: Utilfn, scan: Scan, state: State, emptied: int) -> bool:
                 done = insert(call, state, state.offered[i], place, False)
             if done:
                 break
-        if not done and not (wide and settle(call, scan, state, state.offered[i])):
+        if not done and not (wide and settle(call, state, state.offered[i])):
             return False
     return True
 
@@ -283,7 +283,7 @@ def best_move_from_bin(call: Utilfn, goals: Goals, state: State, unit: int, sent
                 place = home[unit]
             elif k % 4 > 0 and bins >= COMPARED:
                 goes = any_in(state, where[unit])
-        if place == where[goes] or state.pin[goes] != NULL:
+        if place == where[goes] or state.flat.unit_pin[goes] != NULL:
             continue
         done = sent == NULL or transfer(call, state, sent, home[sent])
         if done and transfer(call, state, goes, place) and not is_over(state):
@@ -314,7 +314,7 @@ def relieve(call: Utilfn, goals: Goals, state: State, unit: int) -> bool:
 
 
 @lean
-def polish(call: Utilfn, scan: Scan, goals: Goals, state: State, seed: int, number: int, steps: int) -> None:
+def polish(call: Utilfn, goals: Goals, state: State, seed: int, number: int, steps: int) -> None:
     """Make so many more moves of run `number` for goals: the best allocation is in `best` then."""
     tally, values, home, hot = state.tally, state.values, state.home, state.hot
     begin_run(state, seed, IMPROVING, number)
@@ -345,7 +345,7 @@ def polish(call: Utilfn, scan: Scan, goals: Goals, state: State, seed: int, numb
         elif draw < 11:
             done = swap(call, state)
         else:
-            done = empty_bins(call, scan, state, 1 if draw < 13 else min(2 + drawn(state, 3), len(hot), len(home)))
+            done = empty_bins(call, state, 1 if draw < 13 else min(2 + drawn(state, 3), len(hot), len(home)))
         late = PAST + step % LATE
         if done and tally[COUNT] == 0 and moved(state) and trim(call, state) and tally[COUNT] == 0:
             evaluate(goals, state)

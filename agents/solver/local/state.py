@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from binwright.agents.solver.backends.attempt import ENDLESS, Scan, Utilfn, change, lift_out, put, put_around, put_back
+from binwright.agents.solver.backends.attempt import ENDLESS, Utilfn, change, lift_out, put, put_around, put_back
 from binwright.agents.solver.backends.flat import Flat, Room, room
 from binwright.agents.solver.model import emit
 from binwright.agents.solver.model.problem import Problem
@@ -24,10 +24,9 @@ SPREADS = (2048, 4096, 512, 8192)
 """By how many 1024ths chance may raise a weight, run by run."""
 RING = 4
 """How many units are remembered for each dimension: those that touched it last."""
-COUNT, TOTAL, DRAWS, CLOCK, DIMS, UNITS, FRIENDS, STREAM, SPREAD = range(9)
+COUNT, TOTAL, DRAWS, CLOCK, DIMS, UNITS, STREAM, SPREAD = range(8)
 """Entries of `tally`: unplaced units, their weight, random numbers drawn, the number of the move, how many dimensions
-and units it has changed; how many sets are FRIENDS, where random numbers of the run start, and by how many 1024ths
-chance may raise a weight."""
+and units it has changed; where random numbers of the run start, and by how many 1024ths chance may raise a weight."""
 
 
 LATE = 100
@@ -72,8 +71,6 @@ class State(NamedTuple):
     offered: Ints
     key: Ints
     """[units]: those that a move puts back, and by what they are sorted"""
-    pin: Ints
-    """[units]: the bin that it must be in, or NULL"""
     home: Ints
     """[units]: the bin that it is in now, or NULL"""
     head: Ints
@@ -90,11 +87,9 @@ class State(NamedTuple):
 def state(problem: Problem, flat: Flat, stop: Ints) -> State:
     """Make the room for one local search at a time on a problem, laid out with its elastic dimensions."""
     dims, units, bins = len(flat.ceiling), len(problem.units), problem.bins
-    tally = np.zeros(9, np.int64)
-    tally[FRIENDS] = len(problem.friends)
     of_dims, of_units = np.zeros((3, dims), np.int64), np.zeros((10, units), np.int64)
     arrays: list[Ints] = [
-        np.full(dims, ENDLESS), *of_dims, np.full((dims, RING + 1), NULL), *of_units, problem.unit_pin,
+        np.full(dims, ENDLESS), *of_dims, np.full((dims, RING + 1), NULL), *of_units,
         problem.unit_now, np.full(bins, NULL), np.zeros(bins, np.int64), np.zeros(1, np.int64), np.zeros(1, np.int64),
         np.zeros((PAST + LATE, 0), np.int64),
     ]  # fmt: skip
@@ -103,7 +98,7 @@ def state(problem: Problem, flat: Flat, stop: Ints) -> State:
         values = np.zeros((PAST + LATE, len(objective.goals)), np.int64)
         arrays[-3:] = np.append(objective.data, 0), np.array([*numbers, 0], np.int64), values
     every = flat._replace(group_bins=np.arange(bins))
-    return State(every, room(problem)._replace(stop=stop), tally, *arrays)
+    return State(every, room(problem)._replace(stop=stop), np.zeros(8, np.int64), *arrays)
 
 
 @lean
@@ -261,19 +256,19 @@ def insert(call: Utilfn, state: State, unit: int, place: int, forced: bool) -> b
 
     If `forced`, only REJECT, pins and sets of friends and foes can prevent it: dimensions may be over then.
     """
-    flat, friends = state.flat, state.tally[FRIENDS]
+    flat = state.flat
     ceiling = state.lofty if forced else flat.ceiling
-    return noted(state, unit, put(call, flat, friends, state.room, unit, place, ceiling, forced))
+    return noted(state, unit, put(call, flat, state.room, unit, place, ceiling, forced))
 
 
 @lean
-def settle(call: Utilfn, scan: Scan, state: State, unit: int) -> bool:
+def settle(call: Utilfn, state: State, unit: int) -> bool:
     """Put a unit into the first bin that takes it, from a random one on; returns whether there is one."""
-    if state.pin[unit] != NULL:
-        return insert(call, state, unit, state.pin[unit], False)
-    bins, friends = len(state.head), state.tally[FRIENDS]
+    if state.flat.unit_pin[unit] != NULL:
+        return insert(call, state, unit, state.flat.unit_pin[unit], False)
+    bins = len(state.head)
     turn = drawn(state, bins)
-    return noted(state, unit, put_around(call, scan, state.flat, friends, state.room, unit, 0, bins, turn))
+    return noted(state, unit, put_around(call, state.flat, state.room, unit, 0, bins, turn))
 
 
 @lean

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from binwright.agents.solver.backends.attempt import Scan, Utilfn, attempt
-from binwright.agents.solver.backends.cpu import compiled
+from binwright.agents.solver.backends.attempt import Utilfn, attempt
+from binwright.agents.solver.backends.cpu import compiled_utilfn
 from binwright.agents.solver.backends.flat import Flat, Room
 from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.random import below_kernel, stream_kernel
@@ -24,7 +24,7 @@ from binwright.simcore.types import Ints
 
 @kernel
 def explore(
-    call: Utilfn, scan: Scan, flat: Flat, friends: int, sets: int, room: Room,
+    call: Utilfn, flat: Flat, room: Room,
     members: Ints, best: Ints, least: Ints, worth: Ints, seed: int, attempts: int, cost: int, turns: bool, biased: bool,
 ) -> None:  # fmt: skip
     """Make so many attempts, fewer if there is no use in more.
@@ -44,7 +44,7 @@ def explore(
                 flat.group_bins[at] = members[low + (at - low + turn) % (high - low)]
         # Biased, the first attempt takes the balls as they are, the others each from the next 2, 3, ..., 9.
         reach = units if not biased else 1 if which == 0 else 2 + (which - 1) % 8
-        left = attempt(call, scan, flat, friends, sets, room, seed, way, which, reach, False)
+        left = attempt(call, flat, room, seed, way, which, reach, False)
         lost, spent = 0, room.used[cost] if cost >= 0 else 0
         if left > 0:
             for at in range(flat.units[units]):
@@ -53,7 +53,7 @@ def explore(
         if lost < least[0] or (lost == least[0] and spent < least[1]):
             best[:] = room.alloc
             least[0], least[1] = lost, spent
-        if units == 1 and sets == 0 and left > 0:  # it was tried in every bin
+        if units == 1 and len(flat.sets) == 1 and left > 0:  # it was tried in every bin
             return
         if left == 0:
             if cost < 0 or spent <= 0:
@@ -67,7 +67,7 @@ class Online(Template):
     def __init__(self, *stated: Any) -> None:
         super().__init__(*stated)
         flat, self._least = self._flat, np.zeros(2, np.int64)
-        self._how = *compiled(self._source), flat, *self._sets
+        self._how = compiled_utilfn(self._source), flat
         self._worth = np.ones(len(self._best), np.int64)
         self._written = flat.group_bins.copy(), self._best, self._least, self._worth
         self._rest = self._cost, not self.declared

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from binwright.agents.solver.backends.attempt import ENDLESS, Utilfn, change, lift_out, put, put_back
-from binwright.agents.solver.backends.cpu import compiled
+from binwright.agents.solver.backends.cpu import compiled_utilfn
 from binwright.agents.solver.backends.flat import Flat, Room
 from binwright.agents.solver.model.program import MICRO, NULL
 from binwright.agents.solver.online.template import Template
@@ -63,7 +63,7 @@ class Nearby(Template):
         self._order, self._group, self._begin, self._end = groups = nested(levels, self.problem.bins)
         self._largest, nothing = largest, np.zeros(len(self._begin) + 1, np.int64)
         self._free = np.zeros((len(self._begin), len(largest)), np.int64)
-        self._fixed = compiled(self._source)[0], self._flat, *self._sets, self._room
+        self._fixed = compiled_utilfn(self._source), self._flat, self._room
         near = Near(*groups, nothing, nothing, nothing)  # which dimensions are a group's own is not known yet
         self._attempt = prepared(attempt, *self._fixed, near, nothing, 1, 0, 1)
 
@@ -106,7 +106,7 @@ class Nearby(Template):
 
         It guides the search only: that no dimension is over in the end is made sure in any case.
         """
-        call, flat, _, _, room = self._fixed
+        call, flat, room = self._fixed
         owner = np.full(self.problem.dims, -1, np.int64)
         first, last = touched(call, flat, room, self._order)
         known = np.flatnonzero((last >= first) & (flat.elastic > 0))
@@ -199,7 +199,7 @@ def leave(
 
 @kernel
 def attempt(
-    call: Utilfn, flat: Flat, friends: int, sets: int, room: Room, near: Near, slots: Ints, many: int, level: int,
+    call: Utilfn, flat: Flat, room: Room, near: Near, slots: Ints, many: int, level: int,
     group: int,
 ) -> bool:  # fmt: skip
     """Put the first `many` units into the group's bins, in their order; returns whether all got in.
@@ -210,7 +210,7 @@ def attempt(
     room.used[:] = 0
     room.alloc[:] = NULL
     room.over[:] = 0
-    for number in range(sets):
+    for number in range(len(room.imposed)):
         room.imposed[number] = 1 if flat.chance[number] == MICRO else 0
     left, count, placed = room.left, many, 0
     left[:count] = np.arange(many)
@@ -226,7 +226,7 @@ def attempt(
             for i in range(count):
                 unit = left[i]
                 size = flat.units[unit + 1] - flat.units[unit]
-                if size <= most and put(call, flat, friends, room, unit, place, flat.ceiling, False) >= 0:
+                if size <= most and put(call, flat, room, unit, place, flat.ceiling, False) >= 0:
                     room.placed[placed] = unit
                     placed += 1
                     most -= size

@@ -107,7 +107,6 @@ class Template:
         self._cost = next((one.offset for one in problem.families if one.name == COST and not one.sizes), -1)
         self._most = int(flat.ceiling[self._cost])
         self._best = np.zeros(problem.balls, np.int64)
-        self._sets = len(problem.friends), len(problem.friends) + len(problem.foes)
         self._room = room(problem)
 
     def write(self, name: str, entries: Any, these: Any = ...) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import binwright as bw
 from binwright.agents.solver import problem
-from binwright.agents.solver.backends.cpu import compiled
+from binwright.agents.solver.backends.cpu import compiled_utilfn
 from binwright.agents.solver.backends.flat import Flat
 from binwright.agents.solver.local import state as s
 from binwright.agents.solver.local.runs import LocalSearch
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.long
 def opened(given: Problem) -> tuple[Any, s.State]:
     source, numbers = utilfn(given.program)
     state = s.state(given, Flat.of_problem(given, numbers, True), np.zeros(1, np.int64))
-    return compiled(source), state
+    return compiled_utilfn(source), state
 
 
 def is_consistent(given: Problem, state: s.State) -> None:
@@ -59,13 +59,13 @@ def is_consistent(given: Problem, state: s.State) -> None:
 @scaled(0.6)
 @given(given=forms(), seed=st.integers(0, 2**40), number=st.integers(0, 9))
 def test_every_move_leaves_what_a_replay_gives(given: Problem, seed: int, number: int) -> None:
-    (call, scan), state = opened(given)
+    call, state = opened(given)
     state = state._replace(home=np.random.default_rng(seed).integers(NULL, given.bins, len(given.units)))
-    left = begin(call, scan, state, seed, number)
+    left = begin(call, state, seed, number)
     is_consistent(given, state)
     for _ in range(25):
         before = int(state.tally[s.TOTAL])
-        left = improve(call, scan, state, 1, left)
+        left = improve(call, state, 1, left)
         assert state.tally[s.TOTAL] <= before
         is_consistent(given, state)
         assert left == sum(state.room.best[members[0]] == NULL for members, _ in given.units)
