@@ -96,7 +96,7 @@ SOURCES: tuple[tuple[str, int, str], ...] = (
     ("agents/solver/solving/solve.py", 3, f"{SOLVER}solving {SOLVER}backends/test_until.py"),
     ("agents/solver/packing/pack.py", 1, f"{SOLVER}packing {SOLVER}model/test_bounds.py"),
     ("agents/solver/model/bounds.py", 1, f"{SOLVER}model {SOLVER}solving"),
-    ("agents/solver/local/moves.py", 1, f"{SOLVER}local"),
+    ("agents/solver/local/search.py", 1, f"{SOLVER}local"),
 )
 
 TURNED = {ast.Lt: ast.GtE, ast.LtE: ast.Gt, ast.Gt: ast.LtE, ast.GtE: ast.Lt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq}

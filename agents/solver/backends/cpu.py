@@ -18,7 +18,6 @@ from binwright.agents.solver.backends.numbered_attempts import Found, in_waves
 from binwright.agents.solver.model import arithmetic
 from binwright.agents.solver.model.emit import utilfn
 from binwright.agents.solver.model.problem import Problem
-from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.random import word
 from binwright.simcore.jit import callback, generated, kernel
 from binwright.simcore.types import Ints
@@ -83,5 +82,4 @@ def attempts(problem: Problem, seed: int, first: int, count: int, *, until: floa
         free.append(place)
         return found
 
-    nothing = Found(len(problem.units), np.full(problem.balls, NULL), first, 0)
-    return in_waves(attempt, range(first, first + count), nothing, until=until, halt=lambda: stop.fill(1))
+    return in_waves(attempt, range(first, first + count), until, stop)

@@ -34,16 +34,15 @@ class Found(NamedTuple):
 def lowest(
     attempt: Callable[[int, Callable[[], bool]], Found],
     numbers: range,
-    *,
     until: float,
-    halt: Callable[[], None] = lambda: None,
+    stop: Ints,
 ) -> tuple[list[Found], bool]:
     """Make attempts of ascending numbers until one succeeds and all below it have ended, or `monotonic()` is `until`.
 
     Returns what came of those that ended, in no order, and whether Ctrl-C was pressed.
 
-    `attempt(number, cancelled)` looks now and then whether it is cancelled, and ends then. `halt` is called to
-    end those that are under way: when time is up, and at Ctrl-C.
+    `attempt(number, cancelled)` looks now and then whether it is cancelled, and ends then. `stop` [1] is set to end
+    those that are under way: when time is up, and at Ctrl-C.
     """
     waiting, lock, tried = iter(numbers), Lock(), list[Found]()
     success = inf  # the lowest number that succeeded
@@ -71,12 +70,12 @@ def lowest(
             left = None if until == inf else max(0.0, until - monotonic())
             if wait(futures, left, FIRST_EXCEPTION).not_done:
                 stopped = monotonic() < until  # by an exception; else time is up
-                halt()
+                stop[:] = 1
             for future in futures:
                 future.result()
         except BaseException as error:
             stopped = True
-            halt()
+            stop[:] = 1
             if not isinstance(error, KeyboardInterrupt):
                 raise
             interrupted = True
@@ -86,25 +85,22 @@ def lowest(
 def in_waves(
     attempt: Callable[[int, Callable[[], bool]], Found],
     numbers: range,
-    nothing: Found,
-    *,
     until: float,
-    halt: Callable[[], None],
+    stop: Ints,
 ) -> Iterator[Found]:
     """Make attempts of ascending numbers in waves, each twice as large as the last, up to the first success.
 
-    After each wave it yields the best so far, which is `nothing` at first, with what all have checked. Nothing begins
-    after `monotonic()` is `until`. `attempt` and `halt` are as in `lowest`.
+    After each wave it yields the best so far, if there is one, with what all have checked. Nothing begins after
+    `monotonic()` is `until`. `attempt` and `stop` are as in `lowest`.
     """
-    best, checked, each = nothing, 0, usable_threads()
+    best, checked, each = list[Found](), 0, usable_threads()
     while numbers:
-        tried, interrupted = lowest(attempt, numbers[:each], until=until, halt=halt)
+        tried, interrupted = lowest(attempt, numbers[:each], until, stop)
         checked += sum(found.checked for found in tried)
-        some = tried if best is nothing else [best, *tried]
-        best = min(some, key=lambda found: (found.left, found.attempt), default=best)
-        yield best._replace(checked=checked)
+        best = sorted([*best, *tried], key=lambda found: (found.left, found.attempt))[:1]
+        yield from (found._replace(checked=checked) for found in best)
         if interrupted:
             raise KeyboardInterrupt
-        if best.left == 0 or monotonic() >= until:
+        if any(found.left == 0 for found in best) or monotonic() >= until:
             return
         numbers, each = numbers[each:], 2 * each

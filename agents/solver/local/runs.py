@@ -10,16 +10,14 @@ from time import monotonic
 import numpy as np
 
 from binwright.agents.solver.backends.attempt import Utilfn
-from binwright.agents.solver.backends.cpu import compiled_utilfn
+from binwright.agents.solver.backends.cpu import compiled, compiled_utilfn
 from binwright.agents.solver.backends.flat import Flat
 from binwright.agents.solver.backends.numbered_attempts import Found, in_waves, lowest
-from binwright.agents.solver.local import goals, search
-from binwright.agents.solver.local.goals import Goals
-from binwright.agents.solver.local.state import BEST, State, state
-from binwright.agents.solver.model.emit import utilfn
-from binwright.agents.solver.model.objective import Objective
+from binwright.agents.solver.local import search
+from binwright.agents.solver.local.state import BEST, Goals, State, begin_goals, state
+from binwright.agents.solver.model import emit
 from binwright.agents.solver.model.problem import Problem
-from binwright.agents.solver.model.program import MICRO, NULL
+from binwright.agents.solver.model.program import MICRO
 from binwright.agents.solver.model.random import word
 from binwright.simcore.jit import prepared
 from binwright.simcore.types import Ints
@@ -33,7 +31,7 @@ class LocalSearch:
 
     def __init__(self, problem: Problem, seed: int) -> None:
         self._problem, self._seed = problem, word(seed)
-        self._source, numbers = utilfn(problem.program)
+        self._source, numbers = emit.utilfn(problem.program)
         self._flat = Flat.of_problem(problem, numbers, bool(problem.elastic.any()))
         self._stop = np.zeros(1, np.int64)
 
@@ -41,23 +39,11 @@ class LocalSearch:
     def _compiled(self) -> Utilfn:
         return compiled_utilfn(self._source)
 
-    @property
-    def _objective(self) -> Objective:
-        assert self._problem.objective is not None
-        return self._problem.objective
-
     @cached_property
     def _goals(self) -> Goals:
-        return goals.compiled_goals(self._objective)
-
-    @cached_property
-    def _bounds(self) -> tuple[int, ...]:
-        """What goals come to where none can be better."""
-        return tuple(goal.signed(goal.bound) for goal in self._objective.goals)
-
-    def halt(self) -> None:
-        """End all runs."""
-        self._stop[:] = 1
+        assert self._problem.objective is not None
+        goals: Goals = compiled(emit.goals(self._problem.objective)[0], "goals", *["int64[::1]"] * 5)
+        return goals
 
     def place(self, first: int, count: int, until: float = inf) -> Iterator[Found]:
         """Make runs first, ..., first + count - 1 that place balls, up to the first success; yields the best so far.
@@ -66,8 +52,7 @@ class LocalSearch:
         there.
         """
         self._stop[:] = 0
-        nothing = Found(len(self._problem.units), np.full(self._problem.balls, NULL), first, 0)
-        return in_waves(self._place, range(first, first + count), nothing, until=until, halt=self.halt)
+        return in_waves(self._place, range(first, first + count), until, self._stop)
 
     def _place(self, number: int, cancelled: Callable[[], bool]) -> Found:
         problem, call, place = self._problem, self._compiled, state(self._problem, self._flat, self._stop)
@@ -93,7 +78,7 @@ class LocalSearch:
                 return
             end = number + 4 if runs is None else min(number + 4, runs)
             self._where = best.where
-            tried, interrupted = lowest(self._improve, range(number, end), until=until, halt=self.halt)
+            tried, interrupted = lowest(self._improve, range(number, end), until, self._stop)
             checked += sum(run.checked for run in tried)
             found = min(tried, key=lambda run: (run.left, run.values, run.attempt), default=best)
             if found.values < best.values:
@@ -119,12 +104,13 @@ class LocalSearch:
         place = state(self._problem, self._flat, self._stop)
         place.room.imposed[:] = self._imposed
         assert search.load(self._compiled, place, self._where), "an allocation that is not allowed"
-        goals.begin(self._goals, place)
+        begin_goals(self._goals, place)
         return place
 
     def _found(self, place: State, number: int, made: int) -> Found:
+        assert self._problem.objective is not None
         values = tuple(place.values[BEST].tolist())
-        return Found(int(values != self._bounds), place.room.best, number, made, values)
+        return Found(int(values != self._problem.objective.bounds), place.room.best, number, made, values)
 
     def _improve(self, number: int, cancelled: Callable[[], bool]) -> Found:
         """Make a run for goals."""
@@ -140,7 +126,7 @@ class LocalSearch:
         call = self._compiled
         place = state(self._problem, self._flat, self._stop)
         prepared(search.load, call, place, place.room.best)
-        prepared(goals.begin, self._goals, place)
+        prepared(begin_goals, self._goals, place)
         prepared(search.polish, call, self._goals, place, 0, 0, 0)
 
 
@@ -153,7 +139,7 @@ def luby(number: int) -> int:
 
 def prepare(problem: Problem) -> None:
     """Compile UTILFN and what places balls, or read it from disk; the latter is the same for all problems."""
-    source, numbers = utilfn(problem.program)
+    source, numbers = emit.utilfn(problem.program)
     call = compiled_utilfn(source)
     if getattr(search.improve, "signatures", None):  # the last one: to look for them takes longer than some searches
         return

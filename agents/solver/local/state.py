@@ -7,7 +7,8 @@ are given, unless they only answer a question.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -22,18 +23,16 @@ from binwright.simcore.types import Ints
 
 SPREADS = (2048, 4096, 512, 8192)
 """By how many 1024ths chance may raise a weight, run by run."""
-RING = 4
-"""How many units are remembered for each dimension: those that touched it last."""
 COUNT, TOTAL, DRAWS, CLOCK, DIMS, UNITS, STREAM, SPREAD = range(8)
 """Entries of `tally`: unplaced units, their weight, random numbers drawn, the number of the move, how many dimensions
 and units it has changed; where random numbers of the run start, and by how many 1024ths chance may raise a weight."""
-
-
 LATE = 100
 """How many moves ago is some moves ago."""
 TRIED, NOW, BEST, LEAST, PAST = range(5)
 """Rows of `values`: of what was evaluated last, of what stands, of the best ever, of the best of some choices, and,
 from PAST on, of some moves ago."""
+Goals: TypeAlias = Callable[[Ints, Ints, Ints, Ints, Ints], int]
+"""(alloc, data, numbers, used, values), as `binwright.agents.solver.model.emit.goals` says."""
 
 
 class State(NamedTuple):
@@ -52,8 +51,6 @@ class State(NamedTuple):
     """[dims]: the last move that changed it"""
     touched: Ints
     """[dims]: those that the move has changed, as many as `tally` says"""
-    recent: Ints
-    """[dims, RING + 1]: units that touched a dimension last, or NULL, and how often it was touched"""
     weight: Ints
     """[units]: what it is worth that it is placed"""
     where: Ints
@@ -89,7 +86,7 @@ def state(problem: Problem, flat: Flat, stop: Ints) -> State:
     dims, units, bins = len(flat.ceiling), len(problem.units), problem.bins
     of_dims, of_units = np.zeros((3, dims), np.int64), np.zeros((10, units), np.int64)
     arrays: list[Ints] = [
-        np.full(dims, ENDLESS), *of_dims, np.full((dims, RING + 1), NULL), *of_units,
+        np.full(dims, ENDLESS), *of_dims, *of_units,
         problem.unit_now, np.full(bins, NULL), np.zeros(bins, np.int64), np.zeros(1, np.int64), np.zeros(1, np.int64),
         np.zeros((PAST + LATE, 0), np.int64),
     ]  # fmt: skip
@@ -127,7 +124,6 @@ def clear(state: State) -> None:
     state.head[:] = NULL
     state.base[:] = 0
     state.seen[:] = 0
-    state.recent[:, :] = NULL
     state.where[:] = NULL
     state.moved[:] = 0
     for unit in range(len(state.where)):
@@ -155,7 +151,7 @@ def begin_move(state: State) -> None:
 
 @lean
 def undo(state: State) -> None:
-    """Take back what the move has changed."""
+    """Take back what the move has changed, for the next one to begin."""
     room, flat = state.room, state.flat
     for k in range(state.tally[DIMS]):
         dim = state.touched[k]
@@ -165,6 +161,7 @@ def undo(state: State) -> None:
         if state.where[unit] != place:
             locate(state, unit, place)
         put_back(flat, room, unit, place)
+    begin_move(state)
 
 
 @lean
@@ -240,13 +237,9 @@ def noted(state: State, unit: int, n: int) -> bool:
     """Write down that a unit has been put in, with n additions; -1 says that it has not. Returns whether it has."""
     if n < 0:
         return False
-    room, recent = state.room, state.recent
     for k in range(n):
-        dim = room.dims[k]
-        touch(state, dim)
-        recent[dim, RING] += 1
-        recent[dim, recent[dim, RING] % RING] = unit
-    locate(state, unit, room.alloc[state.flat.unit_balls[state.flat.units[unit]]])
+        touch(state, state.room.dims[k])
+    locate(state, unit, state.room.alloc[state.flat.unit_balls[state.flat.units[unit]]])
     return True
 
 
@@ -290,3 +283,34 @@ def remove(call: Utilfn, state: State, unit: int, needed: bool) -> int:
         change(flat, room, room.dims[k], -room.amounts[k])
     locate(state, unit, NULL)
     return 1
+
+
+@lean
+def worse(values: Ints, row: int, other: int) -> bool:
+    """Tell whether a row of values [rows, goals] is worse than another one, the first goal first."""
+    for k in range(values.shape[1]):
+        if values[row, k] != values[other, k]:
+            return bool(values[row, k] > values[other, k])
+    return False
+
+
+@lean
+def copy(values: Ints, row: int, to: int) -> None:
+    """Write a row of values over another one."""
+    for k in range(values.shape[1]):
+        values[to, k] = values[row, k]
+
+
+@lean
+def begin_goals(goals: Goals, state: State) -> None:
+    """Write what the goals come to into all rows of `values`."""
+    evaluate(goals, state)
+    for row in range(1, PAST + LATE):
+        copy(state.values, TRIED, row)
+
+
+@lean
+def evaluate(goals: Goals, state: State) -> None:
+    """Write what the goals come to, where all balls are placed, into the row TRIED of `values`."""
+    room = state.room
+    goals(room.alloc, state.data, state.numbers, room.used, state.values[TRIED])

@@ -50,6 +50,11 @@ class Objective:
     """Lines of Python: the last ones assign `values` [goals], what each goal comes to, less being better."""
     data: Ints
 
+    @property
+    def bounds(self) -> tuple[int, ...]:
+        """Return what the goals come to, less being better, where none can be better."""
+        return tuple(goal.signed(goal.bound) for goal in self.goals)
+
     def bounded(self, bounds: Sequence[int | None]) -> Objective:
         """Tighten the bounds of the first goals, less being better; None, or a weaker bound, changes nothing."""
         goals = list(self.goals)

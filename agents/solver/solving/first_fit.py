@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from math import inf
 from time import monotonic
@@ -10,7 +9,6 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from binwright.agents.solver.backends.numbered_attempts import Found, in_waves
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import MICRO, NULL
 from binwright.simcore.jit import kernel
@@ -47,19 +45,6 @@ class Packing(NamedTuple):
         scarcity /= max(scarcity.max(), 1e-9)
         weight: Ints = 1 + np.minimum(np.rint(rows_dot(share, scarcity) * 1e6), 1e9).astype(np.int64)
         return weight
-
-    def attempts(
-        self,
-        attempt: Callable[[int, Callable[[], bool]], Found],
-        problem: Problem,
-        numbers: range,
-        until: float,
-        stop: Ints,
-    ) -> Iterator[Found]:
-        """Make attempts as `in_waves` does, and yield placements of the problem's balls; `stop` [1] ends them."""
-        nothing = Found(len(self.demand), np.full(len(self.demand), NULL), numbers.start, 0)
-        for best in in_waves(attempt, numbers, nothing, until=until, halt=lambda: stop.fill(1)):
-            yield best._replace(where=best.where[problem.unit_of])
 
 
 TINY = Packing(np.full((3, 1), 2), np.full((3, 1), 3))

@@ -14,7 +14,7 @@ import numpy as np
 
 from binwright.agents.solver.backends.attempt import TURNS
 from binwright.agents.solver.backends.flat import groups_of
-from binwright.agents.solver.backends.numbered_attempts import Found
+from binwright.agents.solver.backends.numbered_attempts import Found, in_waves
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.random import below_kernel, stream_kernel, word
 from binwright.agents.solver.solving.first_fit import TINY, Packing, fits, take
@@ -32,9 +32,9 @@ def attempts(
     def attempt(chunk: int, _: Callable[[], bool]) -> Found:
         where = np.empty(len(packing.demand), np.int64)
         made, best, left = search(*packing, groups, word(seed), chunk * each, (chunk + 1) * each, stop, where)
-        return Found(left, where, best, made)
+        return Found(left, where[problem.unit_of], best, made)
 
-    return packing.attempts(attempt, problem, range(first, first + count), until, stop)
+    return in_waves(attempt, range(first, first + count), until, stop)
 
 
 @cache

@@ -16,7 +16,7 @@ from math import inf
 
 import numpy as np
 
-from binwright.agents.solver.backends.numbered_attempts import Found
+from binwright.agents.solver.backends.numbered_attempts import Found, in_waves
 from binwright.agents.solver.local.runs import luby
 from binwright.agents.solver.local.state import SPREADS
 from binwright.agents.solver.model.problem import Problem
@@ -43,9 +43,9 @@ def attempts(
         while left and made < most and not cancelled():
             left, draws = improve(*packing, weight, seed, number, draws, 2000, where)
             made += 2000
-        return Found(left, where, number, made + 1)
+        return Found(left, where[problem.unit_of], number, made + 1)
 
-    return packing.attempts(attempt, problem, range(first, first + count), until, stop)
+    return in_waves(attempt, range(first, first + count), until, stop)
 
 
 @cache

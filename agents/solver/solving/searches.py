@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cache, partial
+from functools import partial
 from typing import NamedTuple
 
 from binwright.agents.solver.backends import cpu
@@ -54,10 +54,6 @@ def searches(problem: Problem, device: str, search: str, seed: int, end: float) 
     def published_attempts(problem: Problem, first: int, count: int) -> Iterator[Found]:
         return attempts(problem, seed, first, count, until=end)
 
-    @cache
-    def local(bins: int) -> runs.LocalSearch:
-        return runs.LocalSearch(problem.with_bins(bins) if problem.searched else problem, seed)
-
     def dense_attempts(problem: Problem, first: int, count: int) -> Iterator[Found]:
         packing = Packing.of(problem)
         assert packing is not None
@@ -74,7 +70,9 @@ def searches(problem: Problem, device: str, search: str, seed: int, end: float) 
     by_publication = Attempts(PUBLISHED, lambda: prepare(problem), published_attempts)
     if search == PUBLISHED or problem.dims > 2_000_000:  # of which local search keeps a dozen numbers each
         return [by_publication]
-    ours = Attempts(
-        LOCAL, lambda: runs.prepare(problem), lambda problem, first, count: local(problem.bins).place(first, count, end)
-    )
+
+    def local_runs(problem: Problem, first: int, count: int) -> Iterator[Found]:
+        return runs.LocalSearch(problem, seed).place(first, count, end)
+
+    ours = Attempts(LOCAL, lambda: runs.prepare(problem), local_runs)
     return [ours] if device == "cpu" and not problem.wishes else [by_publication, ours]

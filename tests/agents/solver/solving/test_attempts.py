@@ -166,10 +166,10 @@ def test_lowest_successful_attempt_wins_though_a_higher_one_ends_first() -> None
             sleep(0.1)
         return Found(0 if number >= 3 else 5 - number, NOWHERE, number, 1)
 
-    tried, _ = lowest(attempt, range(100), until=np.inf)
+    tried, _ = lowest(attempt, range(100), np.inf, np.zeros(1, np.int64))
     assert min(tried, key=rank) == Found(0, NOWHERE, 3, 1)
     assert {1, 2, 3} <= {found.attempt for found in tried}
-    assert min(lowest(attempt, range(3), until=np.inf)[0], key=rank) == Found(3, NOWHERE, 2, 1)
+    assert min(lowest(attempt, range(3), np.inf, np.zeros(1, np.int64))[0], key=rank) == Found(3, NOWHERE, 2, 1)
 
 
 def test_ctrl_c_ends_a_search_with_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
