@@ -19,7 +19,6 @@ from binwright.agents.solver.backends.opencl_devices import opencl_devices
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import MICRO
 from binwright.agents.solver.solving import published
-from binwright.agents.solver.solving.first_fit import Packing
 from binwright.workloads.offline import machines
 
 BINS, SECONDS = 87, 4.0
@@ -55,11 +54,9 @@ def pace(found: Iterator[Found]) -> tuple[float, float]:
 def main(devices: list[str]) -> None:
     """All searches, then a fresh process."""
     given = pgrank()
-    packing = Packing.of(given)
-    assert packing is not None
     most = 1 << 40
     runs: dict[str, Iterator[Found]] = {
-        "dense, cpu": published.attempts(given, packing, 1, 0, most),
+        "dense, cpu": published.attempts(given, 1, 0, most),
         "generated, cpu": cpu.attempts(given, 1, 0, most),
     }
     for device in (one for one in opencl_devices() if one.usable):

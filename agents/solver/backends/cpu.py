@@ -65,7 +65,7 @@ def prepare(problem: Problem) -> None:
     search(compiled_utilfn(source), Flat.of_problem(problem, numbers), room(problem), word(0), 0, 0)
 
 
-def attempts(problem: Problem, seed: int, first: int, count: int, *, until: float = inf) -> Iterator[Found]:
+def attempts(problem: Problem, seed: int, first: int, count: int, until: float = inf) -> Iterator[Found]:
     """Make attempts first, ..., first + count - 1 in every grouping, up to the first success.
 
     Yields the best now and then. When `monotonic()` is `until`, attempts are cut short: what they have placed counts.

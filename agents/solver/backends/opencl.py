@@ -64,7 +64,7 @@ def prepare(problem: Problem, number: int | None = None) -> None:
 
 
 def attempts(
-    problem: Problem, seed: int, first: int, count: int, *, until: float = inf, number: int | None = None
+    problem: Problem, seed: int, first: int, count: int, until: float = inf, *, number: int | None = None
 ) -> Iterator[Found]:
     """Make attempts first, ..., first + count - 1 in every grouping, up to the first success.
 

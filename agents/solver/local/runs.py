@@ -130,6 +130,11 @@ class LocalSearch:
         prepared(search.polish, call, self._goals, place, 0, 0, 0)
 
 
+def attempts(problem: Problem, seed: int, first: int, count: int, until: float = inf) -> Iterator[Found]:
+    """Make runs first, ..., first + count - 1 that place balls, as `LocalSearch.place` does."""
+    return LocalSearch(problem, seed).place(first, count, until)
+
+
 def luby(number: int) -> int:
     """1, 1, 2, 1, 1, 2, 4, ...: restarts that are never far from the best (Luby, Sinclair and Zuckerman 1993)."""
     while (number + 2) & (number + 1):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import inf
 from time import monotonic
 
 import numpy as np
@@ -74,8 +73,8 @@ def pack(demand: Ints, capacity: Ints, method: str = "solver", *, seconds: float
     stated = problem_of(PACKING, tables={"DEMAND": demand / MICRO, "ROOM": capacity / MICRO})
     if method in SEARCHES:  # before the clock runs
         first_fit(TINY)
-        for one in searches(stated, "cpu", SEARCHES[method], seed, inf):
-            one.prepare()
+        for one in searches(stated, "cpu", SEARCHES[method]):
+            one.prepare(stated)
     began, fewest, found = monotonic(), len(demand) + 1, None
 
     def note(bins: int) -> None:

@@ -22,10 +22,10 @@ from binwright.simcore.jit import kernel
 from binwright.simcore.types import Ints
 
 
-def attempts(
-    problem: Problem, packing: Packing, seed: int, first: int, count: int, until: float = inf
-) -> Iterator[Found]:
+def attempts(problem: Problem, seed: int, first: int, count: int, until: float = inf) -> Iterator[Found]:
     """Make chunks of attempts, up to the first success, numbered as those of other searches; yields the best so far."""
+    packing = Packing.of(problem)
+    assert packing is not None
     each = max(1, 65_536 // len(packing.demand))  # some 10 ms
     stop, groups = np.zeros(1, np.int64), groups_of(problem)
 
@@ -38,8 +38,8 @@ def attempts(
 
 
 @cache
-def prepare() -> None:
-    """Compile the search, or read what is kept of it."""
+def prepare(_: Problem) -> None:
+    """Compile the search, which is the same for all problems, or read what is kept of it."""
     one = np.arange(2)
     search(*TINY, (one, np.array([0, 3]), np.arange(3)), 0, 0, 1, np.zeros(1, np.int64), np.empty(3, np.int64))
 

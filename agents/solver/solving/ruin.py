@@ -27,14 +27,13 @@ from binwright.simcore.jit import kernel
 from binwright.simcore.types import Ints
 
 
-def attempts(
-    problem: Problem, packing: Packing, seed: int, first: int, count: int, until: float = inf
-) -> Iterator[Found]:
-    """Make attempts first, ..., first + count - 1 at a problem, of which `packing` is the dense form.
+def attempts(problem: Problem, seed: int, first: int, count: int, until: float = inf) -> Iterator[Found]:
+    """Make attempts first, ..., first + count - 1 at a vector problem, up to the first success.
 
-    It is up to the first success, yields the best now and then, and begins nothing after `monotonic()` is `until`.
-    `checked` counts steps.
+    It yields the best now and then, and begins nothing after `monotonic()` is `until`. `checked` counts steps.
     """
+    packing = Packing.of(problem)
+    assert packing is not None
     stop, weight, seed = np.zeros(1, np.int64), packing.weigh(), word(seed)
 
     def attempt(number: int, cancelled: Callable[[], bool]) -> Found:
@@ -49,8 +48,8 @@ def attempts(
 
 
 @cache
-def prepare() -> None:
-    """Compile the search, or read what is kept of it."""
+def prepare(_: Problem) -> None:
+    """Compile the search, which is the same for all problems, or read what is kept of it."""
     stop, weight = np.zeros(1, np.int64), TINY.weigh()
     improve(*TINY, weight, 0, 0, 0, 1, begin(TINY, weight, 0, 0, stop))
 

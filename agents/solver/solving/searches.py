@@ -1,4 +1,4 @@
-"""List what makes attempts at a problem: published ones, on a device, or runs of searches of ours."""
+"""List the searches for a problem: published attempts, on a device, or searches of ours."""
 
 from __future__ import annotations
 
@@ -18,61 +18,50 @@ from binwright.simcore.removed import REMOVED
 OURS, PUBLISHED, LOCAL, RUIN = "ours", "published", "local search", "ruin and recreate"
 
 
-class Attempts(NamedTuple):
-    """What makes attempts."""
+class Search(NamedTuple):
+    """What makes attempts. What they come to depends on the seed and their numbers, not on time, threads or devices."""
 
     name: str
-    prepare: Callable[[], object]
+    prepare: Callable[[Problem], object]
     """Compiles it, or reads it from disk."""
-    make: Callable[[Problem, int, int], Iterator[Found]]
-    """(problem, first, count): make attempts first, ..., first + count - 1, up to the first success; yields the best
-    now and then. Attempts that are cut short when time is over count with what they have placed."""
+    attempts: Callable[[Problem, int, int, int, float], Iterator[Found]]
+    """(problem, seed, first, count, until): make attempts first, ..., first + count - 1, up to the first success.
 
-
-def searches(problem: Problem, device: str, search: str, seed: int, end: float) -> list[Attempts]:
-    """List what makes attempts until `monotonic()` is `end`, in the order in which they take turns.
-
-    What they come to depends on the seed and on which numbers are asked for, not on time, threads or the device.
+    Yields the best now and then. When `monotonic()` is `until`, they are cut short: what they have placed counts.
     """
+
+
+def searches(problem: Problem, device: str, search: str) -> list[Search]:
+    """List the searches for a problem in the order in which they take turns."""
     if search not in (OURS, PUBLISHED):
         raise UserError("unknown search", key="search", value=search, remedy=suggest(search, (OURS, PUBLISHED)))
     if problem.objective is not None and search == PUBLISHED:
         remedy = "Leave search as it is: ours looks at goals."
         raise UserError("goals are for our search", key="search", value=search, remedy=remedy)
+    by_publication, is_vector = Search(PUBLISHED, cpu.prepare, cpu.attempts), Packing.of(problem) is not None
+    if is_vector:
+        by_publication = Search(PUBLISHED, published.prepare, published.attempts)
     name, colon, number = str(device).partition(":")
-    attempts: Callable[..., Iterator[Found]] = cpu.attempts
-    prepare: Callable[[Problem], object] = cpu.prepare
     if name == "opencl" and (number.isdecimal() or not colon):
         from binwright.agents.solver.backends import opencl
 
         which = int(number) if colon else None
-        attempts, prepare = partial(opencl.attempts, number=which), lambda problem: opencl.prepare(problem, which)
+        attempts = partial(opencl.attempts, number=which)
+        by_publication = Search(PUBLISHED, partial(opencl.prepare, number=which), attempts)
     elif device != "cpu":
         remedy = REMOVED.get(f"device {name}") or suggest(str(device), ["cpu", "opencl", "opencl:0"])
         raise UserError("unknown device", key="device", value=device, remedy=remedy)
-
-    def published_attempts(problem: Problem, first: int, count: int) -> Iterator[Found]:
-        return attempts(problem, seed, first, count, until=end)
-
-    def dense_attempts(problem: Problem, first: int, count: int) -> Iterator[Found]:
-        packing = Packing.of(problem)
-        assert packing is not None
-        yield from dense.attempts(problem, packing, seed, first, count, end)
-
-    def prepare_dense() -> None:
-        if device != "cpu":
-            prepare(problem)  # which tells that there is no such device
-        dense.prepare()
-
-    name, dense = (RUIN, ruin) if search == OURS else (PUBLISHED, published)
-    if Packing.of(problem) is not None and (search == OURS or device == "cpu"):
-        return [Attempts(name, prepare_dense, dense_attempts)]
-    by_publication = Attempts(PUBLISHED, lambda: prepare(problem), published_attempts)
-    if search == PUBLISHED or problem.dims > 2_000_000:  # of which local search keeps a dozen numbers each
+    if search == PUBLISHED:
         return [by_publication]
 
-    def local_runs(problem: Problem, first: int, count: int) -> Iterator[Found]:
-        return runs.LocalSearch(problem, seed).place(first, count, end)
+    def prepare_ruin(problem: Problem) -> None:
+        if device != "cpu":
+            by_publication.prepare(problem)  # which tells that there is no such device
+        ruin.prepare(problem)
 
-    ours = Attempts(LOCAL, lambda: runs.prepare(problem), local_runs)
+    if is_vector:
+        return [Search(RUIN, prepare_ruin, ruin.attempts)]
+    if problem.dims > 2_000_000:  # of which local search keeps a dozen numbers each
+        return [by_publication]
+    ours = Search(LOCAL, runs.prepare, runs.attempts)
     return [ours] if device == "cpu" and not problem.wishes else [by_publication, ours]

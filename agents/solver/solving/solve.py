@@ -134,7 +134,7 @@ class _Search:
         self.progress, self.shown = progress, 0.0
         self.packing = Packing.of(problem)
         """The dense form, if it is a vector problem."""
-        self.searches = searches(problem, device, search, seed, self.end)
+        self.searches = searches(problem, device, search)
         self.ours, self.small = search == OURS, problem.balls * problem.bins <= SMALL
         self.compiler = ThreadPoolExecutor(1, "compile")
         self.kernels: Future[None] | None = None
@@ -326,7 +326,7 @@ class _Search:
         if self.packing is not None:
             first_fit(TINY)
         for one in self.searches:
-            one.prepare()
+            one.prepare(self.problem)
 
     def compiled(self, until: float) -> bool:
         """Wait until kernels are compiled, or `monotonic()` is `until`; returns whether they are."""
@@ -369,7 +369,7 @@ class _Search:
             number, left = numbers.start, 0
             while number < numbers.stop and left == 0:  # all are placed, and wishes are not kept
                 before, left = self.checked, 1
-                for found in one.make(problem, number, numbers.stop - number):
+                for found in one.attempts(problem, self.seed, number, numbers.stop - number, self.end):
                     self.checked, left, number = before + found.checked, found.left, found.attempt + 1
                     done = self.keep(problem, found.where.tolist(), one.name)
                     self.look_at_clock()

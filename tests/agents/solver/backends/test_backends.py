@@ -231,10 +231,10 @@ def test_a_device_does_not_change_what_searches_come_to(text: str, room: int) ->
     opencl_device()
     made = problem(text.replace("WIDTH", str(room)))
     for seed in (1, 2, 3):
-        theirs, ours = searches(made, "opencl", "ours", seed, inf)
+        theirs, ours = searches(made, "opencl", "ours")
         for on_device, alone in ((theirs, "published"), (ours, "ours")):
-            [expected] = searches(made, "cpu", alone, seed, inf)
-            *_, found = on_device.make(made, 0, 7)
-            *_, alike = expected.make(made, 0, 7)
+            [expected] = searches(made, "cpu", alone)
+            *_, found = on_device.attempts(made, seed, 0, 7, inf)
+            *_, alike = expected.attempts(made, seed, 0, 7, inf)
             assert on_device.name == expected.name
             assert (found.where.tolist(), *found[2:3]) == (alike.where.tolist(), *alike[2:3])

@@ -75,9 +75,9 @@ def test_every_move_leaves_what_a_replay_gives(given: Problem, seed: int, number
 @scaled(0.4)
 @given(given=forms(), seed=st.integers(0, 2**40))
 def test_runs_keep_all_rules(given: Problem, seed: int) -> None:
-    ours = searches(given, "cpu", "ours", seed, inf)[-1]
+    ours = searches(given, "cpu", "ours")[-1]
     assume(ours.name == "local search")
-    *_, found = ours.make(given, 0, 3)
+    *_, found = ours.attempts(given, seed, 0, 3, inf)
     assert found.left == len(np.unique(given.unit_of[found.where == NULL]))
     if given.program.alloc_free:
         assert not faults(given, found.where.tolist())
@@ -96,8 +96,8 @@ def test_threads_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(
             "binwright.agents.solver.backends.numbered_attempts.usable_threads", lambda threads=threads: threads
         )
-        [ours] = searches(given, "cpu", "ours", 7, inf)
-        *_, found = ours.make(given, 0, 6)
+        [ours] = searches(given, "cpu", "ours")
+        *_, found = ours.attempts(given, 7, 0, 6, inf)
         answers.add((tuple(found.where.tolist()), found.attempt))
     assert len(answers) == 1
 
@@ -109,6 +109,6 @@ def test_local_search_solves_problems_that_attempts_do_not(form: str) -> None:
     by = "whole tenants" if form == "tenants" else "local search"
     assert (answer.status, answer.search) == ("optimal", by)
     if form == "tenants":
-        [ours] = searches(given, "cpu", "ours", 0, inf)
-        *_, found = ours.make(given, 0, 60)
+        [ours] = searches(given, "cpu", "ours")
+        *_, found = ours.attempts(given, 0, 0, 60, inf)
         assert (found.left, ours.name) == (0, "local search")

@@ -52,9 +52,7 @@ def packed(name: str, bins: int, count: int | None = None) -> Problem:
 
 def best(given: Problem, seed: int = 0, count: int = 1 << 30, until: float = np.inf, search: Any = ruin) -> Found:
     """The best of some attempts."""
-    packing = Packing.of(given)
-    assert packing is not None
-    attempts: Iterator[Found] = search.attempts(given, packing, seed, 0, count, until)
+    attempts: Iterator[Found] = search.attempts(given, seed, 0, count, until)
     *_, found = attempts
     return found
 
@@ -138,7 +136,7 @@ def test_problems_of_the_language_have_the_same_attempts_in_their_dense_form(
     made, number, count = published.search(*given, first, first + 2 * ways, stop, kept)
     assert made == (solved[0] - first + 1 if solved else 2 * ways)
     assert ((count, number), kept.tolist()) == min(answers.items())
-    *_, found = ruin.attempts(written, dense, seed, 0, 2)
+    *_, found = ruin.attempts(written, seed, 0, 2)
     assert faults(written, found.where.tolist()) == []
 
 
