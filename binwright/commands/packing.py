@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
 def pack(args: Namespace) -> int:
     """`binwright pack INPUT`."""
-    from binwright.agents.solver.packing.compare import as_json, check_file, compare, row_of, write
-    from binwright.agents.solver.packing.pack import METHODS
+    from binwright.agents.solver.packing.pack import METHODS, as_json, check_file, compare, row_of, write
 
     given = _given(args)
     limit = seconds("--time", args.time)

@@ -7,7 +7,6 @@ Rai, Bhagwan and Guha, "Generalized Resource Allocation for the Cloud", SoCC 201
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cache
 from math import inf
 
 import numpy as np
@@ -37,7 +36,6 @@ def attempts(problem: Problem, seed: int, first: int, count: int, until: float =
     return in_waves(attempt, range(first, first + count), until, stop)
 
 
-@cache
 def prepare(_: Problem) -> None:
     """Compile the search, which is the same for all problems, or read what is kept of it."""
     one = np.arange(2)

@@ -11,7 +11,6 @@ far chance bends the order by size.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cache
 from math import inf
 
 import numpy as np
@@ -47,7 +46,6 @@ def attempts(problem: Problem, seed: int, first: int, count: int, until: float =
     return in_waves(attempt, range(first, first + count), until, stop)
 
 
-@cache
 def prepare(_: Problem) -> None:
     """Compile the search, which is the same for all problems, or read what is kept of it."""
     stop, weight = np.zeros(1, np.int64), TINY.weigh()

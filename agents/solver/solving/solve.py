@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from math import inf
 from numbers import Real
-from operator import index
+from operator import index, itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -31,7 +31,7 @@ from binwright.agents.solver.solving.searches import LOCAL, OURS, searches
 from binwright.simcore.errors import UserError
 from binwright.simcore.extras import install
 
-FIRST_FIT, TENANTS = "first fit", "whole tenants"
+FIRST_FIT, TENANTS, DEPTH_FIRST = "first fit", "whole tenants", "depth first"
 PATIENCE = 2_000
 """Attempts without a better answer after which wishes are given up, once all balls are placed."""
 RESERVE = 0.5
@@ -310,12 +310,18 @@ class _Search:
     def try_all(self, problem: Problem, over: Callable[[], bool]) -> bool:
         """Try all until it is `over`, or one keeps all wishes; returns whether it is proven that none does."""
         nothing = _proves(problem)
-        for where in Construction(problem, None, self.seed, over).allocations():
+        for where, _ in self.allocations(problem, over):
             nothing = False
-            self.checked += 1
-            if self.keep(problem, where, "depth first"):
+            if self.keep(problem, where, DEPTH_FIRST):
                 break
         return nothing and not over()
+
+    def allocations(self, problem: Problem, over: Callable[[], bool]) -> Iterator[tuple[list[int], list[int]]]:
+        """Iterate over the right allocations of all balls [balls] with what they use [dims], until time is over."""
+        made = Construction(problem, None, self.seed, over)
+        for where in made.allocations():
+            self.checked += 1
+            yield where, made.used
 
     def compile(self) -> None:
         """Begin to compile the searches, or to read them from disk, in a thread."""
@@ -381,20 +387,16 @@ class _Search:
     def improve(self, problem: Problem, alloc: list[int]) -> None:
         """Look for allocations that are better by the goals: by trying all of a tiny problem, or by local search."""
         assert problem.objective is not None
-        goals, evaluate = problem.objective.goals, goal_values(problem.objective)
-        if tuple(goal.signed(goal.bound) for goal in goals) == goals_of(problem, alloc):
+        if problem.objective.bounds == goals_of(problem, alloc):
             return
-        allocations = problem.bins ** min(problem.balls, SMALL.bit_length())  # a full power may take seconds
-        if not problem.wishes and allocations <= SMALL and _proves(problem):
-            made = Construction(problem, None, self.seed, lambda: clock.monotonic() >= self.end)
-            values, best = tuple[int, ...](), alloc
-            for where in made.allocations():
-                self.checked += 1
-                now = evaluate(where, made.used)
-                if not values or now < values:
-                    values, best = now, where
-            if clock.monotonic() < self.end:
-                return self.keep_better(replace(problem, objective=problem.objective.bounded(values)), best, values)
+        count = problem.bins ** min(problem.balls, SMALL.bit_length())  # a full power may take seconds
+        if not problem.wishes and count <= SMALL and _proves(problem):
+            evaluate, every = goal_values(problem.objective), self.allocations(problem, self.is_over)
+            valued = ((evaluate(where, used), where) for where, used in every)
+            values, best = min(valued, key=itemgetter(0), default=(None, alloc))
+            if values is not None and not self.is_over():
+                proven = replace(problem, objective=problem.objective.bounded(values))
+                return self.keep_better(proven, best, values, DEPTH_FIRST)
         local = LocalSearch(problem, self.seed)
         self.kernels = self.compiler.submit(local.prepare_goals)
         if not self.compiled(self.end):
@@ -402,15 +404,19 @@ class _Search:
         before = self.checked
         for run in local.better(alloc, self.attempts, self.end):
             self.checked = before + run.checked
-            self.keep_better(problem, run.where.tolist(), run.values)
+            self.keep_better(problem, run.where.tolist(), run.values, LOCAL)
         return None
 
-    def keep_better(self, problem: Problem, alloc: list[int], values: Sequence[int]) -> None:
+    def is_over(self) -> bool:
+        """Tell whether time is over."""
+        return clock.monotonic() >= self.end
+
+    def keep_better(self, problem: Problem, alloc: list[int], values: Sequence[int], search: str) -> None:
         """Keep an allocation that is better by the goals."""
         assert problem.objective is not None
         goals = zip(problem.objective.goals, values, strict=True)
         self.goals = tuple(goal.number(goal.signed(raw)) for goal, raw in goals)
-        self.best = _Allocated(problem, alloc, LOCAL)
+        self.best = _Allocated(problem, alloc, search)
         self.look_at_clock()
 
     def look_at_clock(self) -> None:
