@@ -55,10 +55,15 @@ def started(view: View, seed: int = 0, **options: Any) -> Agent:
 def nothing_compiled() -> Iterator[None]:
     """Let no kernel be there until the end: CP-SAT and plain Python are through small problems before."""
     over = threading.Event()
+
+    def waiting(*_: object) -> Iterator[None]:
+        over.wait()
+        yield None
+
     with pytest.MonkeyPatch.context() as patch:
         kernels = "solving.ruin", "solving.published", "backends.cpu", "local.runs"
-        for what in (*(f"{module}.prepare" for module in kernels), "local.runs.LocalSearch.prepare_goals"):
-            patch.setattr(f"binwright.agents.solver.{what}", lambda *_: over.wait())
+        for what in (*(f"{module}.attempts" for module in kernels), "local.runs.LocalSearch.better"):
+            patch.setattr(f"binwright.agents.solver.{what}", waiting)
         yield
     over.set()
 

@@ -59,12 +59,6 @@ def compiled_utilfn(source: str) -> Utilfn:
     return function
 
 
-def prepare(problem: Problem) -> None:
-    """Compile what `attempts` will run, or read it from disk."""
-    source, numbers = utilfn(problem.program)
-    search(compiled_utilfn(source), Flat.of_problem(problem, numbers), room(problem), word(0), 0, 0)
-
-
 def attempts(problem: Problem, seed: int, first: int, count: int, until: float = inf) -> Iterator[Found]:
     """Make attempts first, ..., first + count - 1 in every grouping, up to the first success.
 

@@ -39,7 +39,8 @@ def lowest(
 ) -> tuple[list[Found], bool]:
     """Make attempts of ascending numbers until one succeeds and all below it have ended, or `monotonic()` is `until`.
 
-    Returns what came of those that ended, in no order, and whether Ctrl-C was pressed.
+    The first one begins in any case, so that whatever attempts need is compiled. Returns what came of those that ended,
+    in no order, and whether Ctrl-C was pressed.
 
     `attempt(number, cancelled)` looks now and then whether it is cancelled, and ends then. `stop` [1] is set to end
     those that are under way: when time is up, and at Ctrl-C.
@@ -56,7 +57,7 @@ def lowest(
         while True:
             with lock:
                 number = next(waiting, None)
-            if number is None or cancelled(number):
+            if number is None or (number != numbers.start and cancelled(number)):
                 return
             found = attempt(number, partial(cancelled, number))
             with lock:
@@ -90,17 +91,18 @@ def in_waves(
 ) -> Iterator[Found]:
     """Make attempts of ascending numbers in waves, each twice as large as the last, up to the first success.
 
-    After each wave it yields the best so far, if there is one, with what all have checked. Nothing begins after
+    After each wave it yields the best so far, with what all have checked. Nothing but the first attempt begins after
     `monotonic()` is `until`. `attempt` and `stop` are as in `lowest`.
     """
-    best, checked, each = list[Found](), 0, usable_threads()
+    best: Found | None = None
+    checked, each = 0, usable_threads()
     while numbers:
         tried, interrupted = lowest(attempt, numbers[:each], until, stop)
         checked += sum(found.checked for found in tried)
-        best = sorted([*best, *tried], key=lambda found: (found.left, found.attempt))[:1]
-        yield from (found._replace(checked=checked) for found in best)
+        best = min([*tried, *([best] if best else [])], key=lambda found: (found.left, found.attempt))
+        yield best._replace(checked=checked)
         if interrupted:
             raise KeyboardInterrupt
-        if any(found.left == 0 for found in best) or monotonic() >= until:
+        if best.left == 0 or monotonic() >= until:
             return
         numbers, each = numbers[each:], 2 * each

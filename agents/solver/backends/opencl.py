@@ -56,13 +56,6 @@ __kernel void lanes({arguments}, GLOBAL long *rooms, GLOBAL long *outcome, const
 """
 
 
-def prepare(problem: Problem, number: int | None = None) -> None:
-    """Build the kernel for a device, by default the first usable one; it takes about a second."""
-    session = Session(problem, choose(number))
-    with reported(session.device):
-        session.launch(0, 0, 1, True, 0, False)
-
-
 def attempts(
     problem: Problem, seed: int, first: int, count: int, until: float = inf, *, number: int | None = None
 ) -> Iterator[Found]:

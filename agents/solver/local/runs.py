@@ -19,7 +19,6 @@ from binwright.agents.solver.model import emit
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import MICRO
 from binwright.agents.solver.model.random import word
-from binwright.simcore.jit import prepared
 from binwright.simcore.types import Ints
 
 SLICE = 1000
@@ -57,6 +56,7 @@ class LocalSearch:
     def _place(self, number: int, cancelled: Callable[[], bool]) -> Found:
         problem, call, place = self._problem, self._compiled, state(self._problem, self._flat, self._stop)
         left, made = search.begin(call, place, self._seed, number), 0
+        search.improve(call, place, 0, left)  # is compiled, even if time is over
         # Where the number of bins is searched, most runs are for too few bins.
         most = luby(number) * (8 if problem.searched else 64) * len(problem.units)
         while left and made < most and not cancelled():
@@ -73,7 +73,7 @@ class LocalSearch:
         """
         best = self.begin(np.array(alloc, np.int64))
         checked, number, last = 0, 0, 0
-        while best.left and number != runs and monotonic() < until:
+        while best.left and number != runs and (number == 0 or monotonic() < until):
             if runs is None and until == inf and number - last >= 100:
                 return
             end = number + 4 if runs is None else min(number + 4, runs)
@@ -115,19 +115,12 @@ class LocalSearch:
     def _improve(self, number: int, cancelled: Callable[[], bool]) -> Found:
         """Make a run for goals."""
         place = self.begun()
+        search.polish(self._compiled, self._goals, place, self._seed, number, 0)  # is compiled, even if time is over
         most, made = 2000 + 20 * len(self._problem.units), 0
         while made < most and not cancelled() and self._found(place, number, made).left:
             search.polish(self._compiled, self._goals, place, self._seed, number, min(SLICE, most - made))
             made += SLICE
         return self._found(place, number, min(made, most))
-
-    def prepare_goals(self) -> None:
-        """Compile what runs for goals need, or read it from disk."""
-        call = self._compiled
-        place = state(self._problem, self._flat, self._stop)
-        prepared(search.load, call, place, place.room.best)
-        prepared(begin_goals, self._goals, place)
-        prepared(search.polish, call, self._goals, place, 0, 0, 0)
 
 
 def attempts(problem: Problem, seed: int, first: int, count: int, until: float = inf) -> Iterator[Found]:
@@ -140,14 +133,3 @@ def luby(number: int) -> int:
     while (number + 2) & (number + 1):
         number -= (1 << ((number + 1).bit_length() - 1)) - 1
     return (number + 2) >> 1
-
-
-def prepare(problem: Problem) -> None:
-    """Compile UTILFN and what places balls, or read it from disk; the latter is the same for all problems."""
-    source, numbers = emit.utilfn(problem.program)
-    call = compiled_utilfn(source)
-    if getattr(search.improve, "signatures", None):  # the last one: to look for them takes longer than some searches
-        return
-    place = state(problem, Flat.of_problem(problem, numbers), np.zeros(1, np.int64))
-    prepared(search.begin, call, place, 0, 0)
-    prepared(search.improve, call, place, 0, 0)

@@ -16,7 +16,7 @@ from binwright.agents.solver.backends.flat import groups_of
 from binwright.agents.solver.backends.numbered_attempts import Found, in_waves
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.random import below_kernel, stream_kernel, word
-from binwright.agents.solver.solving.first_fit import TINY, Packing, fits, take
+from binwright.agents.solver.solving.first_fit import Packing, fits, take
 from binwright.simcore.jit import kernel
 from binwright.simcore.types import Ints
 
@@ -34,12 +34,6 @@ def attempts(problem: Problem, seed: int, first: int, count: int, until: float =
         return Found(left, where[problem.unit_of], best, made)
 
     return in_waves(attempt, range(first, first + count), until, stop)
-
-
-def prepare(_: Problem) -> None:
-    """Compile the search, which is the same for all problems, or read what is kept of it."""
-    one = np.arange(2)
-    search(*TINY, (one, np.array([0, 3]), np.arange(3)), 0, 0, 1, np.zeros(1, np.int64), np.empty(3, np.int64))
 
 
 @kernel

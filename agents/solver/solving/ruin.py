@@ -20,7 +20,7 @@ from binwright.agents.solver.local.runs import luby
 from binwright.agents.solver.local.state import SPREADS
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.random import RUIN, below_kernel, stream_kernel, word
-from binwright.agents.solver.solving.first_fit import TINY, Packing, fit, fits, take
+from binwright.agents.solver.solving.first_fit import Packing, fit, fits, take
 from binwright.fabric.array_kernels import overwrite
 from binwright.simcore.jit import kernel
 from binwright.simcore.types import Ints
@@ -38,18 +38,13 @@ def attempts(problem: Problem, seed: int, first: int, count: int, until: float =
     def attempt(number: int, cancelled: Callable[[], bool]) -> Found:
         where, draws = begin(packing, weight, seed, number, stop), 0
         left, made, most = int((where < 0).sum()), 0, luby(number) * 16 * len(where)
+        improve(*packing, weight, seed, number, draws, 0, where)  # is compiled, even if time is over
         while left and made < most and not cancelled():
             left, draws = improve(*packing, weight, seed, number, draws, 2000, where)
             made += 2000
         return Found(left, where[problem.unit_of], number, made + 1)
 
     return in_waves(attempt, range(first, first + count), until, stop)
-
-
-def prepare(_: Problem) -> None:
-    """Compile the search, which is the same for all problems, or read what is kept of it."""
-    stop, weight = np.zeros(1, np.int64), TINY.weigh()
-    improve(*TINY, weight, 0, 0, 0, 1, begin(TINY, weight, 0, 0, stop))
 
 
 def begin(packing: Packing, weight: Ints, seed: int, number: int, stop: Ints) -> Ints:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from math import inf
 from typing import NamedTuple
 
 from binwright.agents.solver.backends import cpu
@@ -22,13 +23,16 @@ class Search(NamedTuple):
     """What makes attempts. What they come to depends on the seed and their numbers, not on time, threads or devices."""
 
     name: str
-    prepare: Callable[[Problem], object]
-    """Compiles it, or reads it from disk."""
     attempts: Callable[[Problem, int, int, int, float], Iterator[Found]]
     """(problem, seed, first, count, until): make attempts first, ..., first + count - 1, up to the first success.
 
     Yields the best now and then. When `monotonic()` is `until`, they are cut short: what they have placed counts.
     """
+
+    def prepare(self, problem: Problem) -> None:
+        """Compile the search, or read it from disk: an attempt is made whose time is over."""
+        for _ in self.attempts(problem, 0, 0, 1, -inf):
+            pass
 
 
 def searches(problem: Problem, device: str, search: str) -> list[Search]:
@@ -38,30 +42,29 @@ def searches(problem: Problem, device: str, search: str) -> list[Search]:
     if problem.objective is not None and search == PUBLISHED:
         remedy = "Leave search as it is: ours looks at goals."
         raise UserError("goals are for our search", key="search", value=search, remedy=remedy)
-    by_publication, is_vector = Search(PUBLISHED, cpu.prepare, cpu.attempts), Packing.of(problem) is not None
+    by_publication, is_vector = Search(PUBLISHED, cpu.attempts), Packing.of(problem) is not None
     if is_vector:
-        by_publication = Search(PUBLISHED, published.prepare, published.attempts)
+        by_publication = Search(PUBLISHED, published.attempts)
     name, colon, number = str(device).partition(":")
     if name == "opencl" and (number.isdecimal() or not colon):
         from binwright.agents.solver.backends import opencl
 
         which = int(number) if colon else None
-        attempts = partial(opencl.attempts, number=which)
-        by_publication = Search(PUBLISHED, partial(opencl.prepare, number=which), attempts)
+        by_publication = Search(PUBLISHED, partial(opencl.attempts, number=which))
     elif device != "cpu":
         remedy = REMOVED.get(f"device {name}") or suggest(str(device), ["cpu", "opencl", "opencl:0"])
         raise UserError("unknown device", key="device", value=device, remedy=remedy)
     if search == PUBLISHED:
         return [by_publication]
 
-    def prepare_ruin(problem: Problem) -> None:
-        if device != "cpu":
+    def ruins(problem: Problem, seed: int, first: int, count: int, until: float) -> Iterator[Found]:
+        if device != "cpu" and until == -inf:
             by_publication.prepare(problem)  # which tells that there is no such device
-        ruin.prepare(problem)
+        return ruin.attempts(problem, seed, first, count, until)
 
     if is_vector:
-        return [Search(RUIN, prepare_ruin, ruin.attempts)]
+        return [Search(RUIN, ruins)]
     if problem.dims > 2_000_000:  # of which local search keeps a dozen numbers each
         return [by_publication]
-    ours = Search(LOCAL, runs.prepare, runs.attempts)
+    ours = Search(LOCAL, runs.attempts)
     return [ours] if device == "cpu" and not problem.wishes else [by_publication, ours]

@@ -137,7 +137,7 @@ class _Search:
         self.searches = searches(problem, device, search)
         self.ours, self.small = search == OURS, problem.balls * problem.bins <= SMALL
         self.compiler = ThreadPoolExecutor(1, "compile")
-        self.kernels: Future[None] | None = None
+        self.kernels: Future[object] | None = None
         """What is compiled now, or is compiled."""
         self.bound = self.most = problem.bins
         """No allocation of all balls has fewer bins, and none may have more."""
@@ -398,7 +398,7 @@ class _Search:
                 proven = replace(problem, objective=problem.objective.bounded(values))
                 return self.keep_better(proven, best, values, DEPTH_FIRST)
         local = LocalSearch(problem, self.seed)
-        self.kernels = self.compiler.submit(local.prepare_goals)
+        self.kernels = self.compiler.submit(next, local.better(alloc, 1, -inf))
         if not self.compiled(self.end):
             raise _Over
         before = self.checked

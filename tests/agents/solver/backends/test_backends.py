@@ -200,7 +200,7 @@ def test_an_attempt_is_cut_short_when_time_is_over() -> None:
         bins=3000,
         resources={"LOAD[s in BINS]": 0},
     )
-    cpu.prepare(made)
+    list(cpu.attempts(made, 0, 0, 1, -inf))  # compiled
     (found,) = cpu.attempts(made, 0, 0, 1, until=monotonic() + 0.05)
     assert found.left > 0
     assert not faults(made, found.where.tolist())

@@ -19,10 +19,9 @@ def test_attempts_that_are_cut_short_count_what_they_placed(name: str) -> None:
     for spec in ("vm-placement", "oktopus"):
         given = load_problem(spec)
         found = list(BACKENDS[name](given, 3, 0, 2, until=monotonic()))
-        assert len(found) == (name != "cpu")  # a device says which units are left, however many are tried
-        for one in found:
-            assert not faults(given, one.where.tolist())
-            assert one.left == len(given.units)
+        assert len(found) == 1
+        assert not faults(given, found[0].where.tolist())
+        assert found[0].left == len(given.units) or name == "cpu"  # which may be quicker than its clock
 
 
 def test_parts_of_an_attempt_are_the_attempt(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,10 +57,10 @@ def test_compiled_search_takes_over_as_soon_as_it_is_compiled() -> None:
 @pytest.mark.parametrize(("search", "what"), [("published", "backends.cpu"), ("ours", "local.runs")])
 def test_a_mistake_while_compiling_is_told(search: str, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
-    def fails(_: object) -> None:
+    def fails(*_: object) -> None:
         raise ValueError("compiler")
 
-    monkeypatch.setattr(f"binwright.agents.solver.{what}.prepare", fails)
+    monkeypatch.setattr(f"binwright.agents.solver.{what}.attempts", fails)
     with pytest.raises(ValueError, match="compiler"):
         bw.solve(FORMS["pods"](1), search=search, attempts=60)
 
