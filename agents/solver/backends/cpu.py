@@ -53,10 +53,11 @@ def compiled(source: str, name: str, *arguments: str) -> Any:
     return callback(generated(names[name]), "int64", *arguments)
 
 
-def compiled_utilfn(source: str) -> Utilfn:
-    """Compile UTILFN."""
-    function: Utilfn = compiled(source, "utilfn", *["int64"] * 2, *["int64[::1]"] * 7, "int64")
-    return function
+def compiled_problem(problem: Problem, elastic: bool = False) -> tuple[Utilfn, Flat]:
+    """Compile UTILFN, and lay out the problem, with its elastic dimensions if they count."""
+    source, numbers = utilfn(problem.program)
+    call: Utilfn = compiled(source, "utilfn", *["int64"] * 2, *["int64[::1]"] * 7, "int64")
+    return call, Flat.of_problem(problem, numbers, elastic)
 
 
 def attempts(problem: Problem, seed: int, first: int, count: int, until: float = inf) -> Iterator[Found]:
@@ -64,9 +65,7 @@ def attempts(problem: Problem, seed: int, first: int, count: int, until: float =
 
     Yields the best now and then. When `monotonic()` is `until`, attempts are cut short: what they have placed counts.
     """
-    source, numbers = utilfn(problem.program)
-    call = compiled_utilfn(source)
-    flat, ways, seed = Flat.of_problem(problem, numbers), len(problem.groupings), word(seed)
+    (call, flat), ways, seed = compiled_problem(problem), len(problem.groupings), word(seed)
     stop, free = np.zeros(1, np.int64), list[Room]()
 
     def attempt(number: int, _: Callable[[], bool]) -> Found:

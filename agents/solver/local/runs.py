@@ -9,9 +9,7 @@ from time import monotonic
 
 import numpy as np
 
-from binwright.agents.solver.backends.attempt import Utilfn
-from binwright.agents.solver.backends.cpu import compiled, compiled_utilfn
-from binwright.agents.solver.backends.flat import Flat
+from binwright.agents.solver.backends.cpu import compiled, compiled_problem
 from binwright.agents.solver.backends.numbered_attempts import Found, in_waves, lowest
 from binwright.agents.solver.local import search
 from binwright.agents.solver.local.state import BEST, Goals, State, begin_goals, state
@@ -30,13 +28,8 @@ class LocalSearch:
 
     def __init__(self, problem: Problem, seed: int) -> None:
         self._problem, self._seed = problem, word(seed)
-        self._source, numbers = emit.utilfn(problem.program)
-        self._flat = Flat.of_problem(problem, numbers, bool(problem.elastic.any()))
+        self._call, self._flat = compiled_problem(problem, elastic=True)
         self._stop = np.zeros(1, np.int64)
-
-    @cached_property
-    def _compiled(self) -> Utilfn:
-        return compiled_utilfn(self._source)
 
     @cached_property
     def _goals(self) -> Goals:
@@ -54,7 +47,7 @@ class LocalSearch:
         return in_waves(self._place, range(first, first + count), until, self._stop)
 
     def _place(self, number: int, cancelled: Callable[[], bool]) -> Found:
-        problem, call, place = self._problem, self._compiled, state(self._problem, self._flat, self._stop)
+        problem, call, place = self._problem, self._call, state(self._problem, self._flat, self._stop)
         left, made = search.begin(call, place, self._seed, number), 0
         search.improve(call, place, 0, left)  # is compiled, even if time is over
         # Where the number of bins is searched, most runs are for too few bins.
@@ -103,7 +96,7 @@ class LocalSearch:
         """Return the room for a run, with what it begins with."""
         place = state(self._problem, self._flat, self._stop)
         place.room.imposed[:] = self._imposed
-        assert search.load(self._compiled, place, self._where), "an allocation that is not allowed"
+        assert search.load(self._call, place, self._where), "an allocation that is not allowed"
         begin_goals(self._goals, place)
         return place
 
@@ -115,10 +108,10 @@ class LocalSearch:
     def _improve(self, number: int, cancelled: Callable[[], bool]) -> Found:
         """Make a run for goals."""
         place = self.begun()
-        search.polish(self._compiled, self._goals, place, self._seed, number, 0)  # is compiled, even if time is over
+        search.polish(self._call, self._goals, place, self._seed, number, 0)  # is compiled, even if time is over
         most, made = 2000 + 20 * len(self._problem.units), 0
         while made < most and not cancelled() and self._found(place, number, made).left:
-            search.polish(self._compiled, self._goals, place, self._seed, number, min(SLICE, most - made))
+            search.polish(self._call, self._goals, place, self._seed, number, min(SLICE, most - made))
             made += SLICE
         return self._found(place, number, min(made, most))
 

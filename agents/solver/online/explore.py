@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from binwright.agents.solver.backends.attempt import Utilfn, attempt
-from binwright.agents.solver.backends.cpu import compiled_utilfn
 from binwright.agents.solver.backends.flat import Flat, Room
 from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.random import below_kernel, stream_kernel
@@ -66,12 +65,11 @@ class Online(Template):
 
     def __init__(self, *stated: Any) -> None:
         super().__init__(*stated)
-        flat, self._least = self._flat, np.zeros(2, np.int64)
-        self._how = compiled_utilfn(self._source), flat
-        self._worth = np.ones(len(self._best), np.int64)
-        self._written = flat.group_bins.copy(), self._best, self._least, self._worth
+        self._least, self._worth = np.zeros(2, np.int64), np.ones(len(self._best), np.int64)
+        self._written = self._flat.group_bins.copy(), self._best, self._least, self._worth
         self._rest = self._cost, not self.declared
-        self._explore = prepared(explore, *self._how, self._room, *self._written, 1, 1, *self._rest, False)
+        arguments = self._call, self._flat, self._room, *self._written, 1, 1, *self._rest, False
+        self._explore = prepared(explore, *arguments)
 
     def value(self, worth: Any) -> None:
         """Set what the first balls are worth [n], from 1; the answer leaves as little as possible of that.
@@ -90,5 +88,5 @@ class Online(Template):
             self._flat.ceiling[self._cost] = self._most
         self._least[:] = np.iinfo(np.int64).max, 0
         place = self._room._replace(left=self._room.left[:units])
-        self._explore(*self._how, place, *self._written, seed, attempts, *self._rest, biased)
+        self._explore(self._call, self._flat, place, *self._written, seed, attempts, *self._rest, biased)
         return self._best

@@ -18,7 +18,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from binwright.agents.solver.backends.attempt import ENDLESS, Utilfn, change, lift_out, put, put_back
-from binwright.agents.solver.backends.cpu import compiled_utilfn
 from binwright.agents.solver.backends.flat import Flat, Room
 from binwright.agents.solver.model.program import MICRO, NULL
 from binwright.agents.solver.online.template import Template
@@ -63,7 +62,7 @@ class Nearby(Template):
         self._order, self._group, self._begin, self._end = groups = nested(levels, self.problem.bins)
         self._largest, nothing = largest, np.zeros(len(self._begin) + 1, np.int64)
         self._free = np.zeros((len(self._begin), len(largest)), np.int64)
-        self._fixed = compiled_utilfn(self._source), self._flat, self._room
+        self._fixed = self._call, self._flat, self._room
         near = Near(*groups, nothing, nothing, nothing)  # which dimensions are a group's own is not known yet
         self._attempt = prepared(attempt, *self._fixed, near, nothing, 1, 0, 1)
 

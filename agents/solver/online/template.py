@@ -11,9 +11,9 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from binwright.agents.solver.backends.flat import Flat, room
+from binwright.agents.solver.backends.cpu import compiled_problem
+from binwright.agents.solver.backends.flat import room
 from binwright.agents.solver.language.errors import SpecError
-from binwright.agents.solver.model.emit import utilfn
 from binwright.agents.solver.specification.load import specification, text_of
 from binwright.simcore.errors import UserError
 from binwright.simcore.types import QUANTUM, Floats, Ints, Request
@@ -85,8 +85,8 @@ class Template:
         if self.near or len(problem.units) == 1:  # groups of any size are the same to one unit
             groupings = groupings[-1:]
         self.problem = problem = replace(problem, groupings=groupings)
-        self._source, numbers = utilfn(problem.program)
-        self._flat = flat = Flat.of_problem(problem, numbers, self.near)
+        self._call, self._flat = compiled_problem(problem, self.near)
+        flat = self._flat
         self._targets: dict[str, list[Ints]] = {name: [] for name in varying}
         for name, start in problem.program.tables.items():
             if name in varying:

@@ -397,12 +397,11 @@ class _Search:
             if values is not None and not self.is_over():
                 proven = replace(problem, objective=problem.objective.bounded(values))
                 return self.keep_better(proven, best, values, DEPTH_FIRST)
-        local = LocalSearch(problem, self.seed)
-        self.kernels = self.compiler.submit(next, local.better(alloc, 1, -inf))
+        self.kernels = self.compiler.submit(lambda: next(LocalSearch(problem, self.seed).better(alloc, 1, -inf)))
         if not self.compiled(self.end):
             raise _Over
         before = self.checked
-        for run in local.better(alloc, self.attempts, self.end):
+        for run in LocalSearch(problem, self.seed).better(alloc, self.attempts, self.end):
             self.checked = before + run.checked
             self.keep_better(problem, run.where.tolist(), run.values, LOCAL)
         return None

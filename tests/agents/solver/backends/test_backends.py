@@ -90,9 +90,7 @@ Call = Callable[[int, int], list[tuple[int, int]] | None]
 
 def numba_calls(problem: Problem) -> Call:
     """What numba makes of UTILFN."""
-    source, numbers = utilfn(problem.program)
-    call = cpu.compiled_utilfn(source)
-    flat, room = Flat.of_problem(problem, numbers), room_of(problem)
+    (call, flat), room = cpu.compiled_problem(problem), room_of(problem)
     flat.ceiling[:] = WIDE
     room.alloc[:] = NULL
 

@@ -10,12 +10,10 @@ from hypothesis import strategies as st
 
 import binwright as bw
 from binwright.agents.solver import problem
-from binwright.agents.solver.backends.cpu import compiled_utilfn
-from binwright.agents.solver.backends.flat import Flat
+from binwright.agents.solver.backends.cpu import compiled_problem
 from binwright.agents.solver.local import state as s
 from binwright.agents.solver.local.runs import LocalSearch
 from binwright.agents.solver.local.search import begin, improve
-from binwright.agents.solver.model.emit import utilfn
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.verify import faults
@@ -29,9 +27,8 @@ pytestmark = pytest.mark.long
 
 
 def opened(given: Problem) -> tuple[Any, s.State]:
-    source, numbers = utilfn(given.program)
-    state = s.state(given, Flat.of_problem(given, numbers, True), np.zeros(1, np.int64))
-    return compiled_utilfn(source), state
+    call, flat = compiled_problem(given, True)
+    return call, s.state(given, flat, np.zeros(1, np.int64))
 
 
 def is_consistent(given: Problem, state: s.State) -> None:
