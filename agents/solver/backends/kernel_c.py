@@ -25,8 +25,6 @@ TYPES = {
     "Flat": "const Flat ",
     "Room": "const Room ",
 }
-FUNCTIONS = {"Utilfn": "utilfn"}
-"""What takes the place of an argument that is a function, by its annotation."""
 HEAD = """
 #define GLOBAL __global
 #define and &&
@@ -77,8 +75,8 @@ class _Function(ast.NodeTransformer):
     def __init__(self, printer: Printer, node: ast.FunctionDef, names: Mapping[str, Any]) -> None:
         self.printer, self.node, self.names = printer, node, names
         kinds = {one.arg: _annotation(one.annotation) for one in node.args.args}
-        self.functions = {name: FUNCTIONS[kind] for name, kind in kinds.items() if kind in FUNCTIONS}
-        self.arguments = {name: kind for name, kind in kinds.items() if kind not in FUNCTIONS}
+        self.utilfn = {name for name, kind in kinds.items() if kind == "Utilfn"}
+        self.arguments = {name: kind for name, kind in kinds.items() if kind != "Utilfn"}
         loops = {ast.unparse(one.target) for one in ast.walk(node) if isinstance(one, ast.For)}
         self.locals: dict[str, str] = {}
         for assigned in (one for one in ast.walk(node) if isinstance(one, ast.Assign)):
@@ -151,15 +149,14 @@ class _Function(ast.NodeTransformer):
         number = self.names[node.id]
         return ast.Name(f"{int(number)}{'UL' if isinstance(number, np.uint64) else 'L'}")
 
-    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
-        """Print an operation."""
+    def visit_operation(self, node: ast.BinOp | ast.UnaryOp) -> ast.expr:
+        """Print an operation: a call where C has no such operator."""
         self.generic_visit(node)
-        return _called(node.op, node.left, node.right) or node
+        operands = [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)]
+        name = CALLS.get(type(node.op))
+        return ast.Call(ast.Name(name), operands, []) if name else node
 
-    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
-        """Print a sign, or a negation."""
-        self.generic_visit(node)
-        return _called(node.op, node.operand) or node
+    visit_BinOp = visit_UnaryOp = visit_operation
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
         """Print a choice: both sides are evaluated."""
@@ -172,13 +169,8 @@ class _Function(ast.NodeTransformer):
             return ast.Name(f"{self.printer.lengths[arguments[0].attr]}L")
         if name not in CASTS and callable(self.names.get(name)):
             self.printer.add(self.names[name])
-        values = [self.visit(one) for one in arguments if not (isinstance(one, ast.Name) and one.id in self.functions)]
-        return ast.Call(ast.Name(CASTS.get(name) or self.functions.get(name, name)), values, [])
-
-
-def _called(operator: ast.AST, *operands: ast.expr) -> ast.expr | None:
-    name = CALLS.get(type(operator))
-    return None if name is None else ast.Call(ast.Name(name), list(operands), [])
+        values = [self.visit(one) for one in arguments if not (isinstance(one, ast.Name) and one.id in self.utilfn)]
+        return ast.Call(ast.Name("utilfn" if name in self.utilfn else CASTS.get(name, name)), values, [])
 
 
 def _annotation(node: ast.expr | None) -> str:

@@ -68,7 +68,7 @@ class Device:
 
 @cache
 def installed() -> list[Any]:
-    """Return every OpenCL device: graphics cards, processors, others, each by platform, driver and name.
+    """Return every OpenCL device: graphics cards, then others, each by platform, driver and name.
 
     The order of the ICD loader depends on the order of files in a folder.
     """
@@ -77,18 +77,13 @@ def installed() -> list[Any]:
         for platform in cl.get_platforms():
             with suppress(cl.Error):  # a driver whose hardware is missing
                 devices += platform.get_devices()
-    ranks = {"GPU": 0, "CPU": 1, "other": 2}
-    return sorted(devices, key=lambda device: (ranks[kind_of(device)], *labels(device)))
+    return sorted(devices, key=lambda device: (not device.type & cl.device_type.GPU, *labels(device)))
 
 
-def kind_of(device: Any) -> str:
-    """Return what kind of device it is."""
-    return "GPU" if device.type & cl.device_type.GPU else "CPU" if device.type & cl.device_type.CPU else "other"
-
-
-def labels(device: Any) -> tuple[str, str, str]:
-    """Return the platform, the driver's version and the name of a device."""
-    return device.platform.name.strip(), device.driver_version.strip(), device.name.strip()
+def labels(device: Any) -> tuple[str, str, str, str]:
+    """Return the platform, the driver's version, the name and the kind of a device."""
+    kind = "GPU" if device.type & cl.device_type.GPU else "CPU" if device.type & cl.device_type.CPU else "other"
+    return device.platform.name.strip(), device.driver_version.strip(), device.name.strip(), kind
 
 
 def tell(number: int) -> None:
@@ -96,7 +91,7 @@ def tell(number: int) -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what drivers print is no answer
     devices = installed()
-    print(json.dumps([(*labels(each), kind_of(each)) for each in devices]), file=answers, flush=True)
+    print(json.dumps([labels(each) for each in devices]), file=answers, flush=True)
     if number < len(devices):
         print(json.dumps(reason_against(devices[number])), file=answers, flush=True)
 

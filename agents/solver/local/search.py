@@ -16,7 +16,6 @@ from binwright.agents.solver.backends.attempt import Utilfn
 from binwright.agents.solver.local.state import (
     BEST,
     COUNT,
-    DIMS,
     DRAWS,
     LATE,
     LEAST,
@@ -28,7 +27,6 @@ from binwright.agents.solver.local.state import (
     UNITS,
     Goals,
     State,
-    bad,
     begin_move,
     begin_run,
     clear,
@@ -118,14 +116,10 @@ def make_room(call: Utilfn, state: State, unit: int, place: int) -> bool:
         other = state.head[place]
         if other == NULL or remove(call, state, other, False) < 0:
             return False
-    while True:
-        fits = True
-        for k in range(state.tally[DIMS]):
-            fits = fits and not bad(state, state.touched[k])
-        if fits:
-            return True
+    while not sound(state):
         if state.room.stop[0] or in_the_way(call, state, unit) <= 0:
             return False
+    return True
 
 
 @lean
