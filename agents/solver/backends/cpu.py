@@ -61,10 +61,7 @@ def compiled_problem(problem: Problem, elastic: bool = False) -> tuple[Utilfn, F
 
 
 def attempts(problem: Problem, seed: int, first: int, count: int, until: float = inf) -> Iterator[Found]:
-    """Make attempts first, ..., first + count - 1 in every grouping, up to the first success.
-
-    Yields the best now and then. When `monotonic()` is `until`, attempts are cut short: what they have placed counts.
-    """
+    """Make attempts, each in every grouping, as `solving.searches.Search` says."""
     (call, flat), ways, seed = compiled_problem(problem), len(problem.groupings), word(seed)
     stop, free = np.zeros(1, np.int64), list[Room]()
 

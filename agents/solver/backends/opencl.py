@@ -59,9 +59,8 @@ __kernel void lanes({arguments}, GLOBAL long *rooms, GLOBAL long *outcome, const
 def attempts(
     problem: Problem, seed: int, first: int, count: int, until: float = inf, *, number: int | None = None
 ) -> Iterator[Found]:
-    """Make attempts first, ..., first + count - 1 in every grouping, up to the first success.
+    """Make attempts, each in every grouping, as `solving.searches.Search` says.
 
-    Yields the best now and then. When `monotonic()` is `until`, attempts are cut short: what they have placed counts.
     `number` is that of the device, by default that of the first usable one.
     """
     session, ways = Session(problem, choose(number), until), len(problem.groupings)

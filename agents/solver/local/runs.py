@@ -29,7 +29,7 @@ class LocalSearch:
     def __init__(self, problem: Problem, seed: int) -> None:
         self._problem, self._seed = problem, word(seed)
         self._call, self._flat = compiled_problem(problem, elastic=True)
-        self._stop = np.zeros(1, np.int64)
+        self.stop = np.zeros(1, np.int64)
 
     @cached_property
     def _goals(self) -> Goals:
@@ -37,17 +37,9 @@ class LocalSearch:
         goals: Goals = compiled(emit.goals(self._problem.objective)[0], "goals", *["int64[::1]"] * 5)
         return goals
 
-    def place(self, first: int, count: int, until: float = inf) -> Iterator[Found]:
-        """Make runs first, ..., first + count - 1 that place balls, up to the first success; yields the best so far.
-
-        When `monotonic()` is `until`, they are cut short. Where balls are somewhere now, those of even numbers begin
-        there.
-        """
-        self._stop[:] = 0
-        return in_waves(self._place, range(first, first + count), until, self._stop)
-
-    def _place(self, number: int, cancelled: Callable[[], bool]) -> Found:
-        problem, call, place = self._problem, self._call, state(self._problem, self._flat, self._stop)
+    def place(self, number: int, cancelled: Callable[[], bool]) -> Found:
+        """Make a run that places balls. Where balls are somewhere now, those of even numbers begin there."""
+        problem, call, place = self._problem, self._call, state(self._problem, self._flat, self.stop)
         left, made = search.begin(call, place, self._seed, number), 0
         search.improve(call, place, 0, left)  # is compiled, even if time is over
         # Where the number of bins is searched, most runs are for too few bins.
@@ -71,7 +63,7 @@ class LocalSearch:
                 return
             end = number + 4 if runs is None else min(number + 4, runs)
             self._where = best.where
-            tried, interrupted = lowest(self._improve, range(number, end), until, self._stop)
+            tried, interrupted = lowest(self._improve, range(number, end), until, self.stop)
             checked += sum(run.checked for run in tried)
             found = min(tried, key=lambda run: (run.left, run.values, run.attempt), default=best)
             if found.values < best.values:
@@ -94,7 +86,7 @@ class LocalSearch:
 
     def begun(self) -> State:
         """Return the room for a run, with what it begins with."""
-        place = state(self._problem, self._flat, self._stop)
+        place = state(self._problem, self._flat, self.stop)
         place.room.imposed[:] = self._imposed
         assert search.load(self._call, place, self._where), "an allocation that is not allowed"
         begin_goals(self._goals, place)
@@ -117,8 +109,9 @@ class LocalSearch:
 
 
 def attempts(problem: Problem, seed: int, first: int, count: int, until: float = inf) -> Iterator[Found]:
-    """Make runs first, ..., first + count - 1 that place balls, as `LocalSearch.place` does."""
-    return LocalSearch(problem, seed).place(first, count, until)
+    """Make runs that place balls, as `solving.searches.Search` says."""
+    searching = LocalSearch(problem, seed)
+    return in_waves(searching.place, range(first, first + count), until, searching.stop)
 
 
 def luby(number: int) -> int:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar
 
 import numpy as np
 
 from binwright.agents.solver.online.explore import Online
 from binwright.agents.solver.online.jobs import Jobs
 from binwright.agents.solver.online.network_problem import Connected
-from binwright.agents.solver.online.template import Setup, by_size, exceeds, in_units
+from binwright.agents.solver.online.template import Model, Setup, by_size, exceeds, in_units
 from binwright.agents.solver.online.virtual import Virtual
 from binwright.fabric.network import NetworkView
 from binwright.simcore.errors import UserError
@@ -18,15 +18,15 @@ from binwright.simcore.types import Agent, Form, Placement, Refusal, Request, Vi
 from binwright.simcore.units import TIME
 
 
-class Servers:
+class Servers(Model):
     """Answers requests on servers. Node n of a server is bin server * nodes + n.
 
     Several requests are one problem, in which as many as are found get a place.
     """
 
     def __init__(self, setup: Setup, view: View) -> None:
-        self.servers, self.nodes, self.kinds = view.capacity.shape
-        self.setup, self.capacity = setup, view.capacity.copy()
+        super().__init__(setup, view)
+        self.capacity = view.capacity.copy()
         self.total = view.capacity.sum(axis=(0, 1))
         self.most = view.capacity.sum(axis=1).max(axis=0).tolist()
         self.online = by_size(self._online)
@@ -71,14 +71,6 @@ class Servers:
             if place >= 0:
                 server, node = divmod(place, nodes)
                 yield request, request.across(server, nodes) if request.spread else request.on(server, node)
-
-
-class Model(Protocol):
-    """Turns requests into a problem: `Servers`, `Connected`, `Virtual` or `Jobs`. The view is of the kind it is for."""
-
-    servers: int
-
-    def answers(self, view: Any, requests: Sequence[Request]) -> Iterator[tuple[Request, Placement | Refusal]]: ...
 
 
 MOST = {"attempts": 10_000, "slots": 256}

@@ -15,7 +15,7 @@ import numpy as np
 
 from binwright.agents.availability import Running
 from binwright.agents.solver.online.explore import Online
-from binwright.agents.solver.online.template import Setup, by_size, in_units
+from binwright.agents.solver.online.template import Model, Setup, by_size, in_units
 from binwright.fabric.network import NetworkView
 from binwright.simcore.errors import UserError
 from binwright.simcore.types import Ints, Placement, Request, View
@@ -34,15 +34,15 @@ class Timed(NamedTuple):
     end: int
 
 
-class Jobs:
+class Jobs(Model):
     """Plans jobs. A job is a ball, and slot * servers + server is its bin."""
 
     def __init__(self, setup: Setup, view: View, slot: float, slots: int) -> None:
-        self.servers, nodes, self.kinds = view.capacity.shape
-        if nodes > 1 or isinstance(view, NetworkView):
+        super().__init__(setup, view)
+        if self.nodes > 1 or isinstance(view, NetworkView):
             remedy = "Leave `slot` out, or give the servers one node each and no network."
             raise UserError("plans are for servers of one node", key="slot", remedy=remedy)
-        self.setup, self.slot, self.slots = setup, slot, slots
+        self.slot, self.slots = slot, slots
         self.capacity = view.capacity[:, 0].copy()
         self.running = Running()
         self.plan: Plan = []

@@ -5,12 +5,10 @@ The solver chooses servers. What they give and the links between them follow fro
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-
 import numpy as np
 
 from binwright.agents.solver.online.explore import Online
-from binwright.agents.solver.online.template import Setup, exceeds, in_units
+from binwright.agents.solver.online.template import Model, Setup, exceeds, in_units
 from binwright.fabric.multi_server import begin, choose, filling
 from binwright.fabric.network import NetworkView, Provisioned
 from binwright.fabric.routing import Routes, find_path
@@ -21,13 +19,13 @@ PIECES = 16
 """What a request is cut into, of each resource."""
 
 
-class Connected:
+class Connected(Model):
     """Cuts each request into pieces of one resource, which are connected with one another."""
 
     def __init__(self, setup: Setup, view: NetworkView) -> None:
-        self.servers, nodes, self.kinds = view.capacity.shape
+        super().__init__(setup, view)
         topology = view.topology
-        self.setup, self.pieces = setup, self.kinds * PIECES
+        self.pieces = self.kinds * PIECES
         self.capacity = view.capacity.sum(axis=1)
         self.home = topology.rack_of.astype(np.int64)
         self.pod = topology.pod_of[self.home].astype(np.int64)
@@ -35,7 +33,7 @@ class Connected:
         self.widest = max(1, int(topology.link_capacity.max(initial=0)))
         self.open, self.reach = np.ones(self.servers, np.int64), np.ones((topology.racks,) * 2, np.int64)
         self.online = self._online()
-        self.room = room = filling(view.routing, nodes, self.kinds)
+        self.room = room = filling(view.routing, self.nodes, self.kinds)
         self.refusals = [Refusal(f"no path: {tier}") for tier in topology.tiers]
         routes, links = view.routing.routes, view.link_free
         self.reaching = prepared(reaching, routes, links, 1, True, self.open, self.reach)
@@ -57,16 +55,12 @@ class Connected:
         }
         return Online(self.setup, "fabric", sizes, fixed, varying, self.pieces, self.servers)
 
-    def answers(
-        self, view: NetworkView, requests: Sequence[Request]
-    ) -> Iterator[tuple[Request, Provisioned | Refusal]]:
-        """Choose the servers of requests, and fill them; requests for which nothing is found are left out."""
-        for request in requests:
-            if not exceeds(request, self.most) and request.bandwidth <= self.widest:
-                servers = self._servers(view, request)
-                answer = None if servers is None else self._answer(view, request, servers)
-                if answer is not None:
-                    yield request, answer
+    def answer(self, view: NetworkView, request: Request) -> Provisioned | Refusal | None:
+        """Choose the servers of a request, and fill them."""
+        if exceeds(request, self.most) or request.bandwidth > self.widest:
+            return None
+        servers = self._servers(view, request)
+        return None if servers is None else self._filled(view, request, servers)
 
     def _servers(self, view: NetworkView, request: Request) -> Ints | None:
         """Find the servers of the pieces of a request [pieces]."""
@@ -90,7 +84,7 @@ class Connected:
         servers = online.find(seed, self.setup.attempts, self.pieces)
         return servers if servers.min() >= 0 else None
 
-    def _answer(self, view: NetworkView, request: Request, servers: Ints) -> Provisioned | Refusal | None:
+    def _filled(self, view: NetworkView, request: Request, servers: Ints) -> Provisioned | Refusal | None:
         """Fill the servers of the pieces, as the cluster is now; None if they have not enough any more.
 
         Servers give what they can, which may be more than the pieces: those after it find less.

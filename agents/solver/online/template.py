@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import as_file, files
@@ -16,7 +16,7 @@ from binwright.agents.solver.backends.flat import room
 from binwright.agents.solver.language.errors import SpecError
 from binwright.agents.solver.specification.load import specification, text_of
 from binwright.simcore.errors import UserError
-from binwright.simcore.types import QUANTUM, Floats, Ints, Request
+from binwright.simcore.types import QUANTUM, Floats, Ints, Placement, Refusal, Request, View
 
 COST = "COST"
 """The resource of which as little as possible is used."""
@@ -37,6 +37,24 @@ class Setup:
         """Return the seed of the next search."""
         self.seed += 1
         return self.seed
+
+
+class Model:
+    """Turns requests into a problem: `Servers`, `Connected`, `Virtual` or `Jobs`. The view is of the kind it is for."""
+
+    def __init__(self, setup: Setup, view: View) -> None:
+        self.setup = setup
+        self.servers, self.nodes, self.kinds = view.capacity.shape
+
+    def answers(self, view: Any, requests: Sequence[Request]) -> Iterator[tuple[Request, Placement | Refusal]]:
+        """Answer requests, here one after another; those that get no place are left out."""
+        for request in requests:
+            if (answer := self.answer(view, request)) is not None:
+                yield request, answer
+
+    def answer(self, view: Any, request: Request) -> Placement | Refusal | None:
+        """Answer a request; None if nothing is found."""
+        raise NotImplementedError
 
 
 class Template:

@@ -6,7 +6,6 @@ asked for another answer.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -14,7 +13,7 @@ import numpy as np
 
 from binwright.agents.solver.model.problem import joined
 from binwright.agents.solver.online.nearby import Nearby
-from binwright.agents.solver.online.template import Setup, in_units, power
+from binwright.agents.solver.online.template import Model, Setup, in_units, power
 from binwright.fabric.network import NetworkView
 from binwright.fabric.topology import Topology
 from binwright.fabric.virtual import hosed, routed
@@ -31,12 +30,12 @@ LARGEST = 10**9 * QUANTUM
 """The language's largest quantity."""
 
 
-class Virtual:
+class Virtual(Model):
     """Answers one request after another by an `Embedding`. What most requests need is compiled at once."""
 
     def __init__(self, setup: Setup, view: NetworkView) -> None:
-        self.servers, self.nodes, self.kinds = view.capacity.shape
-        self.setup, self.capacity = setup, view.capacity.reshape(-1, self.kinds).copy()
+        super().__init__(setup, view)
+        self.capacity = view.capacity.reshape(-1, self.kinds).copy()
         self.parts = parts_of(view.topology)
         self.largest = self.capacity.max(axis=0)
         self.outgoing = self.parts.leading_out(view.topology.link_capacity)
@@ -52,15 +51,10 @@ class Virtual:
             tree(view.topology)  # refuses what is none
             self.nearby("oktopus", SMALLEST)
 
-    def answers(self, view: NetworkView, requests: Sequence[Request]) -> Iterator[tuple[Request, Embedding]]:
-        """Choose where requests go; those that get no place are left out."""
-        for request in requests:
-            assert request.network is not None
-            embedding = self._embedding(view, request.network)
-            if embedding is not None:
-                yield request, embedding
-
-    def _embedding(self, view: NetworkView, network: VirtualNetwork) -> Embedding | None:
+    def answer(self, view: NetworkView, request: Request) -> Embedding | None:
+        """Choose where the machines of a request go, and the paths between them."""
+        network = request.network
+        assert network is not None
         count = len(network)
         if count > MOST or (network.machines > self.largest).any():
             return None
@@ -74,11 +68,11 @@ class Virtual:
         for bins in nearby.find(self.setup.attempts, count, machines.min(axis=0)):
             hosts = np.empty(count, np.int64)
             hosts[order] = bins[:count]
-            if (answer := self._answer(view, network, hosts)) is not None:
+            if (answer := self._embedding(view, network, hosts)) is not None:
                 return answer
         return None
 
-    def _answer(self, view: NetworkView, network: VirtualNetwork, hosts: Ints) -> Embedding | None:
+    def _embedding(self, view: NetworkView, network: VirtualNetwork, hosts: Ints) -> Embedding | None:
         """Return the answer with these nodes of the machines [machines], or None where paths are missing."""
         if network.pairs is None:
             return hosed(view.topology, network, hosts, self.nodes)

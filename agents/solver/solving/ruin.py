@@ -27,10 +27,7 @@ from binwright.simcore.types import Ints
 
 
 def attempts(problem: Problem, seed: int, first: int, count: int, until: float = inf) -> Iterator[Found]:
-    """Make attempts first, ..., first + count - 1 at a vector problem, up to the first success.
-
-    It yields the best now and then, and begins nothing after `monotonic()` is `until`. `checked` counts steps.
-    """
+    """Make attempts at a vector problem, as `solving.searches.Search` says; `checked` counts steps."""
     packing = Packing.of(problem)
     assert packing is not None
     stop, weight, seed = np.zeros(1, np.int64), packing.weigh(), word(seed)

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from math import inf
 from numbers import Real
-from operator import index, itemgetter
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -82,14 +82,10 @@ def solve(
 
 def _whole(key: str, value: object, least: int) -> int:
     """Convert a whole number, of numpy too, to one of Python."""
-    try:
-        number = index(value)  # type: ignore[arg-type]  # it raises of what it does not take
-    except TypeError:
-        number = least - 1
-    if not least <= number < 2**63:
+    if not (isinstance(value, int | np.integer) and least <= value < 2**63):
         remedy = f"Give one from {least} to 2^63 - 1."
         raise UserError("is not a whole number of the range", key=key, value=value, remedy=remedy)
-    return number
+    return int(value)
 
 
 class _Over(Exception):

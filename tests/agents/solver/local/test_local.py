@@ -12,7 +12,7 @@ import binwright as bw
 from binwright.agents.solver import problem
 from binwright.agents.solver.backends.cpu import compiled_problem
 from binwright.agents.solver.local import state as s
-from binwright.agents.solver.local.runs import LocalSearch
+from binwright.agents.solver.local.runs import attempts
 from binwright.agents.solver.local.search import begin, improve
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import NULL
@@ -82,7 +82,7 @@ def test_runs_keep_all_rules(given: Problem, seed: int) -> None:
 
 def test_a_run_counts_no_more_moves_than_it_makes() -> None:
     given = problem("BALLS 3 BINS 1 RESOURCES C => 2 procedure UTILFN(BALL, BIN, ALLOC) UTIL.C += 1 end")
-    *_, found = LocalSearch(given, 0).place(0, 1)
+    *_, found = attempts(given, 0, 0, 1)
     assert (found.left, found.checked) == (1, 1 + 64 * 3)
 
 
