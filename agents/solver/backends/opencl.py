@@ -163,27 +163,18 @@ class Session:
     def _run(self, seed: int, first: int, count: int) -> Ints:
         """Return the units that each attempt leaves, int64 [count].
 
-        A launch cannot be cut short: so an attempt goes on in one launch after another.
-        """
-        left = self.launch(seed, first, count, True, 0, False)
-        while left.min() < 0:
-            began = monotonic()
-            over = began >= self._until
-            left = self.launch(seed, first, count, False, ENDLESS if over else self._units, over)
-            faster = min(WAVE, max(self._until - began, 0)) / max(monotonic() - began, 1e-6)
-            self._units = max(1, min(ENDLESS, int(self._units * min(2.0, faster))))
-        return left
-
-    def launch(self, seed: int, first: int, count: int, fresh: bool, units: int, cut: bool) -> Ints:
-        """Begin attempts if they are `fresh`, and try so many units in each; those left are -1 while one is not over.
-
-        If it is `cut`, units that are not tried yet are left.
+        A launch cannot be cut short: so an attempt goes on in one launch after another, each for some units, and when
+        time is over those that are not tried yet are left.
         """
         size = -(-count // self._beside) * self._beside
         numbers = np.int64(word(seed)), np.int64(first), np.int64(count)
-        how = np.int32(fresh), np.int64(units), np.int32(cut)
-        buffers = *self._flat, self._rooms, self._outcome
-        self._kernel(self._queue, (size,), (self._beside,), *buffers, *numbers, *how)
-        left = np.empty(count, np.int64)
-        cl.enqueue_copy(self._queue, left, self._outcome)
+        left, fresh = np.full(count, -1), True
+        while left.min() < 0:
+            began = monotonic()
+            over = began >= self._until
+            how = np.int32(fresh), np.int64(ENDLESS if over else self._units), np.int32(over)
+            self._kernel(self._queue, (size,), (self._beside,), *self._flat, self._rooms, self._outcome, *numbers, *how)
+            cl.enqueue_copy(self._queue, left, self._outcome)
+            faster = min(WAVE, max(self._until - began, 0)) / max(monotonic() - began, 1e-6)
+            self._units, fresh = max(1, min(ENDLESS, int(self._units * min(2.0, faster)))), False
         return left

@@ -73,10 +73,6 @@ class Servers(Model):
                 yield request, request.across(server, nodes) if request.spread else request.on(server, node)
 
 
-MOST = {"attempts": 10_000, "slots": 256}
-"""Of options."""
-
-
 class Solver(Agent):
     """Decides what the solver finds for a template in the allocation language.
 
@@ -96,7 +92,7 @@ class Solver(Agent):
         slot: float | str | None = None,
         slots: int = 32,
     ) -> None:
-        for (key, most), value in zip(MOST.items(), (attempts, slots), strict=True):
+        for key, value, most in (("attempts", attempts, 10_000), ("slots", slots, 256)):
             if not 1 <= value <= most:
                 raise UserError("is out of range", key=key, value=value, remedy=f"Give 1 to {most:,}.")
         self._setup, self._slots = Setup(path, dict(params or {}), attempts), slots
