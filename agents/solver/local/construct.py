@@ -155,8 +155,10 @@ class Construction:
         """Put a unit into a bin, elastic dimensions aside; None if it does not fit."""
         added: Added = []
         for ball in self._units[unit]:
+            others = ([foe for foe in foes if foe != ball] for foes in self._foes.get(ball, ()))
+            foes_allow = not any(all(self.where[foe] == place for foe in some) for some in others)
             more = None
-            if self._pins[ball] in (NULL, place) and not self._is_among_foes(ball, place):
+            if foes_allow and self._pins[ball] in (NULL, place):
                 more = self._evaluate(ball, place, self.where)
                 self._rejected |= more is None
             if more is not None:
@@ -167,11 +169,6 @@ class Construction:
                 self.move(Placed(unit, place, added), out=True)
                 return None
         return Placed(unit, place, added)
-
-    def _is_among_foes(self, ball: int, place: int) -> bool:
-        """Tell whether a set of foes would lie in this bin whole."""
-        others = ([foe for foe in foes if foe != ball] for foes in self._foes.get(ball, ()))
-        return any(all(self.where[foe] == place for foe in some) for some in others)
 
     def _is_within(self, added: Added) -> bool:
         """Tell whether dimensions and their soft groups keep their limits."""
