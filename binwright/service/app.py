@@ -15,13 +15,13 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response, StreamingResponse
 from pydantic import ValidationError
 from starlette.exceptions import HTTPException
-from starlette.routing import Match, Route
+from starlette.routing import Route
 
 from binwright.agents.solver import examples
 from binwright.service.access import HEADERS, refusal, refused
 from binwright.service.limits import Limits
 from binwright.service.models import OURS, Health, Job, Refusal, Submission
-from binwright.service.runner import Runner, prepare
+from binwright.service.runner import Runner
 from binwright.service.store import QueueFull, StorageError, Store
 
 TICK = 0.1
@@ -42,7 +42,6 @@ def application(folder: Path, limits: Limits, workers: int, tokens: frozenset[by
 
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
-        prepare()
         runner.start()
         yield
         await run_in_threadpool(runner.stop)
@@ -142,7 +141,8 @@ def application(folder: Path, limits: Limits, workers: int, tokens: frozenset[by
         """Say whether new jobs are accepted, and how many wait and run."""
         state = Health(workers=runner.alive())
         try:
-            state.queued, state.running = store.count("queued"), store.count("running")
+            counts = store.counts()
+            state.queued, state.running = counts.get("queued", 0), counts.get("running", 0)
             store.probe()
         except StorageError as error:
             state.error = str(error)
@@ -167,11 +167,7 @@ def application(folder: Path, limits: Limits, workers: int, tokens: frozenset[by
 async def _failed(request: Request, error: Any) -> Response:
     """Say what is wrong."""
     if isinstance(error, HTTPException):
-        headers = dict(error.headers or {})
-        if error.status_code == 405:  # the framework names the methods of one of the routes of a path
-            routes = [route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE]
-            headers["allow"] = ", ".join(sorted({method for route in routes for method in route.methods}))
-        return refusal(error.status_code, str(error.detail), "See /v1/openapi.json.", headers)
+        return refusal(error.status_code, str(error.detail), "See /v1/openapi.json.", error.headers)
     if isinstance(error, QueueFull):
         return refusal(429, "the queue is full", "Try again in 10 s.", {"retry-after": "10"})
     if isinstance(error, StorageError):

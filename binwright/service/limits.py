@@ -30,8 +30,6 @@ class Limits:
     """Bytes that a job may take on top of what the compiled solver has."""
     balls: int = 100_000
     """Balls, and bins, of a problem."""
-    dims: int = 1_000_000
-    """Dimensions of a problem."""
     body: int = 2 * 2**20
     """Bytes of a request."""
     queue: int = 1000

@@ -25,27 +25,10 @@ LOOK = 0.05
 LAST_WORD = 3.0
 """Seconds that an interrupted search has to hand over its best."""
 AGAIN = 1.0
-"""Seconds until what the machine refused is tried again."""
+"""Seconds until what the disk or the machine refused is tried again."""
 T = TypeVar("T")
 _context = multiprocessing.get_context("forkserver")
 _Process = multiprocessing.context.ForkServerProcess
-
-
-def prepare() -> None:
-    """Start the process that forks workers. Numeric libraries must not start threads in it."""
-    os.environ["OPENBLAS_NUM_THREADS"] = "1"
-    os.environ["BINWRIGHT_SERVER"] = str(os.getpid())
-    _context.set_forkserver_preload(["binwright.service.preload"])
-    forkserver.ensure_running()
-
-
-def _start(process: _Process) -> bool:
-    """Start a process; returns whether the machine had one for us."""
-    try:
-        process.start()
-    except (OSError, EOFError):
-        return False
-    return True
 
 
 class Runner:
@@ -61,7 +44,11 @@ class Runner:
         self._threads = [Thread(target=self._run, daemon=True) for _ in range(workers)]
 
     def start(self) -> None:
-        """Begin to take jobs."""
+        """Start the process that forks workers, in which no numeric library may start threads; begin to take jobs."""
+        os.environ["OPENBLAS_NUM_THREADS"] = "1"
+        os.environ["BINWRIGHT_SERVER"] = str(os.getpid())
+        _context.set_forkserver_preload(["binwright.service.preload"])
+        forkserver.ensure_running()
         for thread in self._threads:
             thread.start()
 
@@ -71,6 +58,8 @@ class Runner:
         self.work.set()
         for thread in self._threads:
             thread.join(LAST_WORD)
+        with suppress(StorageError):
+            self._store.put_back()
 
     def alive(self) -> int:
         """Count the threads that take jobs."""
@@ -78,55 +67,52 @@ class Runner:
 
     def _run(self) -> None:
         """Take jobs, once there is a process that forks workers: a crash before is no try of a job."""
-        while not _start(_context.Process(target=int)) and not self._stopping.is_set():
-            self._stopping.wait(AGAIN)
+        self._insist(_context.Process(target=int).start)
         while not self._stopping.is_set():
             self.work.clear()
             job = self._insist(self._store.take)
             if job is None:
                 self.work.wait(AGAIN)
                 continue
-            self._insist(self._done(job))
+            if outcome := self._outcome(job):
+                self._insist(partial(self._store.finish, job.id, **outcome))
             self.progress.pop(job.id, None)
             self.cancelled.discard(job.id)
 
     def _insist(self, do: Callable[[], T]) -> T | None:
-        """Do something with the jobs as soon as the disk lets us; None if the server stops before."""
+        """Do something as soon as the disk and the machine let us; None if the server stops before."""
         while True:
             try:
                 return do()
-            except StorageError:
+            except (StorageError, OSError, EOFError):
                 if self._stopping.wait(AGAIN):
                     return None
 
-    def _done(self, job: Job) -> Callable[[], None]:
-        """Search in one process, and verify in another what it says; returns the change of the store that follows."""
+    def _outcome(self, job: Job) -> dict[str, Any] | None:
+        """Search in one process, and verify in another what it says; None if the server stops before."""
         try:
             seconds = Submission.model_validate_json(job.request).time
-            answer = self._ask(job, None, seconds + self._limits.grace)
+            answer = self._answer(job, None, seconds + self._limits.grace)
             if answer and "found" in answer:
-                answer = self._ask(job, answer["found"], self._limits.grace)
+                answer = self._answer(job, answer["found"], self._limits.grace)
         except Exception:  # costs this job, not the thread
             with suppress(OSError):  # the log may be on a full disk, too
                 traceback.print_exc()
             answer = failure("the service failed", OURS)
-        if answer is None:
-            return partial(self._store.put_back, job.id)
-        is_cancelled, result = job.id in self.cancelled, answer.get("result")
-        state = "cancelled" if is_cancelled else answer.get("state", "done")
-        return partial(self._store.finish, job.id, state, result, None if is_cancelled else answer.get("error"))
+        if answer and job.id in self.cancelled:
+            return {"state": "cancelled", "result": answer.get("result")}
+        return answer
 
-    def _ask(self, job: Job, found: dict[str, Any] | None, seconds: float) -> dict[str, Any] | None:
-        """Have a process search, or verify what is `found`; None if the machine has no process, or we stop."""
+    def _answer(self, job: Job, found: dict[str, Any] | None, seconds: float) -> dict[str, Any] | None:
+        """Have a process search, or verify what is `found`; None if the server stops before."""
         from binwright.service.worker import run
 
         pipe, theirs = _context.Pipe(duplex=False)
         process = _context.Process(target=run, args=(theirs, job.request, found, self._limits, seconds))
-        began = _start(process)
-        theirs.close()
         with pipe:
-            if not began:
-                self._stopping.wait(AGAIN)
+            with theirs:
+                self._insist(process.start)
+            if process.pid is None:
                 return None
             try:
                 return self._watched(job, process, pipe, seconds, cancels=found is None)

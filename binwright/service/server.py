@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Iterable
-from ipaddress import ip_address
 from pathlib import Path
 
 from binwright.simcore.cores import usable_cpus
@@ -33,7 +32,7 @@ def serve(
     from binwright.service.limits import changed
 
     tokens = frozenset() if token_file is None else read_tokens(token_file)
-    if not tokens and not _loopback(host):
+    if not tokens and host.lower() not in LOOPBACK:
         remedy = "Give --token-file FILE, with a token per line."
         raise UserError("other machines may not use this without a token", key="--host", value=host, remedy=remedy)
     if workers is not None and workers < 1:
@@ -54,10 +53,3 @@ def serve(
         with server.capture_signals():  # they may come as soon as it says that it serves
             ready(f"http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}")
             server.run(sockets=[listening])
-
-
-def _loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"

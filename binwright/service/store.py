@@ -47,22 +47,21 @@ class Store:
     def __init__(self, folder: Path, limits: Limits) -> None:
         self._limits, self._lock = limits, Lock()
         file = folder / "jobs.sqlite"
-        other = "give another folder: --data FOLDER."
         try:
             with ExitStack() as opened:
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-                locked = opened.enter_context((folder / "lock").open("w"))
-                fcntl.flock(locked, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(opened.enter_context((folder / "lock").open("w")), fcntl.LOCK_EX | fcntl.LOCK_NB)
                 file.touch(mode=0o600)
                 for part in folder.glob(f"{file.name}*"):
                     part.chmod(0o600)
-                self._base = sqlite3.connect(file, check_same_thread=False, isolation_level="IMMEDIATE")
-                opened.enter_context(closing(self._base))
+                how: dict[str, Any] = {"check_same_thread": False, "isolation_level": "IMMEDIATE"}
+                self._base = opened.enter_context(closing(sqlite3.connect(file, **how)))
                 self._base.row_factory = sqlite3.Row
                 self._begin(file)
                 self.close = opened.pop_all().close
         except BlockingIOError:
-            raise UserError("another server uses this folder", file=folder, remedy=f"Stop it, or {other}") from None
+            remedy = "Stop it, or give another folder: --data FOLDER."
+            raise UserError("another server uses this folder", file=folder, remedy=remedy) from None
         except (OSError, sqlite3.OperationalError) as error:
             remedy = "Give a folder that can be written: --data FOLDER."
             raise UserError(f"cannot keep jobs here: {error}", file=folder, remedy=remedy) from None
@@ -85,10 +84,9 @@ class Store:
         self._base.executescript(SCHEMA)
         lost = json.dumps(failure(f"the server stopped while it ran ({TRIES} times)")["error"])
         with self._base as base:
-            again = "update jobs set state = 'queued', started = null where state = 'running' and tries < ?"
-            base.execute(again, (TRIES,))
-            over = "update jobs set state = 'failed', finished = ?, error = ? where state = 'running'"
-            base.execute(over, (_now(), lost))
+            over = "update jobs set state = 'failed', finished = ?, error = ? where state = 'running' and tries >= ?"
+            base.execute(over, (_now(), lost, TRIES))
+            base.execute("update jobs set state = 'queued', started = null where state = 'running'")
 
     @contextmanager
     def _changing(self) -> Iterator[sqlite3.Connection]:
@@ -99,11 +97,6 @@ class Store:
                     yield base
             except sqlite3.Error as error:
                 raise StorageError(str(error)) from error
-
-    def probe(self) -> None:
-        """Write something: a `StorageError` says why the disk takes no changes."""
-        with self._changing() as base:
-            base.execute(f"pragma user_version = {FORM}")
 
     def add(self, owner: str, key: str, request: str) -> tuple[Job, bool]:
         """Add a job, or find the owner's earlier one with the same key; returns whether it is new, too.
@@ -129,11 +122,15 @@ class Store:
         with self._changing() as base:
             return next(iter(_jobs(base, "id = ? and owner = ?", name, owner)), None)
 
-    def count(self, *states: str) -> int:
-        """Count the jobs in these states."""
+    def counts(self) -> dict[str, int]:
+        """Count the jobs by state."""
         with self._changing() as base:
-            marks = ", ".join("?" * len(states))
-            return int(base.execute(f"select count(*) from jobs where state in ({marks})", states).fetchone()[0])
+            return dict(base.execute("select state, count(*) from jobs group by state").fetchall())
+
+    def probe(self) -> None:
+        """Write something: a `StorageError` says why the disk takes no changes."""
+        with self._changing() as base:
+            base.execute(f"pragma user_version = {FORM}")
 
     def take(self) -> Job | None:
         """Begin the next job: the oldest of an owner with none running, else the oldest. A crash counts as a try."""
@@ -150,12 +147,11 @@ class Store:
         with self._changing() as base:
             return base.execute(f"update jobs set {change}", values).rowcount > 0
 
-    def put_back(self, name: str) -> None:
-        """Let a job that runs wait again, since the server stops; this try does not count."""
-        again = "state = 'queued', tries = tries - 1, started = null where id = ? and state = 'running'"
-        self._change(again, name)
+    def put_back(self) -> None:
+        """Let the jobs that run wait again, since the server stops; this try does not count."""
+        self._change("state = 'queued', tries = tries - 1, started = null where state = 'running'")
 
-    def finish(self, name: str, state: str, result: object = None, error: object = None) -> None:
+    def finish(self, name: str, state: str = "done", result: object = None, error: object = None) -> None:
         """Note that a job is over, if it was not before."""
         over = "state = ?, finished = ?, result = ?, error = ? where id = ? and finished is null"
         self._change(over, state, _now(), json.dumps(result), json.dumps(error), name)

@@ -110,13 +110,9 @@ def compile_request(request: Submission, limits: Limits) -> Problem:
         if _has_truth(entries):
             raise UserError(f"{name} is not numeric", remedy="Give integers or floats: 1 for true, and 0 for false.")
     compiled = placed(make, None if request.now is None else where, request.moves, request.drain)
-    for what, count, most in (
-        ("balls", compiled.balls, limits.balls),
-        ("bins", compiled.bins, limits.balls),
-        ("dimensions", compiled.dims, limits.dims),
-    ):
-        if count > most:
-            raise UserError(f"{count:,} {what} are too many for this service", remedy=f"There can be {most:,}.")
+    for what, count in (("balls", compiled.balls), ("bins", compiled.bins)):
+        if count > limits.balls:
+            raise UserError(f"{count:,} {what} are too many for this service", remedy=f"There can be {limits.balls:,}.")
     return compiled
 
 

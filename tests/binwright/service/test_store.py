@@ -39,8 +39,7 @@ def test_clients_with_nothing_running_come_first_then_the_oldest(tmp_path: Path)
     rows = [taken(store) for _ in range(5)]
     assert [row.request for row in rows] == ["0", "2", "4", "1", "3"]
     assert store.take() is None
-    for row in rows:
-        store.put_back(row.id)
+    store.put_back()
     store.finish(taken(store).id, "done", {})
     assert taken(store).request == "1"  # nobody else has any that runs
     store.close()
@@ -89,7 +88,8 @@ def test_stopping_the_server_is_not_counted_as_an_attempt(tmp_path: Path) -> Non
     store = store_in(tmp_path)
     store.add("", "a", "{}")
     for _ in range(2 * TRIES):
-        store.put_back(taken(store).id)
+        assert taken(store)
+        store.put_back()
     store.close()
     store = store_in(tmp_path)
     assert taken(store)
@@ -134,7 +134,7 @@ def test_every_write_of_the_jobs_may_fail(tmp_path: Path, number: int) -> None:
         for _ in range(2):
             rows = [store.get("me", name) for name in ids]
             assert [row and row.state for row in rows] == ["done", "cancelled", "queued"], at
-            assert (store.count("queued"), store.count("running")) == (1, 0)
+            assert store.counts() == {"done": 1, "cancelled": 1, "queued": 1}
             store.close()
             store = Store(tmp_path / str(at), Limits())
         store.close()
@@ -190,13 +190,17 @@ def test_damaged_jobs_are_one_message(tmp_path: Path, how: str, capsys: pytest.C
     assert (tmp_path / "jobs.sqlite").read_bytes() == before
 
 
+def modes(folder: Path) -> dict[str, int]:
+    """What the owner, the group and others may do with the files of the jobs."""
+    return {file.name: stat.S_IMODE(file.stat().st_mode) for file in folder.glob("jobs.sqlite*")}
+
+
 def test_nobody_else_reads_the_jobs(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     for _ in range(2):
         store = Store(tmp_path, Limits())
         store.add("", "a", "{}")
-        modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in tmp_path.glob("jobs.sqlite*")}
-        assert modes == dict.fromkeys(("jobs.sqlite", "jobs.sqlite-wal", "jobs.sqlite-shm"), 0o600)
+        assert modes(tmp_path) == dict.fromkeys(("jobs.sqlite", "jobs.sqlite-wal", "jobs.sqlite-shm"), 0o600)
         store.close()
 
 
@@ -208,7 +212,6 @@ def test_jobs_that_others_could_read_are_closed_to_them_at_the_start(tmp_path: P
         Path(shutil.copy(file, tmp_path / "data")).chmod(0o644)
     store.close()
     store = Store(tmp_path / "data", Limits())
-    modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in (tmp_path / "data").glob("jobs.sqlite*")}
-    assert modes == dict.fromkeys(("jobs.sqlite", "jobs.sqlite-wal", "jobs.sqlite-shm"), 0o600)
-    assert store.count("queued") == 1
+    assert modes(tmp_path / "data") == dict.fromkeys(("jobs.sqlite", "jobs.sqlite-wal", "jobs.sqlite-shm"), 0o600)
+    assert store.counts() == {"queued": 1}
     store.close()
