@@ -24,6 +24,10 @@ Name = Annotated[str, Field(pattern="^[A-Za-z][A-Za-z0-9_]*$", max_length=100)]
 Place = Annotated[StrictInt, Field(ge=-1, lt=MOST)] | StrictStr | None
 
 
+def _is_place(place: object) -> bool:
+    return place is None or isinstance(place, str) or (type(place) is int and -1 <= place < MOST)
+
+
 class Submission(BaseModel):
     """A specification, with tables and parameters in place of those of the same names in the text; how to search."""
 
@@ -47,7 +51,7 @@ class Submission(BaseModel):
     moves: StrictInt | None = Field(
         default=None, ge=0, lt=MOST, description="So many balls may leave where they are, at most."
     )
-    drain: list[Annotated[StrictInt, Field(ge=0, lt=MOST)] | StrictStr] = Field(
+    drain: Annotated[list[Annotated[StrictInt, Field(ge=0, lt=MOST)] | StrictStr], Field(fail_fast=True)] = Field(
         default=[], max_length=NAMES, description="Bins that are to be empty: numbers, names, or ranges like `5-7`."
     )
     search: Literal["ours", "published"] = Field(default="ours", description="How to search.")
@@ -57,10 +61,17 @@ class Submission(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _few_keys(cls, data: Any) -> Any:
-        """Refuse very many keys at once: each unknown one would be a mistake of its own."""
-        if isinstance(data, dict) and len(data) > len(cls.model_fields) + 10:
+    def _few_mistakes(cls, data: Any) -> Any:
+        """Refuse very many wrong keys, names or places at once: each would be a mistake of its own."""
+        if not isinstance(data, dict):
+            return data
+        if len(data) > len(cls.model_fields) + 10:
             raise ValueError("has too many keys")
+        for key in ("tables", "params"):
+            if isinstance(names := data.get(key), dict) and len(names) > NAMES:
+                raise ValueError(f"{key} has more than {NAMES:,} names")
+        if isinstance(now := data.get("now"), dict) and not all(map(_is_place, now.values())):
+            raise ValueError("now has a place that is neither a number of a bin, nor a name, nor null")
         return data
 
     @property

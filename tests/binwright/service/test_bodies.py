@@ -13,9 +13,18 @@ from binwright.service.app import application
 from binwright.service.limits import Limits
 from binwright.service.models import Submission
 
+MANY = range(150_000)
+
 
 @pytest.mark.parametrize(
-    "body", [{f"key{number}": 1 for number in range(1000)}, {"text": "x", "now": [[]] * 1000}], ids=["keys", "now"]
+    "body",
+    [
+        {f"key{number}": 1 for number in MANY},
+        *({"text": "x", key: {f"{number}": [[]] for number in MANY}} for key in ("tables", "params", "now")),
+        {"text": "x", "now": dict.fromkeys(map(str, MANY), -2)},
+        *({"text": "x", key: [[]] * 150_000} for key in ("now", "drain")),
+    ],
+    ids=["keys", "tables", "params", "now", "numbers", "now-list", "drain"],
 )
 def test_what_is_wrong_many_times_is_few_mistakes(body: dict[str, Any]) -> None:
     with pytest.raises(ValidationError) as refused:
