@@ -25,34 +25,26 @@ from binwright.scenarios.build.world import build_learning
 from binwright.scenarios.schema.load import loaded
 from binwright.scenarios.schema.scenario import Scenario
 
-
-def fabric(scenario: str | Path | Scenario, overrides: Iterable[str] = (), **options: Any) -> BatchEnv:
-    """Make `binwright/Fabric-v0`: `overrides` as `"workload.requests=32"`; options of `BatchEnv`, `FabricBatch`."""
-    return BatchEnv(FabricBatch, build_learning(loaded(scenario, overrides)), **options)
+BATCHES = {"Fabric": FabricBatch, "Numa": NumaBatch}
+"""What plays the episodes of an environment, by its name."""
 
 
-def fabric_vector(
-    scenario: str | Path | Scenario, overrides: Iterable[str] = (), num_envs: int = 1, **options: Any
+def env(scenario: str | Path | Scenario, overrides: Iterable[str] = (), *, name: str, **options: Any) -> BatchEnv:
+    """Make an environment: `overrides` as `"workload.requests=32"`; options of `BatchEnv` and of what plays it."""
+    return BatchEnv(BATCHES[name], build_learning(loaded(scenario, overrides)), **options)
+
+
+def vector(
+    scenario: str | Path | Scenario, overrides: Iterable[str] = (), num_envs: int = 1, *, name: str, **options: Any
 ) -> BatchVector:
-    """Make many `binwright/Fabric-v0` that are stepped together."""
-    return BatchVector(FabricBatch, build_learning(loaded(scenario, overrides)), num_envs, **options)
+    """Make many environments that are stepped together."""
+    return BatchVector(BATCHES[name], build_learning(loaded(scenario, overrides)), num_envs, **options)
 
 
-def numa(scenario: str | Path | Scenario, overrides: Iterable[str] = (), **options: Any) -> BatchEnv:
-    """Make `binwright/Numa-v0`: see `BatchEnv` and `NumaBatch` for the options."""
-    return BatchEnv(NumaBatch, build_learning(loaded(scenario, overrides)), **options)
-
-
-def numa_vector(
-    scenario: str | Path | Scenario, overrides: Iterable[str] = (), num_envs: int = 1, **options: Any
-) -> BatchVector:
-    """Make many `binwright/Numa-v0` that are stepped together."""
-    return BatchVector(NumaBatch, build_learning(loaded(scenario, overrides)), num_envs, **options)
-
-
-gymnasium.register(
-    "binwright/Fabric-v0", f"{__name__}:{fabric.__name__}", vector_entry_point=f"{__name__}:{fabric_vector.__name__}"
-)
-gymnasium.register(
-    "binwright/Numa-v0", f"{__name__}:{numa.__name__}", vector_entry_point=f"{__name__}:{numa_vector.__name__}"
-)
+for name in BATCHES:
+    gymnasium.register(
+        f"binwright/{name}-v0",
+        f"{__name__}:{env.__name__}",
+        vector_entry_point=f"{__name__}:{vector.__name__}",
+        kwargs={"name": name},
+    )

@@ -9,7 +9,7 @@ import yaml
 
 from binwright.agents import AGENTS
 from binwright.agents.environments.observation import USUAL, Observer
-from binwright.environments import fabric
+from binwright.environments import env
 from binwright.fabric.run.play import play
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.build.requests import forget
@@ -171,8 +171,7 @@ def test_observations_of_networks_show_what_agents_are_told() -> None:
         workload = world.draw(0)
         episodes.reset(0, workload)
         seen.append((Observer(episodes)().cluster[0, -1], workload.expected[0]))
-        env = fabric(scenario(how, **NETWORK, overflow="drop"))
-        shown, _ = env.reset(seed=0)
+        shown, _ = env(scenario(how, **NETWORK, overflow="drop"), name="Fabric").reset(seed=0)
         seen.append((shown["cluster"][-1], workload.expected[0]))
         assert (episodes.state.many.requests.duration[0] == workload.duration).all()
     assert len({float(shown) for shown, _ in seen}) == 2

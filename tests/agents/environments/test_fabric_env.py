@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from binwright.agents.environments.observation import Observer
 from binwright.agents.environments.stepping import BatchEnv, FabricBatch
-from binwright.environments import fabric
+from binwright.environments import env as make_env
 from binwright.fabric.compiled.many_networks import NetworkEpisodes
 from binwright.fabric.network import NetworkView
 from binwright.fabric.run.play import play
@@ -90,7 +90,7 @@ def reference(
 @given(seed=st.integers(0, 1000), steps=st.integers(0, 60))
 @scaled(0.25)
 def test_observation_shows_free_shares_links_and_the_request(seed: int, steps: int) -> None:
-    env = fabric("nara/table1", ("workload.requests=40",), mask="feasible")
+    env = make_env("nara/table1", ("workload.requests=40",), name="Fabric", mask="feasible")
     observation, _ = env.reset(seed=seed)
     rng, over = np.random.default_rng(seed), False
     episodes = env.batch.episodes
@@ -139,4 +139,4 @@ def test_observation_shows_free_shares_links_and_the_request(seed: int, steps: i
 )
 def test_mistakes_are_explained(overrides: tuple[str, ...], options: dict[str, Any], match: str) -> None:
     with pytest.raises(UserError, match=match):
-        fabric("nara/table1", overrides, **options)
+        make_env("nara/table1", overrides, name="Fabric", **options)

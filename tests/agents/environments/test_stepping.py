@@ -9,7 +9,7 @@ from gymnasium.vector import SyncVectorEnv
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binwright.environments import fabric_vector, numa_vector
+from binwright.environments import vector
 from binwright.fabric.compiled.many import NumaEpisodes
 from binwright.fabric.compiled.many_networks import NetworkEpisodes
 from binwright.scenarios.schema.load import scenario_from
@@ -44,7 +44,7 @@ def drawn(mask: np.ndarray, rng: np.random.Generator, wrong: float = 0.05) -> np
 @given(st.integers(0, 1000), st.sampled_from(["one", "delta"]), st.sampled_from(["drop", "stop"]))
 @scaled(0.2)
 def test_updated_numa_observations_equal_recomputed_ones(seed: int, reward: Any, overflow: str) -> None:
-    envs = numa_vector(servers(overflow=overflow), num_envs=3, reward=reward)
+    envs = vector(servers(overflow=overflow), num_envs=3, name="Numa", reward=reward)
     episodes, rng = envs.batch.episodes, np.random.default_rng(seed)
     assert isinstance(episodes, NumaEpisodes)
     seen, _ = envs.reset(seed=seed)
@@ -66,7 +66,7 @@ def test_updated_numa_observations_equal_recomputed_ones(seed: int, reward: Any,
 @given(seed=st.integers(0, 1000), mask=st.sampled_from(["any", "feasible"]))
 @scaled(0.1)
 def test_updated_network_observations_equal_recomputed_ones(seed: int, mask: Any) -> None:
-    envs = fabric_vector("nara/table1", ("workload.requests=12",), num_envs=3, mask=mask)
+    envs = vector("nara/table1", ("workload.requests=12",), num_envs=3, name="Fabric", mask=mask)
     episodes, rng = envs.batch.episodes, np.random.default_rng(seed)
     assert isinstance(episodes, NetworkEpisodes)
     edges = envs.batch.seen["edges"].copy()
