@@ -53,18 +53,16 @@ def in_words(condition: str, stand_in: str = "") -> str:
 
 
 @cache
-def everything(file: str = "published.csv") -> tuple[Published, ...]:
-    """Read all values of a file, in its order; one that is printed twice is there once."""
+def published(publication: str, file: str = "published.csv") -> tuple[Published, ...]:
+    """Read the values of one publication, in their order; one that is printed twice is there once.
+
+    derived.csv has what follows from printed values, such as a ratio.
+    """
     with files("binwright.reproduction").joinpath(file).open(encoding="utf-8") as text:
-        rows = [*csv.DictReader(text)]
+        rows = [row for row in csv.DictReader(text) if row["publication"] == publication]
     spreads = [float(spread) if (spread := row.pop("spread")) else None for row in rows]
     every = (Published(printed=row.pop("value"), spread=each, **row) for row, each in zip(rows, spreads, strict=True))
     return tuple(dict.fromkeys(every))
-
-
-def published(publication: str, file: str = "published.csv") -> tuple[Published, ...]:
-    """Select the values of one publication; derived.csv has what follows from printed ones, such as a ratio."""
-    return tuple(one for one in everything(file) if one.publication == publication)
 
 
 class Value(NamedTuple):

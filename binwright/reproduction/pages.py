@@ -11,6 +11,7 @@ from binwright.reproduction.claims import MISSES, Row, Verdict, in_words
 from binwright.reproduction.experiment import Drawing, Publication
 from binwright.reproduction.measures import Runs
 from binwright.simcore.errors import ResultsError, UserError
+from binwright.simcore.units import many_of
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -153,4 +154,4 @@ def _matrix(rows: Sequence[Row]) -> str:
 def _incomparable(rows: Sequence[Row]) -> Iterator[str]:
     """List why values cannot be compared, and how many they are."""
     for why, those in _by([one for one in rows if one.verdict == Verdict.INCOMPARABLE], lambda one: one.why).items():
-        yield f"{len(those)} value{'s' if len(those) > 1 else ''} cannot be compared. {why}"
+        yield f"{many_of(len(those), 'value')} cannot be compared. {why}"

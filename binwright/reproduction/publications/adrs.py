@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from importlib.resources import files
 from time import monotonic
 
 import numpy as np
@@ -21,33 +22,12 @@ SECONDS = 0.3, 60.0
 CLOSE = 1e-6
 """The share by which a better placement would have to be better."""
 
-MODELS = """
-PARAM GPUS = 2
-TABLE SIZE = [10, 20, 12]
-TABLE RATE = [1, 2, 3]
-TABLE SLO = [5, 5, 6]
-BALLS len(SIZE)
-BINS GPUS
-"""
-BEST = """
-RESOURCES MEMORY[g in BINS] => 79, LOAD[g in BINS] => 1e6
-MINIMISE max(g in BINS: UTIL.LOAD[g] / (80 - UTIL.MEMORY[g]))
-procedure UTILFN(BALL, BIN, ALLOC)
-    UTIL.MEMORY[BIN] += SIZE[BALL]
-    UTIL.LOAD[BIN] += 1000 * RATE[BALL] / SLO[BALL]
-end
-"""
-BETTER = """
-PARAM PRESSURE = 50
-TABLE RANK = [1, 0, 2]
-RESOURCES NEED[g in BINS] => 80 * PRESSURE
-procedure UTILFN(BALL, BIN, ALLOC)
-    if BIN > RANK[BALL] REJECT end
-    UTIL.NEED[BIN] += 1000 * RATE[BALL] / SLO[BALL] + PRESSURE * SIZE[BALL]
-end
-"""
-"""A GPU keeps a pressure if its load + pressure * size is at most pressure * 80. GPUs are alike, so they have the order
-of their models: the one that needs most is on GPU 0, the next one on GPU 0 or 1."""
+BEST, BETTER = (
+    files("binwright.reproduction").joinpath("publications", f"{name}.alloc").read_text("utf-8")
+    for name in ("prism", "prism-better")
+)
+"""A GPU keeps a pressure, in `BETTER`, if its load + pressure * size is at most pressure * 80. GPUs are alike, so they
+have the order of their models: the one that needs most is on GPU 0, the next one on GPU 0 or 1."""
 
 
 def prism(size: Size) -> Mapping[Key, Value | str]:
@@ -93,13 +73,13 @@ def solved(gpus: int, models: Ints) -> tuple[float, float]:
 
     size, rate, slo = models.T
     tables, load = {"SIZE": size, "RATE": rate, "SLO": slo}, rate / slo
-    best = solve(problem(MODELS + BEST, params={"GPUS": gpus}, tables=tables), time=SECONDS[0])
+    best = solve(problem(BEST, params={"GPUS": gpus}, tables=tables), time=SECONDS[0])
     found = Proof(best.alloc, False, ())
     while found.alloc is not None:
         least = pressure(models, found.alloc)
         lower = least * (1 - CLOSE)
         tables["RANK"] = np.argsort(np.argsort(-load - lower * size, kind="stable"))
-        better = problem(MODELS + BETTER, params={"GPUS": gpus, "PRESSURE": f"{1000 * lower:.6f}"}, tables=tables)
+        better = problem(BETTER, params={"GPUS": gpus, "PRESSURE": f"{1000 * lower:.6f}"}, tables=tables)
         found = prove(better, partial(_is_over, monotonic() + SECONDS[1]))
     return least, lower if found.impossible else float(load.sum() / (MEMORY * gpus - size.sum()))
 

@@ -13,13 +13,6 @@ from binwright.reproduction.measures import Measure, Runs, averaged, mean_of
 from binwright.simcore.types import Floats
 
 SPECIFIED = "lines of specification"
-SPECIFICATIONS = {
-    "vm placement": "solver/examples/vm-placement.alloc",
-    "secondnet": "solver/templates/secondnet.alloc",
-    "oktopus": "solver/templates/oktopus.alloc",
-    "secondnet and job scheduling": "solver/examples/secondnet-jobs.alloc",
-}
-"""The file below `agents` for every published problem."""
 HEURISTICS = {"ffd-prod": "ffd-prod", "dot-product": "dot-product", "nbg": "norm-greedy"}
 SEARCHES = {"wrasse": "published", "solver": "solver"}
 SECONDS = {"full": 10.0, "quick": 1.0, "smallest": 0.05}
@@ -32,19 +25,23 @@ TIMES = f"{MILLISECONDS}, times those of ffd-prod"
 """The metric of derived rows: two times on the same machine."""
 
 
-def lines(size: Size) -> Mapping[Key, Value | str]:
-    """Count the lines of our specifications that are neither empty nor comments."""
-    values: dict[Key, Value | str] = {}
-    for one in published("wrasse"):
-        key = one.condition, one.agent, one.metric
-        if one.table == "2" and one.metric != SPECIFIED:
-            values[key] = "Ours is in Python, and shares code with other agents."
-        elif one.table == "2":
-            file = files("binwright.agents").joinpath(SPECIFICATIONS[one.condition.removeprefix("problem=")])
-            written = [line.strip() for line in file.read_text("utf-8").splitlines()]
-            count = sum(bool(line) and not line.startswith("#") for line in written)
-            values[key] = Value(float(count), None, None, 1)
-    return values
+def lines(**specifications: str) -> Callable[[Size], Mapping[Key, Value | str]]:
+    """Count the lines of our specifications, files below `agents`, that are neither empty nor comments."""
+
+    def count(size: Size) -> Mapping[Key, Value | str]:
+        values: dict[Key, Value | str] = {}
+        for one in published("wrasse"):
+            key = one.condition, one.agent, one.metric
+            if one.table == "2" and one.metric != SPECIFIED:
+                values[key] = "Ours is in Python, and shares code with other agents."
+            elif one.table == "2":
+                file = files("binwright.agents").joinpath(specifications[one.condition.removeprefix("problem=")])
+                written = [line.strip() for line in file.read_text("utf-8").splitlines()]
+                number = sum(bool(line) and not line.startswith("#") for line in written)
+                values[key] = Value(float(number), None, None, 1)
+        return values
+
+    return count
 
 
 def packing(size: Size) -> Mapping[Key, Value | str]:
