@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-import random
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -31,8 +28,7 @@ from binwright.simcore.errors import ExtraNeeded, InfeasiblePlacement, KernelErr
 from binwright.simcore.file_tracking import is_ours
 from binwright.simcore.record import Record
 from binwright.simcore.rng import stream
-from binwright.simcore.types import Agent, View
-from binwright.simcore.units import many_of
+from binwright.simcore.types import Agent
 
 SEED = 0
 """Of the requests, and of what the agent draws."""
@@ -51,7 +47,8 @@ _SIZES = (
     "Take the numbers of servers, nodes and resources from the view. If the agent is made for some only, raise a "
     "UserError in start for all others: these worlds are then listed as declined."
 )
-_OWN_STREAM = "Keep the generator that start(view, rng) is given, and draw from it alone."
+_RESET = "Let start(view, rng) set everything that decide changes back to how a run begins."
+_STATE = "Keep what changes in the agent itself, and draw from the generator that start(view, rng) is given, alone."
 
 
 @cache
@@ -100,9 +97,9 @@ def check_agent(agent: str | type[Agent], /, **options: Any) -> AgentCheck:
     constructor. The error names the file and line of the class, the world and the request, and a remedy. Checked are:
     the constructor and its options; that every answer is a placement that fits, a `Refusal` or `None`; that what the
     view shows is not written to; that the same seed gives the same answers, to a new agent and to one that is started
-    again; that all chance comes from the generator that `start` is given; that the agent goes on when servers fail and
-    the cluster grows (unless `any_size` is false), and with any number of servers, nodes and resources; that its
-    kernel, if it has one, decides as `decide` does, also where it looks only at servers that changed.
+    again; that the agent goes on when servers fail and the cluster grows (unless `any_size` is false), and with any
+    number of servers, nodes and resources; that its kernel, if it has one, decides as `decide` does, also where it
+    looks only at servers that changed.
 
     An agent that is not made for some worlds raises a `UserError` in `start` there, and these are listed as declined.
     """
@@ -158,14 +155,10 @@ class _Check:
             except _Declined as why:
                 check.declined[world] = str(why)
                 continue
-            again = self._played(self._made(), point, world)
             problem = "the same seed gives other answers the second time"
-            remedy = f"Keep what changes in the agent itself, not in its class or module. {_OWN_STREAM}"
-            self._same(first, again, world, problem, remedy)
-            restarted = self._played(agent, point, world)
+            self._same(first, self._played(self._made(), point, world), world, problem, _STATE)
             problem = "started again with the same seed, it gives other answers"
-            remedy = "Let start(view, rng) set everything that decide changes back to how a run begins."
-            self._same(first, restarted, world, problem, remedy)
+            self._same(first, self._played(agent, point, world), world, problem, _RESET)
             if self._compiled(agent, point, world, first):
                 check.compiled.append(world)
                 if not is_ours(Path(getsourcefile(self.kind) or "")):  # of the shipped ones our tests know it
@@ -184,24 +177,19 @@ class _Check:
         raise UserError(problem, key=where, remedy=remedy, **_where(self.kind)) from cause
 
     def _made(self) -> Agent:
-        """Make a new agent, and refuse one that brings random numbers of its own."""
         try:
-            agent = self.kind(**self.options)
+            return self.kind(**self.options)
         except (UserError, KeyboardInterrupt):
             raise
         except BaseException as error:  # sys.exit, too
             remedy = "Check arguments, and raise a UserError that names the option and a remedy."
             self._wrong(f"its constructor raised {error!r}", "", remedy, error)
-        own = [f"self.{name}" for name, value in getattr(agent, "__dict__", {}).items() if _draws(value)]
-        if own:
-            self._wrong(f"keeps a random generator of its own, {own[0]}", "", _OWN_STREAM)
-        return agent
 
     def _played(self, agent: Agent, point: World, world: str) -> Record:
         """Start an agent in a world and play it to the end."""
         agent, ledger = adapt_agent(point, agent), point.ledger(0)
         simulation = point.simulation(SEED, ledger)
-        state, resources = _shared_state(self.kind), simulation.view.resources
+        resources = simulation.view.resources
 
         def watch() -> int:
             """Look after every decision whether the agent has kept its hands off the view."""
@@ -216,16 +204,13 @@ class _Check:
             with limited(PATIENCE, lambda: len(simulation.record.sequence)):
                 play(simulation, agent, watch)
         except RunError as error:
-            remedy = _PLACES if isinstance(error, InfeasiblePlacement) else _remedy(error, simulation.view)
+            remedy = _PLACES if isinstance(error, InfeasiblePlacement) else _remedy(error)
             self._wrong(str(error), world, remedy, error)
         except TooLong as error:
             many = f"{PATIENCE:g} s about one decision, or {STARTING:g} s to start"
             self._wrong(f"thinks for longer than {many}", world, "Bound the search.", error)
         except SystemExit as error:
             self._wrong(f"calls sys.exit({error.code!r})", world, "Raise an exception that says what is wrong.", error)
-        if _shared_state(self.kind) != state:
-            problem = "draws from random numbers that all of Python, of numpy or of its module share"
-            self._wrong(problem, world, _OWN_STREAM)
         return simulation.record
 
     def _start(self, agent: Agent, simulation: Simulation, world: str) -> None:
@@ -271,7 +256,7 @@ class _Declined(Exception):
     """The agent refuses to start in a world, and says why."""
 
 
-def _remedy(error: RunError, view: View) -> str:
+def _remedy(error: RunError) -> str:
     """Say what to do about an exception that the agent raised, or about what it wrote."""
     if str(error) == WRITTEN or "read-only" in str(error):
         return "Work on a copy: free = view.free.copy()."
@@ -279,18 +264,4 @@ def _remedy(error: RunError, view: View) -> str:
         return error.__cause__.remedy
     if error.__cause__ is None:
         return "Let decide_line yield every one of the requests at most once."
-    servers, nodes, _ = view.capacity.shape
-    here = f"Here there are {many_of(servers, 'server')} of {many_of(nodes, 'node')}, with {', '.join(view.resources)}."
-    return f"Mend that line. Let decide return None where a request fits nowhere. {_SIZES} {here}"
-
-
-def _draws(value: object) -> bool:
-    """Tell whether something is a generator of random numbers."""
-    return isinstance(value, np.random.Generator | np.random.RandomState | random.Random)
-
-
-def _shared_state(kind: type) -> list[bytes]:
-    """Return where the random numbers are that everybody in a process shares, and those of the agent's module."""
-    module = vars(sys.modules[kind.__module__]) if kind.__module__ in sys.modules else {}
-    shared = random.getstate(), np.random.get_state()  # noqa: NPY002 (what others may have drawn from)
-    return [*map(pickle.dumps, shared), *(pickle.dumps(value) for value in module.values() if _draws(value))]
+    return f"Mend that line. Let decide return None where a request fits nowhere. {_SIZES}"

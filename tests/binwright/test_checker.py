@@ -102,13 +102,15 @@ class Forger(Right):
 
 class GlobalChance(Right):
     def decide(self, view: View, request: Request) -> Any:
-        random.random()
-        return super().decide(view, request)
+        return None if random.random() < 0.5 else super().decide(view, request)
 
 
 class OwnChance(Right):
     def __init__(self) -> None:
         self.generator = np.random.default_rng(0)
+
+    def decide(self, view: View, request: Request) -> Any:
+        return None if self.generator.random() < 0.5 else super().decide(view, request)
 
 
 class SharedState(Right):
@@ -209,12 +211,11 @@ WRONG = [
     (AlwaysWhole, "AlwaysWhole, servers of two nodes: request", "answer request.across("),
     (Writer, "Writer raised ValueError('output array is read-only')", "Work on a copy"),
     (Forger, "the agent has written to what it was shown", "Work on a copy"),
-    (GlobalChance, "draws from random numbers that all of Python, of numpy or of its module share",
-     "Keep the generator that start"),
-    (OwnChance, "keeps a random generator of its own, self.generator", "Keep the generator that start"),
-    (SharedState, "the same seed gives other answers the second time: outcome of request 0", "not in its class"),
+    (GlobalChance, "the same seed gives other answers the second time", "draw from the generator that start"),
+    (OwnChance, "started again with the same seed, it gives other answers", "Let start(view, rng) set everything"),
+    (SharedState, "the same seed gives other answers the second time: outcome of request 0", "in the agent itself"),
     (NoReset, "started again with the same seed, it gives other answers", "Let start(view, rng) set everything"),
-    (FourServers, "FourServers raised IndexError", f"{SIZES} Here there are 3 servers of 1 node, with cpu, mem."),
+    (FourServers, "FourServers raised IndexError", SIZES),
     (BadStart, "BadStart, servers of one node: start raised IndexError", f"Mend that line. {SIZES}"),
     (Stale, "Stale, a cluster that grows: ", "they are new arrays after the cluster has grown"),
     (Exits, "calls sys.exit('enough')", "Raise an exception"),
