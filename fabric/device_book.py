@@ -14,7 +14,7 @@ from binwright.fabric.devices import Devices, DeviceView, Usual, empty_devices, 
 from binwright.fabric.fragmentation import stranded
 from binwright.simcore.errors import InfeasiblePlacement, LedgerError, UserError
 from binwright.simcore.types import QUANTUM, Ints, OnDevices, Placement, Request, Workload, read_only
-from binwright.simcore.units import say
+from binwright.simcore.units import many_of, say
 
 if TYPE_CHECKING:
     from binwright.fabric.ledger import Ledger
@@ -85,8 +85,8 @@ class DeviceBook:
         except TypeError:
             raise InfeasiblePlacement(f"its devices are not whole numbers: {named!r:.200}") from None
         if len(devices) != count or len(set(devices)) < count:
-            kind = "no device" if count == 0 else f"{count} device{'s' * (count > 1)}"
-            raise InfeasiblePlacement(f"this request takes {kind}: answer OnDevices with as many, not {devices}")
+            takes = many_of(count, "device")
+            raise InfeasiblePlacement(f"this request takes {takes}: answer OnDevices with as many, not {devices}")
         if not devices:
             return ()
         own, there = self._own, int(self._own.there[server])

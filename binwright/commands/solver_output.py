@@ -50,8 +50,10 @@ def print_answer(found: dict[str, Any]) -> None:
         each = (
             f"{ball_name(one['ball'])} from {bin_name(one['from'])} to {_place(one['to'], bin_name)}" for one in moves
         )
-        how_many = "1 ball moves" if len(moves) == 1 else f"{len(moves):,} balls move"
-        print_line(f"{how_many}{': ' if moves else ''}{_first(each, len(moves), MOVES, ', and')}")
+        verb = "moves" if len(moves) == 1 else "move"
+        print_line(
+            f"{many_of(len(moves), 'ball')} {verb}{': ' if moves else ''}{_first(each, len(moves), MOVES, ', and')}"
+        )
     for note in found["notes"]:
         print_line(note)
     bins = many_of(found["bins"], "bin")
@@ -75,7 +77,7 @@ def print_goals(goals: list[dict[str, Any]]) -> None:
 def print_left(found: list[dict[str, Any]], count: int, name_of: Name) -> None:
     """Say what stands in the way of balls that are left out, of so many."""
     for one in found:
-        rules = (f"{rule} in {'1 bin' if bins == 1 else f'{bins:,} bins'}" for rule, bins in one["in_the_way"].items())
+        rules = (f"{rule} in {many_of(bins, 'bin')}" for rule, bins in one["in_the_way"].items())
         print_line(f"{name_of(one['ball'])} is not placed: {', '.join(rules) or 'nothing, in some bin: it fits'}")
     if 0 < len(found) < count:
         print_line(f"and {count - len(found):,} more: binwright solve FILE --explain ANSWER --ball N")

@@ -36,6 +36,7 @@ from binwright.simcore.errors import UserError, suggest
 from binwright.simcore.files import write_table, write_text
 from binwright.simcore.rng import stream
 from binwright.simcore.types import Floats
+from binwright.simcore.units import many_of
 from binwright.workloads.windows import ListedStart
 
 Between: TypeAlias = str | tuple[float, float]
@@ -198,9 +199,7 @@ def tune(
     note(rounds, "validation", after, before)
     drawn = build_world(scenario).drawn
     where = f"{held_out} other seeds" if drawn else "the same requests (none are drawn, so none are held out)"
-    entry = _write(
-        folder, best, f"{rounds} round{'s' * (rounds != 1)}; {metric} on {where}: {after:.6g}, before {before:.6g}"
-    )
+    entry = _write(folder, best, f"{many_of(rounds, 'round')}; {metric} on {where}: {after:.6g}, before {before:.6g}")
     return Tuned(entry, pl.DataFrame(rows), Results(folder / "held-out"), metric)
 
 

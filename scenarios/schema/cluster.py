@@ -27,7 +27,7 @@ from binwright.simcore.fields import (
     together,
     wrong,
 )
-from binwright.simcore.units import DATA, measure_of
+from binwright.simcore.units import DATA, many_of, measure_of
 from binwright.workloads import TRACES, WITH_SERVERS
 from binwright.workloads.traces.base import ServerFile
 
@@ -210,7 +210,7 @@ class ClusterSpec(WithFeatures):
         counts = [group.nodes or self.nodes for group in self.groups or ()]
         for number, count in enumerate(counts):
             if self.spread_above and count != counts[0]:
-                problem = f"has {count} node{'s' * (count > 1)}, and the groups before it have {counts[0]}"
+                problem = f"has {many_of(count, 'node')}, and the groups before it have {counts[0]}"
                 remedy = f"Take out spread_above, or give all groups {counts[0]}: spread requests need equal servers."
                 raise wrong(problem, remedy, ("groups", number, "nodes"), count)
 
