@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NoReturn, TypeAlias
 
 from binwright.simcore.errors import nearest, suggest
@@ -257,13 +257,3 @@ def parser() -> argparse.ArgumentParser:
             speech.add_argument(letter, word, action="store_true", default=argparse.SUPPRESS, help=meaning)
     top.set_defaults(quiet=False, verbose=False)
     return top
-
-
-def every_command(above: argparse.ArgumentParser, *words: str) -> Iterator[tuple[tuple[str, ...], str, _Parser]]:
-    """Yield every command below a parser: its words, what it is for, and its own parser."""
-    for action in above._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            purposes = {choice.dest: choice.help or "" for choice in action._choices_actions}
-            for name, command in action.choices.items():
-                yield (*words, name), purposes.get(name, ""), command
-                yield from every_command(command, *words, name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import ast
 import inspect
 import posixpath
@@ -15,7 +16,7 @@ import binwright
 from binwright.agents import AGENTS
 from binwright.analysis.measure.definition import describe
 from binwright.checker import AgentCheck, check_agent
-from binwright.parser import every_command, parser
+from binwright.parser import parser
 
 ROOT = Path(__file__).parent.parent
 SERVERS = {
@@ -94,10 +95,22 @@ def metrics_page() -> str:
 def commands_page() -> str:
     """Write every command with its options, as `--help` prints them."""
     lines = ["# Commands", "", "Generated from the parser behind `binwright --help`.", ""]
-    for words, help_, command in every_command(parser(), "binwright"):
+    for words, help_, command in _commands(parser(), "binwright"):
         lines += [f"## {' '.join(words)}", "", f"{help_[:1].upper()}{help_[1:]}.", "", "```text"]
         lines += [command.format_help().rstrip(), "```", ""]
     return "\n".join(lines)
+
+
+def _commands(
+    above: argparse.ArgumentParser, *words: str
+) -> Iterator[tuple[tuple[str, ...], str, argparse.ArgumentParser]]:
+    """Yield every command below a parser: its words, what it is for, and its own parser."""
+    for action in above._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            purposes = {choice.dest: choice.help or "" for choice in action._choices_actions}
+            for name, command in action.choices.items():
+                yield (*words, name), purposes.get(name, ""), command
+                yield from _commands(command, *words, name)
 
 
 def python_page() -> str:
