@@ -11,7 +11,7 @@ from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.schema.load import Override, folder_for, load_scenario, load_to_run, loaded, scenario_from
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.scenarios.schema.yaml_source import Source
-from binwright.simcore.errors import UserError, suggest
+from binwright.simcore.errors import UserError
 from binwright.simcore.extras import pl
 
 if TYPE_CHECKING:
@@ -149,26 +149,19 @@ def run_of(folder: Path, agent: str | None, seed: int | None, point: Mapping[str
         remedy = "Name a folder that `binwright run` wrote."
         raise UserError("is no folder of results", file=folder, remedy=remedy)
     batch = Batch(load_to_run(str(file), []), folder)
-    runs = batch.runs
-    for option, value, known in (
-        ("agent", agent, [run.agent.label for run in runs]),
-        ("seed", seed, [run.seed for run in runs]),
-    ):
-        if value is not None and value not in known:
-            remedy = suggest(str(value), map(str, known))
-            raise UserError("these results have no such run", key=option, value=value, remedy=remedy)
     fits = [
         run
-        for run in runs
+        for run in batch.runs
         if agent in (None, run.agent.label)
         and seed in (None, run.seed)
         and all(str(run.point.get(key)) == str(value) for key, value in point.items())
     ]
     if not fits:
-        swept = sorted({", ".join(f"{key}={value}" for key, value in run.point.items()) for run in runs})
-        remedy = f"Points are: {'; '.join(swept)}." if any(swept) else "Nothing is swept here: leave it out."
-        said = ", ".join(f"{key}={value}" for key, value in point.items())
-        raise UserError("these results have no such point", key="point", value=said, remedy=remedy)
+        agents, seeds = dict.fromkeys(run.agent.label for run in batch.runs), [run.seed for run in batch.runs]
+        swept = dict.fromkeys(", ".join(f"{key}={value}" for key, value in run.point.items()) for run in batch.runs)
+        points = "; ".join(filter(None, swept)) or "nothing is swept"
+        remedy = f"Agents: {', '.join(agents)}. Seeds: {min(seeds)} to {max(seeds)}. Points: {points}."
+        raise UserError("these results have no such run", file=folder, remedy=remedy)
     return fits[0], fits[0].name in {row["run"] for row in batch.journal()[0]}
 
 
