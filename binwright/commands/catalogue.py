@@ -17,7 +17,6 @@ from binwright.simcore.registry import Registry
 START = ("first-fit", "best-fit", "worst-fit", "dot-product")
 """The agents to begin with."""
 AGENT_GROUPS = {
-    "Start with these": "",
     "Servers": "heuristics.servers",
     "Lifetimes": "heuristics.lifetimes",
     "GPUs": "heuristics.devices",
@@ -26,7 +25,7 @@ AGENT_GROUPS = {
     "Learned": "learned",
     "Others": "",
 }
-"""Headings of agents, and the packages below `binwright.agents` that they stand for."""
+"""Headings of the other agents, and the packages below `binwright.agents` that they stand for."""
 
 
 def list_kind(args: Namespace) -> int:
@@ -46,15 +45,17 @@ def _agents(name: str = "") -> None:
         AGENTS.load(name)
         _registered(AGENTS, [name])
         return
-    groups: dict[str, list[str]] = {heading: [] for heading in AGENT_GROUPS}
-    for agent in sorted(AGENTS, key=lambda agent: (START.index(agent) if agent in START else len(START), agent)):
-        home = AGENTS.home(agent)
-        of = [heading for heading, package in AGENT_GROUPS.items() if package and f"agents.{package}" in home]
-        groups["Start with these" if agent in START else of[0] if of else "Others"].append(agent)
-    for heading, agents in groups.items():
-        if agents:
-            out.print(f"[bold]{heading}[/]")
-            _registered(AGENTS, agents)
+
+    def group(agent: str) -> str:
+        return next(heading for heading, package in AGENT_GROUPS.items() if package in AGENTS.home(agent))
+
+    out.print("[bold]Start with these[/]")
+    _registered(AGENTS, START)
+    headings = list(AGENT_GROUPS)
+    others = sorted(set(AGENTS) - set(START), key=lambda agent: (headings.index(group(agent)), agent))
+    for heading, agents in groupby(others, group):
+        out.print(f"[bold]{heading}[/]")
+        _registered(AGENTS, agents)
 
 
 def _movers() -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from logging import INFO, NOTSET, Handler, LogRecord, getLogger
 from traceback import format_exc
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -37,16 +36,6 @@ notes = _Console(stderr=True, emoji=False)
 def note(text: str) -> None:
     """Say something beside the answer, as it is."""
     notes.print(text, highlight=False, markup=False, soft_wrap=True)
-
-
-@contextmanager
-def saying_to(stream: TextIO) -> Iterator[None]:
-    """Within, notes go to this stream, whatever becomes of stderr."""
-    before, notes._file = notes._file, stream
-    try:
-        yield
-    finally:
-        notes._file = before
 
 
 def print_line(text: str) -> None:
@@ -81,18 +70,14 @@ class _Aside(Handler):
 
 @contextmanager
 def talking(quiet: bool, verbose: bool) -> Iterator[None]:
-    """Within, notes are as a command line asked for: none, or also what is done, and where it failed.
-
-    They go to what stderr is now: an agent that decides has another one.
-    """
+    """Within, notes are as a command line asked for: none, or also what is done, and where it failed."""
     aside, log = _Aside(), getLogger("binwright")
     notes.quiet = quiet
     if verbose:
         log.addHandler(aside)
         log.setLevel(INFO)
     try:
-        with saying_to(sys.stderr):
-            yield
+        yield
     except BrokenPipeError:
         raise
     except Exception:

@@ -46,23 +46,24 @@ def _given(args: Namespace) -> Machines:
     from binwright.workloads.offline import NAMES, machines
     from binwright.workloads.offline_files import SUFFIXES, read_csv, read_instance
 
-    suffix, is_named = Path(args.input).suffix.lower(), args.input in NAMES
-    if not is_named and suffix not in (".csv", *SUFFIXES):
-        remedy = suggest(args.input, NAMES) if "." not in args.input else "Give a .csv, .txt, .bpp or .vbp file."
-        raise UserError("unknown offline input", key="INPUT", value=args.input, remedy=remedy)
-    if not is_named and not Path(args.input).exists():
-        raise UserError("there is no such file", file=args.input, remedy=meant(args.input) or "Check the path.")
+    file = Path(args.input)
+    suffix = file.suffix.lower()
     if args.server and suffix != ".csv":
         problem = "goes with a CSV file"
         raise UserError(problem, file=args.input, key="--server", value=args.server, remedy="Leave it out.")
-    if is_named:
+    if args.input in NAMES:
         return machines(args.input, args.seed)
+    if suffix not in (".csv", *SUFFIXES):
+        remedy = suggest(args.input, NAMES) if "." not in args.input else "Give a .csv, .txt, .bpp or .vbp file."
+        raise UserError("unknown offline input", key="INPUT", value=args.input, remedy=remedy)
+    if not file.exists():
+        raise UserError("there is no such file", file=file, remedy=meant(file) or "Check the path.")
     if suffix in SUFFIXES:
-        return read_instance(Path(args.input))
+        return read_instance(file)
     if not args.server:
         remedy = "Say what one server has of each column: --server cpu=8,mem=16."
-        raise UserError("the servers are not known", file=args.input, key="--server", remedy=remedy)
-    return read_csv(Path(args.input), args.server)
+        raise UserError("the servers are not known", file=file, key="--server", remedy=remedy)
+    return read_csv(file, args.server)
 
 
 def _print(given: Machines, rows: list[dict[str, Any]]) -> None:

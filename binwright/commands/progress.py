@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Self
 
 import rich.live
 from rich.text import Text
 
-from binwright.commands.console import note, notes, saying_to
+from binwright.commands.console import note, notes
 from binwright.simcore.compiling import now_compiled
 
 if TYPE_CHECKING:
@@ -19,37 +19,34 @@ if TYPE_CHECKING:
 
 EVERY = 10.0
 """Seconds between lines where there is no terminal to keep one alive on."""
-KNOWN, SLOWER = 0.1, 15.0
-"""The share from which on an estimate is one number, and how many times as long it may take before."""
 
 
 class StatusLine:
     """One line on a terminal's stderr, from entering to leaving the `with`: how far `what` is.
 
-    It says what is `said`, and which kernel is compiled. Of a `total`, `before` were there already.
+    It says what is `said`, and which kernel is compiled.
     """
 
-    def __init__(self, what: str, total: int = 0, before: int = 0, said: str = "") -> None:
-        self.what, self.total, self.before, self.said = what, total, before, said
+    def __init__(self, what: str, total: int = 0, said: str = "") -> None:
+        self.what, self.total, self.said = what, total, said
         self.alive = False
+        self._live: rich.live.Live | None = None
         self._pace: tuple[float, float] | None = None
         self._printed = monotonic()
 
     def __enter__(self) -> Self:
-        with ExitStack() as within:
-            stream = sys.stderr  # also while a run prints elsewhere
-            within.enter_context(saying_to(stream))
-            self.alive = stream.isatty() and not (notes.quiet or notes.is_dumb_terminal)
-            if self.alive:
-                self._terminal = stream.fileno()
-                how: dict[str, Any] = {"transient": True, "redirect_stdout": False, "redirect_stderr": False}
-                within.enter_context(rich.live.Live(console=notes, get_renderable=self._laid_out, **how))
-            self._within = within.pop_all()
+        self.alive = sys.stderr.isatty() and not (notes.quiet or notes.is_dumb_terminal)
+        if self.alive:
+            self._terminal = sys.stderr.fileno()
+            how: dict[str, Any] = {"transient": True, "redirect_stdout": False, "redirect_stderr": False}
+            self._live = rich.live.Live(console=notes, get_renderable=self._laid_out, **how)
+            self._live.start()
         return self
 
     def __exit__(self, *error: object) -> None:
         with suppress(OSError):  # the terminal is gone
-            self._within.close()
+            if self._live:
+                self._live.stop()
 
     def drawing(self, figure: str) -> None:
         """Note which figure is being drawn."""
@@ -61,8 +58,7 @@ class StatusLine:
         began, first = self._pace = self._pace or (now, done)
         if not first < done < self.total or now == began:
             return ""
-        seconds = (self.total - done) * (now - began) / (done - first)
-        return f"{remaining(seconds, (done - self.before) / (self.total - self.before))} left"
+        return f"{duration((self.total - done) * (now - began) / (done - first))} left"
 
     def reached(self, done: int, *words: str) -> None:
         """Say that so many are done, and more words; without a terminal, if EVERY seconds have passed."""
@@ -94,13 +90,12 @@ class StatusLine:
 class Live(StatusLine):
     """The line of runs: call it with the row of each, `on_progress` with how far runs are.
 
-    The first `jobs` after those `before` wait for workers and compilation, and are not part of the pace. Without a
-    `total` it says how many there were in how long.
+    Of a `total`, `before` were there already; without one it says how many there were in how long.
     """
 
-    def __init__(self, total: int = 0, before: int = 0, jobs: int = 0) -> None:
-        super().__init__("runs", total, before)
-        self._began, self._first = self._printed, before + jobs
+    def __init__(self, total: int = 0, before: int = 0) -> None:
+        super().__init__("runs", total)
+        self._before, self._began = before, self._printed
         self._rows = self._failed = 0
         self._going: dict[str, RunProgress] = {}
 
@@ -108,8 +103,6 @@ class Live(StatusLine):
         self._rows += 1
         self._failed += row["status"] != "done"
         self._going.pop(row.get("run", ""), None)
-        if self._rows == self._first:
-            self._pace = monotonic(), self._rows
         self.now_and_then()
 
     def on_progress(self, progress: RunProgress) -> None:
@@ -121,21 +114,14 @@ class Live(StatusLine):
         """Say how far it is, as in `312 of 1000, 2 failed, 7 s left`."""
         if not self.total:
             return f"{self._rows:,} in {duration(monotonic() - self._began)}"
-        parts = [f"{self._rows} of {self.total}"]
         shares = [each.requests / max(1, each.of) for each in self._going.values()]
-        if self._failed:
-            parts.append(f"{self._failed} failed")
-        if shares:
-            parts.append(f"under way: {sum(shares) / len(shares):.1%}")
-        if shares or self._rows > self._first:
-            parts.append(self.left(self._rows + sum(shares)))
+        parts = [
+            f"{self._rows} of {self.total}",
+            f"{self._failed} failed" if self._failed else "",
+            f"under way: {sum(shares) / len(shares):.1%}" if shares else "",
+            self.left(self._rows + sum(shares)) if shares or self._rows > self._before else "",
+        ]
         return ", ".join(filter(None, parts))
-
-
-def remaining(seconds: float, share: float) -> str:
-    """Say how long what is left takes: a range until a tenth is done, because what comes first may be short."""
-    seconds = max(1.0, seconds)
-    return duration(seconds) if share >= KNOWN else f"{duration(seconds / 2)} to {duration(SLOWER * seconds)}"
 
 
 def duration(seconds: float) -> str:

@@ -14,7 +14,6 @@ from binwright.simcore.errors import UserError
 def reproduce(args: Namespace) -> int:
     """`binwright reproduce PUBLICATION ...`."""
     from binwright.scenarios.batch.pool import checked_jobs
-    from binwright.simcore.cores import usable_cpus
 
     checked_jobs(args.jobs)
     for key, folder in (("--out", args.out), ("--weights", args.weights)):
@@ -32,7 +31,7 @@ def reproduce(args: Namespace) -> int:
     if not batches and not any(experiment.count for one in publications for experiment in one.whole.experiments):
         print_line("There is nothing to compare, and nothing is written.")
         return FAILED
-    with Live(total, done, args.jobs or usable_cpus()) as live:
+    with Live(total, done) as live:
         found.run(args.jobs, live)
     print(found.text())
     for file in found.write(found.folder):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from argparse import Namespace
 from collections.abc import Sequence
 from itertools import chain
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
 
 SHOWN = 20
 """Reasons of failed runs that are listed at the end."""
-_REQUEST = re.compile(r" for (request \d+ \(|\d+ requests from request ).*")
-"""The end of an agent's error, which differs from seed to seed."""
 DOUBTS = {
     "missing_groups": ("rules of placement name groups that no request has", ""),
     "growing": ("the load grows over the run", EVEN),
@@ -43,7 +40,6 @@ def run(args: Namespace) -> int:
     from binwright.analysis.compare.table import site_table
     from binwright.scenarios.batch.batch import run_batches
     from binwright.scenarios.batch.pool import checked_jobs
-    from binwright.simcore.cores import usable_cpus
 
     checked_jobs(args.jobs)
     batches = _batches(args)
@@ -53,7 +49,7 @@ def run(args: Namespace) -> int:
         if count := batch.journal()[1]:
             note(f"{batch.folder / 'journal.jsonl'}: {many_of(count, 'damaged line')}; these runs are repeated.")
     done = [{} if args.fresh else batch.done() for batch in batches]
-    with Live(sum(len(batch.runs) for batch in batches), sum(map(len, done)), args.jobs or usable_cpus()) as live:
+    with Live(sum(len(batch.runs) for batch in batches), sum(map(len, done))) as live:
         how = {"done": done, "jobs": args.jobs, "on": args.on}
         found = run_batches(batches, **how, finished=live, on_progress=live.on_progress)
     for batch, results in zip(batches, found, strict=True):
@@ -172,7 +168,7 @@ def list_failed(results: Results) -> None:
     for row in results.failed.iter_rows(named=True):
         error = row["error"].strip()
         which = "".join(f", {key} {as_written(row[key])}" for key in results.swept)
-        reason = without_numbers(_REQUEST.sub("", error.splitlines()[-1]))
+        reason = without_numbers(error.splitlines()[-1])
         alike.setdefault(reason, []).append(f"{row['agent']}, seed {row['seed']}{which}\n{error}\n")
     for runs in list(alike.values())[:SHOWN]:
         which, _, error = runs[0].rstrip().partition("\n")
@@ -197,26 +193,21 @@ def validate(args: Namespace) -> int:
     for file in args.files:
         mistakes: list[UserError] = []
         missing: list[UserError] = []
-        runs, scenario = 0, None
+        scenario = None
         try:
             scenario = load_to_run(file, args.sets)
             runs = check_scenario(scenario, missing)
+            check_sweep(scenario)
         except UserError as error:
-            mistakes += error.each()
-        if scenario:
-            try:
-                check_sweep(scenario)
-            except UserError as error:
-                mistakes += error.each()
+            mistakes = error.each()
         for mistake in mistakes:
             say("red", "wrong", mistake.said())
         for mistake in missing:
             say("red", "cannot run: trace missing", mistake.said())
         if not scenario:
             print_line("Fix these first; other checks follow.")
-        if mistakes or missing:
-            wrong = True
-        elif scenario:
+        elif not mistakes and not missing:
             say("green", "valid", f"{file}: {many_of(runs, 'run')}")
             _say_doubts(scenario)
+        wrong = wrong or bool(mistakes or missing)
     return MISTAKE if wrong else 0

@@ -90,13 +90,7 @@ def _explain(args: Namespace) -> int:
         every = enumerate(obstacles(problem, alloc, ball))
         bins = [{"bin": place, "in_the_way": [one._asdict() for one in them]} for place, them in every]
         balls.append({"ball": ball, "is_in": None if alloc[ball] < 0 else alloc[ball], "bins": bins})
-    goals = []
-    if min(alloc) >= 0:
-        proven = _proven(file)
-        goals = [
-            one if (bound := proven.get((one.aim, one.text, one.value))) is None else one._replace(bound=bound)
-            for one in reached(problem, alloc, utilisation(problem, alloc)[0])
-        ]
+    goals = reached(problem, alloc, utilisation(problem, alloc)[0]) if min(alloc) >= 0 else ()
     found = {"goals": reached_json(goals), "left": left(problem, alloc)}
     ball_name, bin_name = called(problem.ball_names), called(problem.bin_names)
     if args.json:
@@ -108,13 +102,6 @@ def _explain(args: Namespace) -> int:
         print_goals(found["goals"])
         print_left(found["left"], sum(place < 0 for place in alloc), ball_name)
     return 0
-
-
-def _proven(file: Path) -> dict[tuple[str, str, float], float]:
-    """Take the bounds that the search proved from its answer, which has them in JSON."""
-    answer = file.read_text("utf-8").lstrip()
-    known = json.loads(answer).get("goals", ()) if answer.startswith("{") else ()
-    return {(goal.get("aim"), goal.get("text"), goal.get("value")): goal.get("bound") for goal in known}
 
 
 def _ball(text: str, names: Sequence[str]) -> int:

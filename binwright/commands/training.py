@@ -35,7 +35,7 @@ def train(args: Namespace) -> int:
     total, done = spec.iterations * spec.seeds * prod(map(len, spec.sweep.values())), sum(steps.values())
     if against:
         note(f"Gains are how much more is placed than by {against}.")
-    with StatusLine("iterations", total, done, f"{done:,} of {total:,}") as line:
+    with StatusLine("iterations", total, f"{done:,} of {total:,}") as line:
 
         def watch(row: dict[str, Any]) -> None:
             steps[row.get("point", 0), row["seed"]] = row["step"]

@@ -248,7 +248,7 @@ def test_nothing_runs_when_one_of_several_is_wrong(tmp_path: Path) -> None:
 def test_progress_says_done_failed_and_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [0.0]
     monkeypatch.setattr(progress, "monotonic", lambda: clock[0])
-    with Live(1000, 200, 4) as live:
+    with Live(1000, 200) as live:
         for number in range(304):
             if number == 200:
                 clock[0] = (
