@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from importlib import import_module
@@ -16,7 +16,7 @@ from typing import Any, Literal
 import yaml
 
 from binwright.reproduction import PUBLICATIONS, measures
-from binwright.reproduction.claims import Better, Published, Value, keys_of, published
+from binwright.reproduction.claims import Published, Value, keys_of, published
 from binwright.reproduction.measures import Measure
 from binwright.simcore.errors import UserError, suggest
 
@@ -41,6 +41,11 @@ class Note:
         """Tell whether it is said of a published value."""
         pairs = ((one.agent, self.agent), (one.metric, self.metric), (one.condition, self.condition))
         return all(any(fnmatchcase(value, each) for each in patterns.split("|")) for value, patterns in pairs)
+
+
+def note_on(one: Published, notes: Iterable[Note], kind: str) -> str:
+    """Find the first note of a kind on a published value; empty where there is none."""
+    return next((note.text for note in notes if note.kind == kind and note.of(one)), "")
 
 
 @dataclass(frozen=True)
@@ -108,14 +113,6 @@ class Experiment:
         """Find the condition whose runs answer a published value."""
         return next(name for name in self.conditions if f"{one.condition};".startswith(f"{name};"))
 
-    def better(self, one: Published) -> Better:
-        """Tell which way is better for a published value."""
-        return "lower" if one.metric in self.lower else "higher"
-
-    def note_on(self, kind: str, one: Published) -> str:
-        """Find the first note of a kind on a published value; empty where there is none."""
-        return next((note.text for note in self.notes if note.kind == kind and note.of(one)), "")
-
 
 @dataclass(frozen=True, kw_only=True)
 class Publication:
@@ -130,8 +127,8 @@ class Publication:
     notes: Sequence[Note] = ()
     """Why values that no experiment answers are not compared."""
     figures: Sequence[Drawing] = ()
-    own: Callable[[str], bool] = field(default=lambda agent: False)
-    """Tells of a published agent whether it was trained, or made anew, here: of these values are better or worse."""
+    own: Collection[str] = ()
+    """The published agents that were trained, or made anew, here: of these values are better or worse."""
 
     def answering(self, one: Published) -> Experiment | None:
         """Find the experiment that answers a published value."""
@@ -142,15 +139,6 @@ class Publication:
         titles = [one.tables[table] for one in self.experiments if table in one.tables]
         number = f"Table {table}" if table[0].isdigit() else table.capitalize()
         return f"{number}: {titles[0][0].lower()}{titles[0][1:]}" if titles else number
-
-    def unanswered(self, one: Published) -> str:
-        """Say why a value that no experiment answers is not compared."""
-        return next((note.text for note in self.notes if note.of(one)), "No experiment answers this value.")
-
-
-def matching(*patterns: str) -> Callable[[str], bool]:
-    """Make what tells whether an agent's name matches one of some patterns."""
-    return lambda agent: any(fnmatchcase(agent, pattern) for pattern in patterns)
 
 
 def publication(name: str, weights: Path | None = None) -> Publication:
@@ -199,7 +187,7 @@ class _Loader(yaml.SafeLoader):
 
 def _function(loader: _Loader, name: str, node: yaml.Node) -> Any:
     """Return the function that a tag names, or what it returns for the value behind the tag."""
-    function = {"matching": matching, **vars(measures), **(vars(loader.code) if loader.code else {})}[name]
+    function = {**vars(measures), **(vars(loader.code) if loader.code else {})}[name]
     if isinstance(node, yaml.MappingNode):
         options = {str(key): value for key, value in loader.construct_mapping(node, deep=True).items()}
         return function(*options.pop("of", ()), **options)

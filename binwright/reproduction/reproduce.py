@@ -14,7 +14,7 @@ from typing import Any
 from binwright.agents import AGENTS
 from binwright.reproduction import PUBLICATIONS, claims
 from binwright.reproduction.claims import Published, Row, Value
-from binwright.reproduction.experiment import Experiment, Key, Publication, Size, publication
+from binwright.reproduction.experiment import Experiment, Key, Publication, Size, note_on, publication
 from binwright.reproduction.measures import Runs
 from binwright.reproduction.pages import FIGURES, Picture, Place, counted, page, pictures
 from binwright.scenarios.batch.batch import Batch, run_batches
@@ -117,7 +117,7 @@ class Reproduced:
         """Set a published value beside what was measured, with the verdict."""
         experiment, ours = self.whole.answering(one), self.values.get((one.condition, one.agent, one.metric))
         if experiment is None:
-            return Row.of(one, why=self.whole.unanswered(one))
+            return Row.of(one, why=note_on(one, self.whole.notes, "incomparable"))
         quick, stand_in, name = self.size != "full" and experiment.quicker, "", ""
         if experiment.count is None:
             name = experiment.condition_of(one)
@@ -125,17 +125,18 @@ class Reproduced:
             quick, stand_in = condition.repetitions(self.size) < condition.seeds, condition.stand_in
         error = self.problems.get((experiment.name, name))
         about: dict[str, Any] = {"experiment": experiment.name, "deviates": experiment.deviates, "stand_in": stand_in}
-        why = experiment.note_on("incomparable", one)
+        why = note_on(one, experiment.notes, "incomparable")
         if not isinstance(ours, Value):
             failed = f"No value came of its runs, of which {self.failed} failed."
             nothing = failed if self.failed else "Our runs give no such value."
             return Row.of(one, why=why or ours or (nothing if error is None else _sentence(error)), **about)
         if why or one.value is None:
             return Row.of(one, ours, why=why, quick=quick, **about)
-        own = self.whole.own(one.agent)
-        verdict, why = claims.judge(one.value, one.spread, ours, experiment.better(one), experiment.tolerance, own=own)
-        remark = experiment.note_on("remark", one)
-        known = (experiment.note_on("explained", one) or remark) if verdict in claims.MISSES else ""
+        better: claims.Better = "lower" if one.metric in experiment.lower else "higher"
+        own = one.agent in self.whole.own
+        verdict, why = claims.judge(one.value, one.spread, ours, better, experiment.tolerance, own=own)
+        remark = note_on(one, experiment.notes, "remark")
+        known = (note_on(one, experiment.notes, "explained") or remark) if verdict in claims.MISSES else ""
         why = f"{why} {remark}".rstrip()
         return Row.of(one, ours, verdict=str(verdict), why=why, explained=known, quick=quick, **about)
 

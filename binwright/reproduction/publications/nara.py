@@ -46,11 +46,6 @@ def stand_in(demand: str) -> str:
     return "" if file_here(demand) else "demand"
 
 
-def is_learned(agent: str) -> bool:
-    """Tell whether a published agent was trained here."""
-    return agent.startswith("nara") and not agent.endswith(THEIRS)
-
-
 def share_of_placed(which: str) -> Measure:
     """Measure the share of the placed requests of which something is true, in SQL."""
 
@@ -89,5 +84,5 @@ def with_published_weights(whole: Publication, weights: Path) -> Publication:
         learned = {agent: files[spec] for agent, spec in condition.agents.items() if spec in files}
         theirs = {f"{agent}{THEIRS}": f"{{nara: {{path: {json.dumps(str(file))}}}}}" for agent, file in learned.items()}
         conditions[name] = replace(condition, agents={**condition.agents, **theirs})
-    added = [replace(one, agent=f"{one.agent}{THEIRS}") for one in whole.values if is_learned(one.agent)]
+    added = [replace(one, agent=f"{one.agent}{THEIRS}") for one in whole.values if one.agent in whole.own]
     return replace(whole, values=(*whole.values, *added), experiments=[replace(experiment, conditions=conditions)])
