@@ -275,7 +275,7 @@ def test_titles_of_many_servers_panels_stand_apart_and_servers_are_ordered_as_in
     results = copy(found["network"])
     names = {agent: f"{agent} with options that are written in full" for agent in results.runs["agent"].unique()}
     results.columns = replace(results.columns, headings=names)
-    figure = draw(results, "servers")
+    figure = draw(results, "servers", style="lncs", width="page")
     figure.draw_without_rendering()
     titles = [ax.title.get_window_extent() for ax in figure.axes if ax.get_title()]
     assert len(titles) == 3
