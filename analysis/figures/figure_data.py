@@ -62,14 +62,13 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Average:
-    """Holds a mean over seeds, half its 95 % interval's width (infinite for one seed), and the number of seeds.
+    """Holds a mean over seeds, and half its 95 % interval's width (infinite for one seed).
 
     `low` and `high` are the ends of the interval to draw; one seed has none, and both are the mean.
     """
 
     mean: float
     half: float
-    seeds: int
     low: float
     high: float
 
@@ -79,7 +78,7 @@ class Average:
         mean, half = mean_interval(values)
         ends = metric.ends(mean, half) if metric else (mean - half, mean + half)
         ends = ends if isfinite(half) else (mean, mean)
-        return cls(mean, half, len(values), *ends)
+        return cls(mean, half, *ends)
 
     def arms(self, scale: float) -> tuple[float, float]:
         """Return how far the interval reaches below and above the mean, times `scale`."""

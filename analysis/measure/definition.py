@@ -2,30 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, update_wrapper
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
+from pydantic import Field
 
 from binwright.analysis.measure import ASKED, BUILT_IN, FOREMOST, METRICS
 from binwright.analysis.measure.metric import Better, Metric, Table
 from binwright.simcore.errors import RunError, UserError, place_in, short
+from binwright.simcore.fields import Model, Share, Text, wrong
 
 if TYPE_CHECKING:
     from binwright.analysis.measure.finished_run import FinishedRun
 
 Per = Literal["resource", "tier"]
 _CHOICES = {"better": Better, "table": Table, "per": Per}
+_REMEDY = "Write a name, or {name: {last: 20 %}} for the last part."
 
 
-class Asked(NamedTuple):
-    """Names a metric that a scenario asks for, and which last part of the requests it is of, all where it is None."""
+class MetricSpec(Model):
+    """A metric beside those that every run has. Short forms: `mine.py:longest_queue`, `{acceptance: {last: 20 %}}`."""
 
-    name: str
-    last: float | None = None
+    name: Text = Field(
+        description="A registered name, `package.module:name`, or `file.py:name` relative to this file.",
+        examples=["acceptance"],
+    )
+    last: Share | None = Field(
+        default=None, description="Measure the last share of the offered requests; by default all.", examples=["20 %"]
+    )
+
+    @classmethod
+    def prepare(cls, data: Any) -> Any:
+        if isinstance(data, str):
+            return {"name": data}
+        if not isinstance(data, Mapping):
+            raise wrong("is not a metric", _REMEDY)
+        if "name" in data or len(data) != 1:
+            return data
+        [(name, options)] = data.items()
+        if options is not None and not isinstance(options, Mapping):
+            raise wrong("does not say which part of the requests", _REMEDY, (name,), options)
+        return {"name": name, **(options or {})}
 
 
 class NoData(Exception):
@@ -156,7 +177,7 @@ NO_METRICS = (
 DEFINE = 'Write `@metric(heading="...", meaning="...")` above it, with `from binwright import metric`.'
 
 
-def measure(run: FinishedRun, added: Sequence[Asked] = ()) -> dict[str, Any]:
+def measure(run: FinishedRun, added: Sequence[MetricSpec] = ()) -> dict[str, Any]:
     """Compute every metric of a finished run: those that all runs have, and those `added`.
 
     Raises RunError where there is nothing to measure, and where an added metric raises or returns no number.
@@ -165,14 +186,14 @@ def measure(run: FinishedRun, added: Sequence[Asked] = ()) -> dict[str, Any]:
     for definition in built_in():
         found |= definition.measured(run)
         run.forget()
-    for asked in added:
-        found |= _guarded(added_metric(asked), run)
+    for spec in added:
+        found |= _guarded(added_metric(spec), run)
         run.forget()
     return found
 
 
 def describe(
-    resources: Sequence[str], tiers: Sequence[str], added: Sequence[Asked] = (), currency: str = ""
+    resources: Sequence[str], tiers: Sequence[str], added: Sequence[MetricSpec] = (), currency: str = ""
 ) -> list[Metric]:
     """Describe the columns of all these metrics, in the order in which tables show them.
 
@@ -190,31 +211,33 @@ def built_in() -> tuple[Definition, ...]:
     return tuple(map(definition_of, BUILT_IN))
 
 
-def added_metric(asked: Asked) -> Definition:
+def added_metric(spec: MetricSpec) -> Definition:
     """Return the metric that a scenario asks for by its registered name, `package.module:name` or `file.py:name`."""
-    found = definition_of(asked.name)
+    found = definition_of(spec.name)
     if not isinstance(found, Definition):
-        raise UserError("is not a metric", value=asked.name, remedy=DEFINE)
-    if asked.last is not None and not found.in_parts:
+        raise UserError("is not a metric", value=spec.name, remedy=DEFINE)
+    if spec.last is not None and not found.in_parts:
         remedy = "Take `last` out; it is of metrics that a part of the run can have, such as acceptance."
-        raise UserError("is a metric of whole runs only", value=asked.name, remedy=remedy)
-    return found if asked.last is None else replace(found, last=asked.last)
+        raise UserError("is a metric of whole runs only", value=spec.name, remedy=remedy)
+    return found if spec.last is None else replace(found, last=spec.last)
 
 
-def check_added(added: Sequence[Asked], resources: Sequence[str], tiers: Sequence[str], swept: Iterable[str]) -> None:
+def check_added(
+    added: Sequence[MetricSpec], resources: Sequence[str], tiers: Sequence[str], swept: Iterable[str]
+) -> None:
     """Refuse metrics whose columns runs have already, with these `swept` keys; the error's key is the place in them."""
     if not added:
         return  # and nothing is imported that only a run needs
     taken = {*NO_METRICS, *KEPT_APART, *swept, "scenario", *(one.name for one in describe(resources, tiers))}
-    for number, asked in enumerate(added):
+    for number, spec in enumerate(added):
         try:
-            if asked.name in BUILT_IN and asked.last is None:
+            if spec.name in BUILT_IN and spec.last is None:
                 remedy = "Take it out of the list."
-                raise UserError("is measured in every run that has what it needs", value=asked.name, remedy=remedy)
-            columns = {one.name for one in added_metric(asked).columns(tuple(resources), tuple(tiers))}
+                raise UserError("is measured in every run that has what it needs", value=spec.name, remedy=remedy)
+            columns = {one.name for one in added_metric(spec).columns(tuple(resources), tuple(tiers))}
             if shared := sorted(columns & taken):
                 remedy = 'Give the metric another name: rename the function, or write @metric(name="...", ...).'
-                raise UserError(f"there is a column {shared[0]} already", value=asked.name, remedy=remedy)
+                raise UserError(f"there is a column {shared[0]} already", value=spec.name, remedy=remedy)
         except UserError as error:
             error.key = str(number)
             raise

@@ -116,7 +116,7 @@ def compose(results: ResultsFolder, drawing: Listener = lambda name: None) -> st
     parts += [_section(key, heading, text, is_folded=True) for key, (heading, text) in rest.items()]
     return Template(_file("report.html")).substitute(
         title=escape(results.name),
-        description=_description(results),
+        description=f"<p>{escape(str(text))}</p>" if (text := results.said("description")) else "",
         version=escape(version("binwright")),
         first=next(iter(sections)),
         contents="\n".join(f'<a href="#{key}">{heading}</a>' for key, (heading, _) in (sections | rest).items()),
@@ -152,11 +152,6 @@ def _soft(text: str) -> str:
 
 def _file(name: str) -> str:
     return files("binwright.analysis.report").joinpath(name).read_text("utf-8")
-
-
-def _description(results: ResultsFolder) -> str:
-    text = results.said("description")
-    return f"<p>{escape(str(text))}</p>" if text else ""
 
 
 def _counts(results: ResultsFolder) -> str:

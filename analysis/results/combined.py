@@ -34,7 +34,7 @@ class Together(ResultsFolder):
             frames.append(
                 part.runs.with_columns(_agent=pl.col("agent"), **{key: pl.lit(x) for key, x in apart.items()})
             )
-        columns, runs = merged(part.columns for part in parts), joined(parts, frames)
+        columns, runs = merged(part.columns for part in parts), _joined(parts, frames)
         if len(parts) > 1:
             one_run = ["scenario", *columns.swept, "_agent", "seed"]
             runs = runs.unique([*one_run, "run"], keep="first", maintain_order=True)
@@ -71,7 +71,7 @@ class Together(ResultsFolder):
         return self._part[run]
 
 
-def joined(several: Sequence[ResultsFolder], parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
+def _joined(several: Sequence[ResultsFolder], parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
     """Put frames of the results one below the other; null where one has not the other's columns."""
     if len(parts) == 1:
         return parts[0]

@@ -75,13 +75,6 @@ def telling_keys(runs: pl.DataFrame, swept: Sequence[str]) -> list[str]:
     return keys
 
 
-def short_key(key: str, swept: Sequence[str]) -> str:
-    """Return the end of a swept key, as much of it as no other swept key ends in."""
-    parts, others = key.split("."), [f".{other}" for other in swept if other != key]
-    ends = (".".join(parts[-count:]) for count in range(1, len(parts)))
-    return next((end for end in ends if not any(other.endswith(f".{end}") for other in others)), key)
-
-
 NEEDED = ("run", "agent", "seed", "version", "status")
 """Columns that runs.parquet has whatever was measured."""
 OWN_FILES = ("scenario.yaml", "journal.jsonl", RUNS)
@@ -197,8 +190,11 @@ class ResultsFolder:
 
         Without a heading that is its end, as much of it as no other swept key ends in.
         """
-        found = self.heading(key)
-        return found if found != key else short_key(key, self.swept)
+        if (found := self.heading(key)) != key:
+            return found
+        parts, others = key.split("."), [f".{other}" for other in self.swept if other != key]
+        ends = (".".join(parts[-count:]) for count in range(1, len(parts)))
+        return next((end for end in ends if not any(other.endswith(f".{end}") for other in others)), key)
 
     def part(self, run: str) -> ResultsFolder:
         """Return the results of the folder that a run belongs to."""

@@ -179,9 +179,8 @@ class Batch:
             tuple(dict.fromkeys(name for row in rows for name in row.get(key, ()))) for key in ("resources", "tiers")
         )
         there = {name for row in rows for name in row}
-        asked = [one.asked for one in self.scenario.metrics]
-        currency = self.scenario.currency
-        metrics = tuple(metric for metric in describe(resources, tiers, asked, currency) if metric.name in there)
+        described = describe(resources, tiers, self.scenario.metrics, self.scenario.currency)
+        metrics = tuple(metric for metric in described if metric.name in there)
         usual = {metric.name for metric in describe(resources, tiers)}
         added = tuple(metric.name for metric in metrics if metric.name not in usual)
         found = Columns(resources, tiers, tuple(self.runs[0].point), metrics, added=added, planned=len(self.runs))

@@ -77,7 +77,7 @@ class PreparedScenario:
         self.world = replace(world, requests=requests)
         self._sampled = False
         ledger, columns = world.ledger(scenario.seed), dict[str, tuple[Definition, Metric]]()
-        for one in (*built_in(), *(added_metric(one.asked) for one in scenario.metrics)):
+        for one in (*built_in(), *(added_metric(one) for one in scenario.metrics)):
             columns |= {each.name: (one, each) for each in one.columns(ledger.view.resources, tuple(ledger.tiers))}
         if metric not in columns:
             raise UnknownName("no such metric", key="metric", value=metric, remedy=suggest(metric, columns))

@@ -106,7 +106,7 @@ def _row(run: Run, world: World, agent: Agent, over: FinishedRun) -> dict[str, A
     requests, came = len(simulation.workload) - running, max(0, simulation.offered - running)
     rows = world.requests.windows(run.seed, requests, came / requests)
     return {
-        **measure(over, [one.asked for one in scenario.metrics]),
+        **measure(over, scenario.metrics),
         **({"windows": written(rows)} if rows else {}),
         **({"missing_models": ", ".join(ledger.devices.missing)} if ledger.devices and ledger.devices.missing else {}),
         **_unasked(ledger),

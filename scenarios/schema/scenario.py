@@ -382,8 +382,7 @@ class Scenario(WithFeatures):
 
     def _check_metrics(self) -> None:
         try:
-            asked = [one.asked for one in self.metrics]
-            check_added(asked, self.resources, self._tiers, [*self.sweep.product, *self.sweep.zip])
+            check_added(self.metrics, self.resources, self._tiers, [*self.sweep.product, *self.sweep.zip])
         except UserError as error:
             raise wrong(error.problem, error.remedy, ("metrics", int(error.key or 0)), error.value) from None
 
@@ -412,7 +411,7 @@ class Scenario(WithFeatures):
     @property
     def described_metrics(self) -> list[Metric]:
         """The metrics that its runs may have."""
-        return describe(self.resources, self._tiers, [one.asked for one in self.metrics], self.currency)
+        return describe(self.resources, self._tiers, self.metrics, self.currency)
 
     @property
     def shown_headings(self) -> dict[str, str]:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from binwright.analysis.measure import ASKED, BUILT_IN
 from binwright.analysis.measure.costs.bill import Costs
-from binwright.analysis.measure.definition import Asked, definition_of, measure
+from binwright.analysis.measure.definition import MetricSpec, definition_of, measure
 from binwright.analysis.measure.finished_run import FinishedRun
 from binwright.analysis.measure.samples import KEPT
 from binwright.fabric.cluster import NEVER
@@ -306,7 +306,7 @@ def test_metrics_of_the_last_part_are_those_of_a_run_that_begins_there(case: Cas
     expected = by_definition(part) | asked_by_definition(part, ran.first)
     whole = FinishedRun(ran.simulation, ran.first, ran.samples, 0, prices=PRICES)
     names = [name for name in (*BUILT_IN, *ASKED) if definition_of(name).in_parts]
-    found = measure(whole, [Asked(name, percent / 100) for name in names])
+    found = measure(whole, [MetricSpec(name=name, last=percent / 100) for name in names])
     compared = 0
     for name, value in expected.items():
         if (column := f"{name}_last_{percent}") in found:
