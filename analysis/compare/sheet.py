@@ -189,7 +189,8 @@ def _latex_number(text: str) -> str:
     if not (found := _NUMBER.match(text)):
         return {"-": "--", "=": "$=$"}.get(text, escaping.latex(text))
     number = re.sub(r"(?<=\d),(?=\d)", "{,}", found[0]).replace(" ±", r" \pm ")
-    return f"${number}${escaping.latex_behind(text[found.end() :])}"
+    unit = text[found.end() :]
+    return f"${number}${' ' * unit.startswith(' ')}{escaping.latex(unit)}"
 
 
 def _latex_row(cells: Sequence[str]) -> str:

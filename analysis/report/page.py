@@ -54,18 +54,6 @@ def refusals(results: ResultsFolder) -> str:
     return f'{table}\n<p class="soft">What stood in the way of one of them: <code>binwright why RESULTS</code>.</p>'
 
 
-def comparison_tables(results: ResultsFolder) -> str:
-    """Write a table per metric, the first one open: every agent beside the first, paired by seed."""
-    comparison, parts, rows = Comparison(results), list[str](), 0
-    for number, sheet in enumerate(comparison.sheets):
-        rows += len(sheet.rows)
-        if number == 0 or rows <= MOST_ROWS:
-            text = f"<summary>{escape(sheet.title)}</summary>\n{sheet.html(f'compare-{number}')}"
-            parts.append(f"<details{' open' * (not number)}>{text}\n</details>")
-    more = ["binwright compare shows more metrics."] * (rows > MOST_ROWS)
-    return "\n".join([*parts, *(f'<p class="soft">{escape(note)}</p>' for note in [comparison.legend, *more])])
-
-
 PACKAGES = ("numpy", "numba", "polars", "scipy", "simpy", "matplotlib")
 HEROES = ("sweep", "differences")
 """The first of these figures that there is stands beside the answer."""
@@ -169,10 +157,18 @@ def _warnings(results: ResultsFolder) -> str:
 
 
 def _differences(results: ResultsFolder) -> str:
+    """Write a table per metric, the first one open: every agent beside the first, paired by seed."""
     try:
-        return comparison_tables(results)
+        comparison, parts, rows = Comparison(results), list[str](), 0
     except ResultsError as error:
         return f"<p>{escape(error.problem)}. {escape(error.remedy or '')}</p>"
+    for number, sheet in enumerate(comparison.sheets):
+        rows += len(sheet.rows)
+        if number == 0 or rows <= MOST_ROWS:
+            text = f"<summary>{escape(sheet.title)}</summary>\n{sheet.html(f'compare-{number}')}"
+            parts.append(f"<details{' open' * (not number)}>{text}\n</details>")
+    more = ["binwright compare shows more metrics."] * (rows > MOST_ROWS)
+    return "\n".join([*parts, *(f'<p class="soft">{escape(note)}</p>' for note in [comparison.legend, *more])])
 
 
 def _failed(results: ResultsFolder) -> Iterator[str]:

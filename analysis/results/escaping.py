@@ -51,11 +51,6 @@ def markdown(text: str) -> str:
     return _MARKDOWN.sub(r"\\\g<0>", plain(text))
 
 
-def latex_behind(text: str) -> str:
-    """Write what stands behind a number, whose space is kept."""
-    return text[: len(text) - len(text.lstrip())] + latex(text)
-
-
 def latex(text: str) -> str:
     """Write a text so that LaTeX sets it as it is, also in a cell of a table."""
     return "".join(_LATEX.get(sign, sign) for sign in plain(text))

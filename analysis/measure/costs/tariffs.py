@@ -163,9 +163,7 @@ class CostsSpec(Model):
         name = self.utilisation
         if name is not None and name not in resources:
             raise wrong("the cluster has no such resource", suggest(name, resources), ("costs", "utilisation"))
-        if self.kinds and kinds is not None and not kinds:
-            raise wrong("the servers are of one kind", "Take kinds out, or give groups a name.", ("costs", "kinds"))
-        if kinds or not self.kinds:
+        if kinds is not None or not self.kinds:
             self.check_kinds(kinds or [""])
 
     def check_kinds(self, there: Sequence[str]) -> None:
