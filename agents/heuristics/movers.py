@@ -210,23 +210,28 @@ class Empty(Mover):
         if request is not None or not len(running.row):
             return []
         draft, plan = Draft(view, running), list[Move]()
-        largest_first: list[int] = np.argsort(-running.demand[:, 0], kind="stable").tolist()
+        largest_first = np.argsort(-running.demand[:, 0], kind="stable")
         out, closed = draft.out_of_place(), np.zeros(len(view.free), np.bool_)
         closed[running.server[out]] = True
-        for item in largest_first:
-            if item in out and len(plan) < moves:
-                plan += [move] if (move := _move(draft, item, ~closed)) else []
+        for item in largest_first[np.isin(largest_first, out)].tolist():
+            if len(plan) == moves:
+                break
+            used = draft.in_use()
+            move = _move(draft, item, ~closed & used) or _move(draft, item, ~closed & ~used)
+            plan += [move] if move else []
         count, held = np.bincount(draft.server, minlength=len(closed)), np.zeros_like(view.capacity[:, 0])
         np.add.at(held, draft.server, running.demand)
         count[(held != (view.capacity - draft.free).sum(axis=1)).any(axis=1)] = 0  # something else is on it
-        receiving = set[int]()
+        by_server = largest_first[np.argsort(draft.server[largest_first], kind="stable")]
+        inside = np.split(by_server, np.searchsorted(draft.server[by_server], np.arange(1, len(closed))))
+        open_to, receiving = draft.in_use() & ~closed, set[int]()
         for leaving in np.argsort(count, kind="stable").tolist():
             if not 0 < count[leaving] <= moves - len(plan) or closed[leaving] or leaving in receiving:
                 continue
-            closed[leaving], made = True, list[Move]()
-            before = [(item, draft.at(item)) for item in largest_first if draft.server[item] == leaving]
+            open_to[leaving], made = False, list[Move]()
+            before = [(item, draft.at(item)) for item in inside[leaving].tolist()]
             for item, _ in before:
-                if not (move := _move(draft, item, ~closed & draft.in_use())):
+                if not (move := _move(draft, item, open_to)):
                     break
                 made.append(move)
             if len(made) == len(before):
@@ -239,7 +244,7 @@ class Empty(Mover):
 
 
 def _move(draft: Draft, item: int, open_to: Flags) -> Move | None:
-    """Move a request to where Best-Fit puts it on these servers, bool [servers], first on those in use."""
+    """Move a request to where Best-Fit puts it on these servers, bool [servers]."""
     request, free = draft.request(item), draft.free
     open_to = draft.open_to(request, open_to)
     parts = [share[2] for share in request.across(0, free.shape[1]).shares] if request.spread else [request.demand]
@@ -249,7 +254,7 @@ def _move(draft: Draft, item: int, open_to: Flags) -> Move | None:
     if not len(server):
         return None
     least = np.zeros(len(node)) if request.spread else free[server, node, 0]
-    best = np.lexsort((least, free[server, :, 0].sum(axis=1), ~draft.in_use()[server]))[0]
+    best = np.lexsort((least, free[server, :, 0].sum(axis=1)))[0]
     placement = _place(request, int(server[best]), -1 if request.spread else int(node[best]), free.shape[1])
     draft.put(item, placement)
     return Move(request.index, placement)
