@@ -7,7 +7,7 @@ spread (1, and then it takes as much of the other node), and its importance.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import floor
 from typing import Any, ClassVar
@@ -29,9 +29,8 @@ from binwright.agents.learned.weights import Tensors, find, fitting, read
 from binwright.agents.rules.cheapest_place import cheapest
 from binwright.agents.rules.scan import ScanAgent
 from binwright.agents.world import World
-from binwright.fabric.compiled.numa_replay import Replay
 from binwright.fabric.ledger import Ledger
-from binwright.simcore.jit import inlined, kernel, lean, lean_inlined
+from binwright.simcore.jit import inlined, kernel, lean
 from binwright.simcore.ordered_sums import rows_dot
 from binwright.simcore.rng import stream
 from binwright.simcore.types import Compiled, Floats, Ints, View, Workload
@@ -198,67 +197,6 @@ def _worth_of(
     return worth(*shares, weights) + room(cpu, mem, other_cpu, other_mem, known)
 
 
-LARGEST = 100_000
-"""States of a server of which a table is made at most."""
-
-
-def grid_of(replays: Sequence[Replay]) -> Floats | None:
-    """Return which amounts can be free on a server, float64 [4].
-
-    They are the grains of cpu and mem, whose multiples all requests take of a node; and how many amounts of mem, and of
-    both, a node can have free. `None` where servers differ, or states are too many.
-    """
-    capacity = replays[0].capacity
-    if (capacity != capacity[0]).any():
-        return None
-    grains = np.maximum(np.gcd.reduce([np.gcd.reduce(replay.takes(), axis=0) for replay in replays]), 1)
-    amounts = (capacity[0].max(axis=0) // grains + 1).astype(np.float64)
-    return np.array([*grains, amounts[1], amounts.prod()]) if amounts.prod() ** 2 <= LARGEST else None
-
-
-def by_table(rule: Compiled, capacity: Ints, grid: Floats | None) -> Compiled:
-    """Return what decides as a rule of `value_of` does, in less time where servers have a grid (see `grid_of`).
-
-    It looks up what each state of a server is worth; all have this capacity, int64 [2 nodes, 2 resources].
-    """
-    if grid is None:
-        return rule
-    table = np.empty(int(grid[3]) ** 2)
-    _fill(table, grid, capacity, *rule.weights)
-    return Compiled(value_es_by_table, (grid, table))
-
-
-@kernel
-def _fill(table: Floats, grid: Floats, capacity: Ints, weights: Floats, known: Floats) -> None:
-    cpu_grain, mem_grain, amounts, states = int(grid[0]), int(grid[1]), int(grid[2]), int(grid[3])
-    for at in range(len(table)):
-        first, second = at // states, at % states
-        cpu = first // amounts * cpu_grain + capacity[0, 0] % cpu_grain
-        mem = first % amounts * mem_grain + capacity[0, 1] % mem_grain
-        other_cpu = second // amounts * cpu_grain + capacity[1, 0] % cpu_grain
-        other_mem = second % amounts * mem_grain + capacity[1, 1] % mem_grain
-        table[at] = _worth_of(cpu, mem, other_cpu, other_mem, capacity, weights, known)
-
-
-@cheapest
-def value_es_by_table(free: Ints, capacity: Ints, taken: Ints, node: int, grid: Floats, table: Floats) -> float:
-    """Costs what `value_es` says, and looks up in a table what servers are worth."""
-    before = _worth_in(free[0, 0], free[0, 1], free[1, 0], free[1, 1], grid, table)
-    left = free[0, 0] - taken[0, 0], free[0, 1] - taken[0, 1], free[1, 0] - taken[1, 0], free[1, 1] - taken[1, 1]
-    return before - _worth_in(*left, grid, table)
-
-
-@lean
-def _worth_in(cpu: int, mem: int, other_cpu: int, other_mem: int, grid: Floats, table: Floats) -> float:
-    value: float = table[_state(cpu, mem, grid) * int(grid[3]) + _state(other_cpu, other_mem, grid)]
-    return value
-
-
-@lean_inlined
-def _state(cpu: int, mem: int, grid: Floats) -> int:
-    return cpu // int(grid[0]) * int(grid[2]) + mem // int(grid[1])
-
-
 def value_of(weights: Floats, sizes: Floats) -> Compiled:
     """Return the rule with these weights, float64 [SIZE + PER_SIZE * k], of shares and of `sizes` float64 [k, 4]."""
     return Compiled(value_es, (weights[:SIZE].copy(), known_sizes(sizes, weights[SIZE:])))
@@ -384,7 +322,6 @@ class EvolutionTrainer(ValueTrainer):
         errors = stream(seed, "train", "candidates").normal(size=(4, len(self.mean)))
         rules = rules_of(SIMPLE[:2]) + [self.rule(self.mean + self.sigma * error) for error in errors]
         self._replays, _ = discriminative_episodes(training, self._seeds, self.shares, rules)
-        self._grid = grid_of(self._replays)
 
     def iterate(self, iteration: int) -> dict[str, float]:
         rng = stream(self._seed, "train", iteration)
@@ -393,7 +330,7 @@ class EvolutionTrainer(ValueTrainer):
         drawn = rng.normal(size=(self.pairs, len(self.mean)))
         errors = np.concatenate([drawn, -drawn])
         rules = [self.rule(self.mean + self.sigma * error) for error in errors]
-        placed = play_all(replays, [by_table(rule, self.view.capacity[0], self._grid) for rule in rules])
+        placed = play_all(replays, rules)
         fitness = np.log(np.maximum(placed, 1)).mean(axis=1)
         self.mean, self.moments = climb(self.mean, self.moments, fitness, errors, self.sigma, self.rate, iteration)
         self.follow(self.mean)

@@ -53,12 +53,6 @@ class Replay:
         """How many requests a rule may be asked about."""
         return len(self._requests.rows)
 
-    def takes(self) -> Ints:
-        """Return what requests take of a node where they take any, int64 [any, resources]; some more than once."""
-        demand, spread = self._requests.demand, self._requests.spread
-        halves = demand[spread] // 2
-        return np.concatenate([demand[~spread], halves, demand[spread] - halves])
-
     @property
     def first(self) -> int:
         """How many requests were answered before what was played last, its warm start included."""

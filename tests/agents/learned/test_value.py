@@ -1,6 +1,5 @@
 """What a server is worth: the rule against plain Python, which sizes of requests count, and training."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,27 +12,20 @@ from binwright.agents.learned.value import (
     SIZE,
     beginning,
     begun,
-    by_table,
     fitting_on,
-    grid_of,
     known_sizes,
     sizes_of,
     value_es,
-    value_es_by_table,
-    value_of,
 )
 from binwright.agents.learned.weights import read
-from binwright.fabric.cluster import NEVER, Cluster
-from binwright.fabric.compiled.numa_replay import Replay
+from binwright.fabric.cluster import Cluster
 from binwright.fabric.ledger import Ledger
-from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.learn.training import train
 from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import UserError
-from binwright.simcore.rules import Overflow
 from binwright.simcore.types import Ints, Workload
 from tests.reference.value_es import gains, room_of
-from tests.support.learning import busy, going_on, in_use, trained
+from tests.support.learning import going_on, in_use, trained
 from tests.support.properties import scaled
 
 pytest.importorskip("safetensors")
@@ -56,25 +48,6 @@ def test_value_es_takes_the_place_of_highest_gain(seed: int, spread: bool, share
         assert code == -1
     else:
         assert possible[code] >= max(possible.values()) - 1e-9
-
-
-@given(st.integers(0, 2**32), st.integers(1, 3), st.integers(1, 4))
-@scaled(0.5)
-def test_with_a_table_it_does_the_same(seed: int, cpu: int, mem: int) -> None:
-    rng, grains = np.random.default_rng(seed), np.array([cpu, mem])
-    workload, cluster = busy(200)
-    capacity = np.broadcast_to(rng.integers(4, 11, (2, 2)) * grains + rng.integers(0, grains), cluster.capacity.shape)
-    cluster = replace(cluster, capacity=capacity, spread_above=(NEVER, 3 * mem))
-    workload = replace(workload, demand=rng.integers(1, 5, (200, 2)) * grains)
-    replay = Replay(Simulation(workload, Ledger(cluster), Overflow("drop")))
-    sizes = np.array([[cpu, 2 * mem, 0, 1], [cpu, mem, 1, 1]], float)
-    rule, grid = value_of(rng.normal(size=SIZE + 4), sizes), grid_of([replay])
-    tabled = by_table(rule, capacity[0], grid)
-    assert (tabled.scan is value_es_by_table) == (grid is not None)
-    assert replay.placed(tabled) == replay.placed(rule)
-    left = replay.staying()
-    replay.placed(tabled)
-    np.testing.assert_array_equal(replay.staying(), left)
 
 
 @given(st.integers(0, 2**32))
