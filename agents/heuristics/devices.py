@@ -108,30 +108,17 @@ def gpu_random(
     """Take, as a `DeviceScan`, any server that fits, and any of its devices that do; `numbers` is a stream."""
     left, there, model, _ = devices
     count, each = wanted(demand[resource])
-    found = 0
+    fits = np.zeros(len(free), np.bool_)
     for server in range(len(free)):
-        found += fits_server(free, left, server, there[server], model[server], demand, count, each, models)
-    if found == 0:
+        fits[server] = fits_server(free, left, server, there[server], model[server], demand, count, each, models)
+    servers = np.flatnonzero(fits)
+    if not len(servers):
         return -1
-    before = int(drawn(numbers[0]) * found)
-    chosen = -1
-    for server in range(len(free)):
-        if fits_server(free, left, server, there[server], model[server], demand, count, each, models):
-            if before == 0:
-                chosen = server
-                break
-            before -= 1
+    chosen = servers[int(drawn(numbers[0]) * len(servers))]
     taken = tightest(left, chosen, there[chosen], count, each)
     if count == 1:
-        fitting = 0
-        for device in range(there[chosen]):
-            fitting += left[chosen, device] >= each
-        before = int(drawn(numbers[0]) * fitting)
-        for device in range(there[chosen]):
-            if left[chosen, device] >= each:
-                if before == 0:
-                    taken = 1 << device
-                before -= 1
+        enough = np.flatnonzero(left[chosen, : there[chosen]] >= each)
+        taken = 1 << enough[int(drawn(numbers[0]) * len(enough))]
     code: int = (chosen << left.shape[1]) + taken
     return code
 

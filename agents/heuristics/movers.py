@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from binwright.agents.nested_agent import inner
 from binwright.agents.rules.on_devices import choosing
+from binwright.agents.rules.scan import places_with_room
 from binwright.fabric.devices import Devices, DeviceView, in_python, on_devices
 from binwright.fabric.network import NetworkView
 from binwright.fabric.servers import fits_node, fits_spread
@@ -246,14 +247,12 @@ class Empty(Mover):
 def _move(draft: Draft, item: int, open_to: Flags) -> Move | None:
     """Move a request to where Best-Fit puts it on these servers, bool [servers]."""
     request, free = draft.request(item), draft.free
-    open_to = draft.open_to(request, open_to)
-    parts = [share[2] for share in request.across(0, free.shape[1]).shares] if request.spread else [request.demand]
-    fits: Any = np.all(free >= np.array(parts), axis=2)
-    fits = fits.all(axis=1, keepdims=True) if request.spread else fits
-    server, node = np.nonzero(fits & open_to[:, None])
-    if not len(server):
+    places = places_with_room(free, request.demand, request.spread)
+    places = places[draft.open_to(request, open_to)[places // free.shape[1]]]
+    if not len(places):
         return None
-    least = np.zeros(len(node)) if request.spread else free[server, node, 0]
+    server, node = np.divmod(places, free.shape[1])
+    least = np.zeros(len(places)) if request.spread else free[server, node, 0]
     best = np.lexsort((least, free[server, :, 0].sum(axis=1)))[0]
     placement = _place(request, int(server[best]), -1 if request.spread else int(node[best]), free.shape[1])
     draft.put(item, placement)

@@ -8,10 +8,10 @@ import numpy as np
 
 from binwright.agents.heuristics.networks.common import Network, NetworkAgent, one_by_one
 from binwright.agents.nested_agent import inner
+from binwright.agents.rules.scan import places_with_room
 from binwright.fabric.compiled.numa_loop import placement_of
 from binwright.fabric.multi_server import may_be_chosen, reaches
 from binwright.fabric.network import NetworkView, Provisioned
-from binwright.fabric.servers import fits_node, fits_spread
 from binwright.simcore.errors import UserError
 from binwright.simcore.jit import kernel, lean, prepared
 from binwright.simcore.types import Agent, Amounts, Floats, Ints, Placement, Refusal, Request, View
@@ -85,18 +85,8 @@ def random_fit(free: Ints, demand: Amounts, spread: bool, draw: float) -> int:
 
     `free` int64 [servers, nodes, resources], unchanged.
     """
-    nodes: int = free.shape[1]
-    before = -1
-    for counting in (True, False):
-        count = 0
-        for server in range(len(free)):
-            for node in range(1 if spread else nodes):
-                if fits_spread(free, server, demand) if spread else fits_node(free, server, node, demand):
-                    if not counting and count == before:
-                        return server * nodes + node
-                    count += 1
-        before = int(draw * count)
-    return -1
+    codes = places_with_room(free, demand, spread)
+    return int(codes[int(draw * len(codes))]) if len(codes) else -1
 
 
 class RandomFit(Agent):

@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from binwright.fabric.ranking import standings
+from binwright.fabric.servers import fits_node, fits_spread
 from binwright.simcore.errors import UserError
 from binwright.simcore.jit import is_kernel, kernel, prepared
-from binwright.simcore.types import Agent, Compiled, Floats, Ints, Placement, Request, View
+from binwright.simcore.types import Agent, Amounts, Compiled, Floats, Ints, Placement, Request, View
 
 Scan: TypeAlias = Callable[..., int]
 """(free, capacity, demand, spread, *numbers) -> server * nodes + node, or -1 when the request fits nowhere.
@@ -73,6 +74,19 @@ class ScanAgent(Agent):
         """The kernel and its numbers; `None` if a subclass decides in another way."""
         simple = type(self).decide is ScanAgent.decide and is_kernel(getattr(self, "scan", None))
         return Compiled(self.scan, self.numbers) if simple else None
+
+
+@kernel
+def places_with_room(free: Ints, demand: Amounts, spread: bool) -> Ints:
+    """List all places on which a request fits, ascending, as codes of a `Scan`, int64 [any]; changes nothing."""
+    nodes: int = free.shape[1]
+    codes, count = np.empty(len(free) * nodes, np.int64), 0
+    for server in range(len(free)):
+        for node in range(1 if spread else nodes):
+            if fits_spread(free, server, demand) if spread else fits_node(free, server, node, demand):
+                codes[count] = server * nodes + node
+                count += 1
+    return codes[:count]
 
 
 @kernel

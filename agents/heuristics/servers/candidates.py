@@ -9,7 +9,7 @@ import numpy as np
 
 from binwright.agents.heuristics.servers.costs import best_fit, internal
 from binwright.agents.rules.cheapest_place import SPREAD, write_taken
-from binwright.agents.rules.scan import ScanAgent, drawn
+from binwright.agents.rules.scan import ScanAgent, drawn, places_with_room
 from binwright.fabric.servers import fits_node, fits_spread
 from binwright.simcore.errors import UserError
 from binwright.simcore.jit import kernel, lean
@@ -85,7 +85,7 @@ def candidates(free: Ints, capacity: Ints, demand: Amounts, spread: bool, best: 
     `internal` that are not among them; as many as there are. All places by their number when both are 0.
     """
     if best + internal == 0:
-        return _everywhere(free, demand, spread)
+        return places_with_room(free, demand, spread)
     codes, keys = np.empty(best + internal, np.int64), np.empty((best + internal, 3), np.int64)
     count = named = _by_best_fit(free, capacity, demand, spread, codes, keys, best)
     more = codes[named:]
@@ -93,19 +93,6 @@ def candidates(free: Ints, capacity: Ints, demand: Amounts, spread: bool, best: 
         if not (codes[:named] == more[place]).any():
             codes[count] = more[place]
             count += 1
-    return codes[:count]
-
-
-@kernel
-def _everywhere(free: Ints, demand: Amounts, spread: bool) -> Ints:
-    """Return all places on which the request fits."""
-    nodes: int = free.shape[1]
-    codes, count = np.empty(len(free) * nodes, np.int64), 0
-    for server in range(len(free)):
-        for node in range(1 if spread else nodes):
-            if fits_spread(free, server, demand) if spread else fits_node(free, server, node, demand):
-                codes[count] = server * nodes + node
-                count += 1
     return codes[:count]
 
 

@@ -7,8 +7,7 @@ from typing import Literal
 import numpy as np
 
 from binwright.agents.rules.cheapest_place import SPREAD, cheapest, left
-from binwright.agents.rules.scan import ScanAgent
-from binwright.fabric.servers import fits_node, fits_spread
+from binwright.agents.rules.scan import ScanAgent, places_with_room
 from binwright.simcore.jit import inlined, kernel
 from binwright.simcore.jit.cost_functions import ANY
 from binwright.simcore.types import Amounts, Ints
@@ -180,22 +179,20 @@ def by_differences(free: Ints, capacity: Ints, demand: Amounts, spread: bool) ->
     - largest) ** 2 / item + bin ** 2 / item ** 2 + bin ** 2 / item ** 3, negative unless the item fills the bin. The
     first place has its own score; where the item takes nothing it is the place.
     """
-    in_all: int = free.shape[1]
-    nodes = 1 if spread else in_all
-    codes, rooms, count, largest = np.empty(len(free) * nodes, np.int64), np.empty((len(free) * nodes, 2)), 0, 0.0
-    for server in range(len(free)):
-        for node in range(nodes):
-            if fits_spread(free, server, demand) if spread else fits_node(free, server, node, demand):
-                remains, of = free[server, node, 0], capacity[server, node, 0]
-                if spread:
-                    remains, of = left(free[server]), left(capacity[server])
-                codes[count], rooms[count, 0], rooms[count, 1] = server * in_all + node, remains, of
-                largest = max(largest, remains * 100.0 / of if of else 0.0)
-                count += 1
-    if count and not demand[0]:
+    nodes: int = free.shape[1]
+    codes = places_with_room(free, demand, spread)
+    rooms, largest = np.empty((len(codes), 2)), 0.0
+    for place in range(len(codes)):
+        server, node = codes[place] // nodes, codes[place] % nodes
+        remains, of = free[server, node, 0], capacity[server, node, 0]
+        if spread:
+            remains, of = left(free[server]), left(capacity[server])
+        rooms[place, 0], rooms[place, 1] = remains, of
+        largest = max(largest, remains * 100.0 / of if of else 0.0)
+    if len(codes) and not demand[0]:
         return int(codes[0])
     best, most, before = -1, -np.inf, 0.0
-    for place in range(count):
+    for place in range(len(codes)):
         remaining, of_all = rooms[place]
         room, item = remaining * 100.0 / of_all, demand[0] * 100.0 / of_all
         score = (room - largest) ** 2 / item + room**2 / item**2
