@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from binwright.fabric.availability import MANY, earliest, least_from, over, overdrawn, parts_from, take
+from binwright.fabric.availability import MANY, earliest, least_from, over, overdrawn, take
 from binwright.fabric.devices import DeviceView, in_python
 from binwright.fabric.network import Provisioned
 from binwright.simcore.types import QUANTUM, Floats, Ints, OnDevices, Placed, Placement, Request, Share, View, part
@@ -106,10 +106,6 @@ class AvailabilityProfile:
     def earliest(self, duration: float, demand: Sequence[int]) -> float:
         """Return when that much is free for so long; infinity for never."""
         return earliest(self._times, self._levels, self._count, duration, np.array(demand, np.int64))
-
-    def parts(self, start: float, duration: float, demand: Sequence[int]) -> int:
-        """Count how many parts that ask for so much have room from a time on, together, for so long."""
-        return parts_from(self._times, self._levels, self._count, start, duration, np.array(demand, np.int64))
 
     def least(self, starts: Floats, duration: float) -> Ints:
         """Return what is free all the time from each start on, ascending, for so long: int64 [starts, kinds]."""
@@ -209,12 +205,10 @@ class ClusterAvailability:
     def earliest(self, request: Request) -> list[Reservation]:
         """Find the earliest start of a request, on the first server that has it, or where a gang's parts have room.
 
-        None for never. Of the servers on which parts have room then, those come first that have less now, where there
+        None for never. Of the places on which parts have room then, those come first that have less now, where there
         are neither devices nor rules.
         """
-        if self._devices or self._view.rules:
-            return self._earliest_of_all(request)
-        if request.gang:
+        if request.gang or self._devices or self._view.rules:
             return self._earliest_of_parts(request)
         found = [
             Reservation(profile.earliest(stays, demand), stays, (server,), demand, request)
@@ -224,79 +218,64 @@ class ClusterAvailability:
         best = min(found, key=lambda one: one.start)
         return [best] if best.start < inf else []
 
-    def _earliest_of_parts(self, request: Request) -> list[Reservation]:
-        parts = request.parts
-        ways = [
-            (profile, server, demand)
-            for server, profile in enumerate(self._profiles)
-            for _, demand in self._ways(request)
-        ]
-        lasts = float(self._stays(request)[0])
-        for time in self._changes.tolist():
-            room = [profile.parts(time, lasts, demand) for profile, _, demand in ways]
-            if sum(room) < parts:
-                continue
-            now = [profile.parts(self.now, time - self.now + lasts, demand) for profile, _, demand in ways]
-            found = []
-            for way in sorted(range(len(ways)), key=now.__getitem__):
-                if taken := min(room[way], parts):
-                    _, server, demand = ways[way]
-                    found.append(Reservation(time, lasts, (server,), [taken * amount for amount in demand], request))
-                    parts -= taken
-            return found
-        return []
-
     @property
     def _changes(self) -> Floats:
         """When something changes on any server, from now on, float64 [changes]."""
         times = np.concatenate([profile.times for profile in self._profiles])
         return np.unique(np.maximum(times, self.now))
 
-    def _earliest_of_all(self, request: Request) -> list[Reservation]:
-        """Find the earliest start where devices are to be chosen, or rules to be kept, part by part."""
-        stays, parts, starts = self._stays(request), request.parts, self._changes
-        levels = np.stack([profile.least(starts, float(s)) for profile, s in zip(self._profiles, stays, strict=True)])
+    def _earliest_of_parts(self, request: Request) -> list[Reservation]:
+        """Find the earliest start of all parts, on places one by one: rules may forbid some, and devices are chosen."""
+        stays, starts, ways = self._stays(request), self._changes, self._ways(request)
+        levels = self._least(starts, stays)
         rooms = self._rooms(request, levels)
-        for n in np.flatnonzero(rooms.sum(axis=0) >= parts).tolist():
-            time = float(starts[n])
-            left, level = np.where(self._may(request, time), rooms[:, n], 0), levels[:, n].copy()
-            found: list[Reservation] = []
-            while len(found) < parts:
+        for n in np.flatnonzero(rooms.sum(axis=(0, 2)) >= request.parts).tolist():
+            time, level, found = float(starts[n]), levels[:, n].copy(), list[Reservation]()
+            left = np.where(self._may(request, time)[:, None], rooms[:, n], 0)
+            order = np.arange(left.size)
+            if not (self._devices or self._view.rules):
+                now = self._rooms(request, self._least(np.array([self.now]), time - self.now + stays))
+                order = np.argsort(now, axis=None, kind="stable")
+            while len(found) < request.parts:
                 open_to = left > 0
                 if request.gang and request.gang.rules.restricts:
-                    open_to &= self._view.rules.open_to_part(request, [one.server for one in found], left)
+                    so_far = [one.server for one in found]
+                    open_to &= self._view.rules.open_to_part(request, so_far, left.sum(axis=1))[:, None]
                 if not open_to.any():
                     break
-                server = int(open_to.argmax())
+                server, way = divmod(int(order[open_to.ravel()[order].argmax()]), len(ways))
                 if self.breaks(request, server, time):
                     left[server] = 0
                     continue
-                demand = self._fitted(request, level[server])
+                demand = self._with_tightest(request, level[server], ways[way][1])
                 level[server] -= demand
-                left[server] -= 1
+                left[server, way] -= 1
                 found.append(Reservation(time, float(stays[server]), (server,), demand, request))
-            if len(found) == parts:
+            if len(found) == request.parts:
                 return found
         return []
 
+    def _least(self, starts: Floats, stays: Floats) -> Ints:
+        """Return what is free on servers from each start on, for so long on each: int64 [servers, starts, kinds]."""
+        return np.stack([profile.least(starts, float(s)) for profile, s in zip(self._profiles, stays, strict=True)])
+
     def _rooms(self, request: Request, levels: Ints) -> Ints:
-        """Count how many like this request fit on each server, int64 [servers, times], of `levels` [..., kinds]."""
+        """Count how many like this request fit, int64 [servers, times, ways], of `levels` [servers, times, kinds]."""
         each = np.array([demand[: self._amounts] for _, demand in self._ways(request)])  # by node, or all of a server
         fit = np.where(each > 0, levels[:, :, None, : self._amounts] // np.maximum(each, 1), MANY).min(axis=3)
-        rooms: Ints = np.clip(fit, 0, MANY).sum(axis=2)
-        count = in_python(request.demand[self._devices.resource])[0] if self._devices else 0
+        rooms: Ints = np.clip(fit, 0, MANY)
+        count, each_device = in_python(request.demand[self._devices.resource]) if self._devices else (0, 0)
         if self._devices and count:
-            _, each_device = in_python(request.demand[self._devices.resource])
-            rooms = np.minimum(rooms, (levels[:, :, self._amounts :] // each_device).clip(0).sum(axis=2) // count)
+            devices = (levels[:, :, self._amounts :] // each_device).clip(0).sum(axis=2) // count
             model = self._devices.devices.model
             right = (model >= 0) & ((request.models == 0) | (request.models >> np.maximum(model, 0) & 1 == 1))
-            rooms = np.where(right[:, None], rooms, 0)
+            rooms = np.where(right[:, None, None], np.minimum(rooms, devices[:, :, None]), 0)
         return rooms
 
-    def _fitted(self, request: Request, level: Ints) -> list[int]:
-        """Return what a request takes of a server that has so much, and room for it: the tightest of its devices."""
+    def _with_tightest(self, request: Request, level: Ints, demand: list[int]) -> list[int]:
+        """Add to the demand of a node the tightest devices of a server that has so much, int64 [kinds], if any."""
         if not self._devices:
-            return next(demand for _, demand in self._ways(request) if (level >= demand).all())
+            return demand
         count, each = in_python(request.demand[self._devices.resource])
         free = level[self._amounts :]
         enough = np.flatnonzero(free >= each)
