@@ -10,7 +10,7 @@ from binwright.agents.heuristics.networks.common import Network, NetworkAgent, o
 from binwright.agents.nested_agent import inner
 from binwright.agents.rules.scan import places_with_room
 from binwright.fabric.compiled.numa_loop import placement_of
-from binwright.fabric.multi_server import may_be_chosen, reaches
+from binwright.fabric.multi_server import Flags, allow
 from binwright.fabric.network import NetworkView, Provisioned
 from binwright.simcore.errors import UserError
 from binwright.simcore.jit import kernel, lean, prepared
@@ -23,41 +23,34 @@ DRAWS = 4096
 class Drawing(NamedTuple):
     """Holds `draws` float64 [any] in [0, 1), and how many of them are used up, int64 [1].
 
-    `masked` says that only servers with a working route to those chosen before are drawn.
+    `masked` says that only servers with a working route to those chosen before are drawn; `allowed` bool [servers] is
+    scratch.
     """
 
     network: Network
     draws: Floats
     used: Ints
     masked: bool
+    allowed: Flags
 
 
 @lean
 def random_server(of: Drawing, free: Ints, link_free: Ints, bandwidth: int, weighted: bool, masked: bool) -> int:
     """Take any server that has something free and isn't chosen, all equally likely; where none is reached the last."""
-    count, last = 0, -1
-    for server in range(len(free)):
-        if _allowed(of.network, free, link_free, server, bandwidth, weighted, masked):
-            count, last = count + 1, server
-    if count == 0 or (of.masked and not masked):
-        return last
-    place = int(of.draws[of.used[0]] * count)
-    of.used[0] += 1
-    for server in range(len(free)):
-        if _allowed(of.network, free, link_free, server, bandwidth, weighted, masked):
-            if place == 0:
-                return server
-            place -= 1
-    return last
-
-
-@lean
-def _allowed(
-    network: Network, free: Ints, link_free: Ints, server: int, bandwidth: int, weighted: bool, masked: bool
-) -> bool:
-    if not may_be_chosen(network.room, free, server):
-        return False
-    return not masked or reaches(network.routes, link_free, network.room, server, bandwidth, weighted)
+    network, allowed = of.network, of.allowed
+    if not allow(network.routes, free, link_free, network.room, bandwidth, weighted, masked, allowed):
+        return -1
+    count = 0
+    for server in range(len(allowed)):
+        count += allowed[server]
+    place, server = count - 1, -1
+    if masked or not of.masked:
+        place = int(of.draws[of.used[0]] * count)
+        of.used[0] += 1
+    while place >= 0:
+        server += 1
+        place -= allowed[server]
+    return server
 
 
 class RandomServers(NetworkAgent):
@@ -68,7 +61,8 @@ class RandomServers(NetworkAgent):
 
     def scratch(self, view: NetworkView, network: Network, rng: np.random.Generator) -> Drawing:
         self._rng = rng
-        return Drawing(network, rng.random(DRAWS + len(view.free)), np.zeros(1, np.int64), self.masked)
+        draws, allowed = rng.random(DRAWS + len(view.free)), np.zeros(len(view.free), np.bool_)
+        return Drawing(network, draws, np.zeros(1, np.int64), self.masked, allowed)
 
     def decide(self, view: View, request: Request) -> Provisioned | Refusal | None:
         """Ask the rule, with as many new numbers as it has used, when it could run out of them."""

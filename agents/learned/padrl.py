@@ -19,10 +19,9 @@ from binwright.agents.learned.numa import NODES, SIMPLE, NumaTrainer, check_serv
 from binwright.agents.learned.ppo import Batch, Proximal, descend, finite, masked
 from binwright.agents.learned.replay import NONE
 from binwright.agents.learned.weights import Tensors, extra, find, fitting
-from binwright.agents.rules.scan import ScanAgent
+from binwright.agents.rules.scan import ScanAgent, places_with_room
 from binwright.agents.world import World
 from binwright.fabric.cluster import Cluster
-from binwright.fabric.servers import fits_node, fits_spread
 from binwright.simcore.errors import UserError
 from binwright.simcore.jit import kernel
 from binwright.simcore.rng import stream
@@ -88,26 +87,19 @@ def observe(
 
 
 @kernel
-def describe(free: Ints, capacity: Ints, demand: Amounts, spread: bool, server: int, node: int, out: Floats) -> bool:
-    """Tell whether the request fits there, and if so describes the place in `out` [PLACE].
+def describe(free: Ints, capacity: Ints, demand: Amounts, spread: bool, server: int, node: int, out: Floats) -> None:
+    """Describe a place on which the request fits in `out` [PLACE].
 
     These are the free shares of this node and of the other, cpu and mem, as they are and as they would be.
     """
-    if spread:
-        if node > 0 or not fits_spread(free, server, demand):
-            return False
-    elif not fits_node(free, server, node, demand):
-        return False
     for n in range(2):
         where = node if n == 0 else 1 - node
         for r in range(2):
-            taken = demand[r] if n == 0 else 0
-            if spread:  # the first node takes the odd quanta
-                taken = demand[r] - demand[r] // 2 if n == 0 else demand[r] // 2
-            there, of = free[server, where, r], capacity[server, where, r]
-            out[n * 2 + r] = there / of
-            out[4 + n * 2 + r] = (there - taken) / of
-    return True
+            # Of a spread request the first node takes the odd quanta.
+            taken = demand[r] // 2 + (n < demand[r] % 2) if spread else demand[r] * (n == 0)
+            left, of = free[server, where, r], capacity[server, where, r]
+            out[n * 2 + r] = left / of
+            out[4 + n * 2 + r] = (left - taken) / of
 
 
 @kernel
@@ -129,14 +121,14 @@ def padrl(
     dense(shared, SHARED, weights, AT_SHARED, common, HIDDEN, False)
     row[1 : 1 + SHARED] = shared
     mask, scores = row[1 + SHARED : 1 + SHARED + places], np.full(places, -np.inf)
-    for code in range(places):
+    mask[:] = 0.0
+    for code in places_with_room(free, demand, spread):
         place = row[1 + SHARED + places + code * PLACE : 1 + SHARED + places + (code + 1) * PLACE]
-        mask[code] = describe(free, capacity, demand, spread, code // 2, code % 2, place)
-        if mask[code] > 0:
-            hidden[:], scores[code] = common, 0.0
-            readout = add_products(place, PLACE, weights, AT_PLACE, hidden, HIDDEN)
-            for j in range(HIDDEN):
-                scores[code] += weights[readout + j] * max(hidden[j], 0.0)
+        describe(free, capacity, demand, spread, code // 2, code % 2, place)
+        mask[code], hidden[:], scores[code] = 1.0, common, 0.0
+        readout = add_products(place, PLACE, weights, AT_PLACE, hidden, HIDDEN)
+        for j in range(HIDDEN):
+            scores[code] += weights[readout + j] * max(hidden[j], 0.0)
     chosen = int(scores.argmax())
     if scores[chosen] == -np.inf:
         return -1
