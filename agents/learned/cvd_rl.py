@@ -27,38 +27,30 @@ BEST, INTERNAL, LOOKAHEAD, DECOMPOSITION, UNITS = range(5)
 sees absolute sizes, the quanta of each resource that are 1 to the network."""
 
 
-def sizes(lookahead: bool, servers: int | None = None, absolute: bool = False) -> tuple[int, ...]:
-    """Return the sizes of the layers of a network that sees one server, or without decomposition so many at once."""
-    return (inputs(lookahead, absolute) * (servers or 1), *(WIDTH,) * (LAYERS - 1), 1)
-
-
 @kernel
-def inputs(ahead: bool, absolute: bool) -> int:
+def inputs(how: Floats) -> int:
     """Return how many numbers of a server the network sees."""
-    amounts = NODES * RESOURCES if absolute else 0
-    return amounts + (NODES * RESOURCES if ahead else NODES * 2 * RESOURCES + RESOURCES + 1)
+    amounts = NODES * RESOURCES if len(how) > UNITS else 0
+    return amounts + (NODES * RESOURCES if how[LOOKAHEAD] > 0 else NODES * 2 * RESOURCES + RESOURCES + 1)
+
+
+def sizes(how: Floats, servers: int) -> tuple[int, ...]:
+    """Return the sizes of the layers of a network that sees one server, or without decomposition so many at once."""
+    return (inputs(how) * (1 if how[DECOMPOSITION] else servers), *(WIDTH,) * (LAYERS - 1), 1)
 
 
 @kernel
 def server_features(
-    free: Any,
-    capacity: Ints,
-    server: int,
-    node: int,
-    demand: Amounts,
-    spread: bool,
-    ahead: bool,
-    units: Floats,
-    seen: Any,
-    at: int,
+    free: Any, capacity: Ints, server: int, node: int, demand: Amounts, spread: bool, how: Floats, seen: Any, at: int
 ) -> int:
     """Write what the network sees of a server to seen[at:end]; returns `end`.
 
     The request goes to `node`, or to both if `spread`, or nowhere for node -1. Of each node it is the free shares, with
-    the request there if `ahead`; else those before and the shares that it takes, and at last the request: its shares of
-    the first node, and whether it is spread. With `units` float64 [resources], not [0], amounts in these are seen, too.
-    Which node is which makes no difference: the smaller numbers come first. `free` are quanta of any type.
+    the request there if it looks ahead; else those before and the shares that it takes, and at last the request: its
+    shares of the first node, and whether it is spread. With units in `how`, amounts in these are seen, too. Which node
+    is which makes no difference: the smaller numbers come first. `free` are quanta of any type.
     """
+    ahead, units = how[LOOKAHEAD] > 0, how[UNITS:]
     absolute = len(units) > 0
     width = RESOURCES * (1 + (not ahead) + absolute)
     for n in range(NODES):
@@ -90,24 +82,14 @@ def server_features(
 
 
 @kernel
-def action_features(
-    free: Any,
-    capacity: Ints,
-    code: int,
-    demand: Amounts,
-    spread: bool,
-    ahead: bool,
-    units: Floats,
-    whole: bool,
-    seen: Any,
-) -> int:
-    """Write what the network sees of a choice: the server of `code` alone, or the `whole` cluster; returns how much."""
+def action_features(free: Any, capacity: Ints, code: int, demand: Amounts, spread: bool, how: Floats, seen: Any) -> int:
+    """Write what the network sees of a choice, one server, or undecomposed the cluster; returns how much that is."""
     chosen, end = code // NODES, 0
-    if not whole:
-        return server_features(free, capacity, chosen, code % NODES, demand, spread, ahead, units, seen, 0)
+    if how[DECOMPOSITION] > 0:
+        return server_features(free, capacity, chosen, code % NODES, demand, spread, how, seen, 0)
     for server in range(len(capacity)):
         node = code % NODES if server == chosen else -1
-        end = server_features(free, capacity, server, node, demand, spread, ahead, units, seen, end)
+        end = server_features(free, capacity, server, node, demand, spread, how, seen, end)
     return end
 
 
@@ -116,16 +98,15 @@ def best_of(
     free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: Floats, how: Floats, codes: Ints
 ) -> int:
     """Return the best candidate, the first of equals: by what its server gains, or undecomposed the cluster."""
-    ahead, whole, units = how[LOOKAHEAD] > 0, how[DECOMPOSITION] == 0, how[UNITS:]
-    seen = inputs(ahead, len(units) > 0) * (len(capacity) if whole else 1)
-    room = np.empty((2, max(WIDTH, seen)))
+    whole = how[DECOMPOSITION] == 0
+    room = np.empty((2, max(WIDTH, inputs(how) * (len(capacity) if whole else 1))))
     best, best_gain, last, before = int(codes[0]), -np.inf, -1, 0.0
     for i in range(len(codes) if len(codes) > 1 else 0):
         server = codes[i] // NODES
         if not whole and server != last:
-            count = server_features(free, capacity, server, -1, demand, spread, ahead, units, room[0], 0)
+            count = server_features(free, capacity, server, -1, demand, spread, how, room[0], 0)
             last, before = server, forward(count, weights, LAYERS, WIDTH, 1, room)[0]
-        count = action_features(free, capacity, codes[i], demand, spread, ahead, units, whole, room[0])
+        count = action_features(free, capacity, codes[i], demand, spread, how, room[0])
         gain = forward(count, weights, LAYERS, WIDTH, 1, room)[0] - before
         if gain > best_gain:
             best, best_gain = int(codes[i]), gain
@@ -150,15 +131,14 @@ def cvd_rl(
 
 def q_network(view: View, counts: tuple[int, int], lookahead: bool, decomposition: bool, units: Floats) -> QNetwork:
     """Describe a network for these candidates and operators, which sees absolute sizes in `units`, if there are any."""
-    servers = None if decomposition else len(view.capacity)
-    shape = sizes(lookahead, servers, len(units) > 0)
     how = np.array([*counts, lookahead, decomposition, *units], np.float64)
+    shape = sizes(how, len(view.capacity))
     notes = {
         "agent": "cvd-rl",
         "resources": list(view.resources),
         "lookahead": lookahead,
         "decomposition": decomposition,
-        **({} if decomposition else {"servers": servers}),
+        **({} if decomposition else {"servers": len(view.capacity)}),
         "layers": list(shape),
         **({"units": [int(unit) for unit in units]} if len(units) else {}),
     }
@@ -223,8 +203,8 @@ class CvdTrainer(DQN):
         return sum(self._candidates) or super().slots
 
     def network_for(self, view: View) -> QNetwork:
-        self._units = np.floor(view.capacity.mean(axis=(0, 1))) if self.sizes == "absolute" else np.zeros(0)
-        made = q_network(view, self._candidates, self.lookahead, self.decomposition, self._units)
+        units = np.floor(view.capacity.mean(axis=(0, 1))) if self.sizes == "absolute" else np.zeros(0)
+        made = q_network(view, self._candidates, self.lookahead, self.decomposition, units)
         return made._replace(notes=made.notes | {"filter": self.filter, "k": self.k})
 
     def cells(self, decisions: Decisions) -> tuple[Ints, Ints, Ints]:
@@ -233,7 +213,7 @@ class CvdTrainer(DQN):
         servers = len(capacity) if self.decomposition else 0
         observed = np.empty((len(candidates), servers + self.slots, self.described.sizes[0]), np.float32)
         of = decisions.free, decisions.demand, decisions.spread, candidates
-        observe_all(*of, capacity, self.lookahead, self._units, servers, observed)
+        observe_all(*of, capacity, self.described.how, servers, observed)
         numbers = self.buffer.number(observed)
         shared, after = numbers[:, :servers], numbers[:, servers:]
         before = np.take_along_axis(shared, candidates // NODES, axis=1) if servers else np.zeros_like(after)
@@ -242,8 +222,8 @@ class CvdTrainer(DQN):
 
 @kernel
 def observe_all(
-    free: Floats, demands: Floats, spread: Floats, candidates: Ints, capacity: Ints, ahead: bool, units: Floats,
-    servers: int, observed: npt.NDArray[np.float32],
+    free: Floats, demands: Floats, spread: Floats, candidates: Ints, capacity: Ints, how: Floats, servers: int,
+    observed: npt.NDArray[np.float32],
 ) -> None:  # fmt: skip
     """Write to observed [n, servers + slots, inputs] the `servers` as they are, and each candidate's after the choice.
 
@@ -252,7 +232,6 @@ def observe_all(
     for b in range(len(free)):
         demand, both = (int(demands[b, 0]), int(demands[b, 1])), spread[b] > 0
         for server in range(servers):
-            server_features(free[b], capacity, server, -1, demand, both, ahead, units, observed[b, server], 0)
+            server_features(free[b], capacity, server, -1, demand, both, how, observed[b, server], 0)
         for i in range(candidates.shape[1]):
-            seen = observed[b, servers + i]
-            action_features(free[b], capacity, candidates[b, i], demand, both, ahead, units, servers == 0, seen)
+            action_features(free[b], capacity, candidates[b, i], demand, both, how, observed[b, servers + i])

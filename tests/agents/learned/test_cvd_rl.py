@@ -90,11 +90,10 @@ def said(
     spread: bool,
     where: Where,
     weights: Floats,
-    ahead: bool,
-    parts: bool,
-    units: Amounts,
+    how: Floats,
 ) -> float:
     """What cvd-rl says of a choice: the cluster's value after it, machine by machine or at once."""
+    (ahead, parts), units = how[2:4] > 0, tuple(how[4:].tolist())
     seen = []
     for server in range(len(free)):
         chosen = server == where[0]
@@ -110,8 +109,8 @@ def said(
         asked = [] if ahead else [*(np.array(demand) / (units or capacity[server][0])).tolist(), float(spread)]
         seen.append([*np.ravel(sorted(nodes)).tolist(), *asked])
     if not parts:
-        return network(weights, sizes(ahead, len(free), bool(units)), np.ravel(seen).tolist())
-    return sum(network(weights, sizes(ahead, None, bool(units)), one) for one in seen)
+        return network(weights, sizes(how, len(free)), np.ravel(seen).tolist())
+    return sum(network(weights, sizes(how, len(free)), one) for one in seen)
 
 
 @given(cases(), st.integers(0, 2**32), st.booleans(), st.booleans(), st.sampled_from([(), (7, 11)]))
@@ -120,15 +119,14 @@ def test_cvd_rl_chooses_the_candidate_of_highest_value(
     case: Any, seed: int, ahead: bool, parts: bool, units: Amounts
 ) -> None:
     free, capacity, demand, spread = case
-    layers = sizes(ahead, None if parts else len(free), bool(units))
-    weights = untrained(layers, np.random.default_rng(seed))
     how = np.array([2, 3, ahead, parts, *units], np.float64)
+    weights = untrained(sizes(how, len(free)), np.random.default_rng(seed))
     code = cvd_rl(np.array(free), np.array(capacity), demand, spread, weights, how, NONE)
     among = named(free, capacity, demand, spread, 2, 3)
     if not among:
         assert code == -1
         return
-    value = {where: said(free, capacity, demand, spread, where, weights, ahead, parts, units) for where in among}
+    value = {where: said(free, capacity, demand, spread, where, weights, how) for where in among}
     assert value[code // 2, code % 2] >= max(value.values()) - 1e-12
 
 
@@ -138,7 +136,7 @@ def test_of_equal_candidates_it_is_the_first(case: Any) -> None:
     free, capacity, demand, spread = case
     for whole in (False, True):
         how = np.array([2, 3, True, whole], np.float64)
-        weights = np.zeros(size_of(sizes(True, None if whole else len(free))))
+        weights = np.zeros(size_of(sizes(how, len(free))))
         code = cvd_rl(np.array(free), np.array(capacity), demand, spread, weights, how, NONE)
         among = named(free, capacity, demand, spread, 2, 3)
         assert code == (among[0][0] * 2 + among[0][1] if among else -1)

@@ -66,9 +66,9 @@ def begun(agent: str = "cvd-rl", options: dict[str, Any] | None = None, **change
 def recorded(overflow: str, epsilon: float, rows: int = 400) -> tuple[Decisions, int, Floats, Any]:
     """An episode of cvd-rl as a trajectory, how many requests it placed, its numbers, and the world."""
     world = course_of(small(overflow=overflow)).training
-    weights = untrained(sizes(True), np.random.default_rng(1))
     how = np.array([*counts("both", 5), 1, 1], np.float64)
     capacity = world.ledger(0).view.capacity
+    weights = untrained(sizes(how, len(capacity)), np.random.default_rng(1))
     written = empty_trajectory(rows, 5, capacity)
     reset(written, epsilon, 5, overflow == "stop", 7)
     placed = replays_of(world, [5], [0.0])[0].placed(Compiled(cvd_rl, (weights, how, written)))
@@ -181,11 +181,11 @@ class Watched:
             value = state @ theta[at:-1] + theta[-1]
             return (value + advantages - advantages.mean())[codes]
         assert isinstance(trainer, CvdTrainer)
-        inputs, how = trainer.described.sizes[0], (demand, spread, trainer.lookahead, trainer._units)
+        inputs, how = trainer.described.sizes[0], (demand, spread, trainer.described.how)
         if not trainer.decomposition:
             rows = np.empty((len(codes), inputs), np.float32)
             for seen, code in zip(rows, codes, strict=True):
-                action_features(free, capacity, code, *how, True, seen)
+                action_features(free, capacity, code, *how, seen)
             return layered(theta, trainer.described.sizes, rows)[0][:, 0]
         servers = np.empty((len(codes), len(capacity), inputs), np.float32)
         for at, code in enumerate(codes):
