@@ -29,35 +29,28 @@ from binwright.simcore.jit import allocating, kernel, lean
 from binwright.simcore.types import Ints, Refusal, Request, View
 
 STAGES, WIDTH, CLUSTER = 3, 16, 8
+"""Rounds of messages; numbers that embed a vertex, and units of our hidden layer; units of the cluster's layers."""
 
 
-class Form(NamedTuple):
-    """Says how the network is read: as we do, or as the `text` of the publication says; and how wide it is.
+def shapes(resources: int, text: bool) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of the tensors of such a network, without those of the value.
 
     We make logits by two layers over a server's embedding, the mean embedding of the servers chosen and the state of
-    the cluster, and estimate values from that and the mean embedding of all servers. In the text.s form a linear layer
-    over a server's embedding, of length 1, makes its logit, and values come from the state of the cluster alone. What
-    all servers share would shift all logits of a linear layer alike and change no choice, so it isn't there. What is
-    observed differs, too (`agents.environments.observation`). `width` is how many numbers embed a vertex, and how many
-    units our hidden layer has.
+    the cluster, and estimate values from that and the mean embedding of all servers. As the `text` of the publication
+    can be read, a linear layer over a server's embedding, of length 1, makes its logit, and values come from the state
+    of the cluster alone. What all servers share would shift all logits of a linear layer alike and change no choice, so
+    it isn't there. What is observed differs, too (`agents.environments.observation`).
     """
-
-    text: bool = False
-    width: int = WIDTH
-
-
-def shapes(resources: int, form: Form) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of the tensors of such a network, without those of the value."""
-    found: dict[str, tuple[int, ...]] = {}
-    width = form.width
+    tensors: dict[str, tuple[int, ...]] = {}
     for stage in range(STAGES):
-        found[f"stages.{stage}.state.weight"] = width, resources + 1 if stage == 0 else width
-        found[f"stages.{stage}.state.bias"] = found[f"stages.{stage}.link"] = (width,)
-    if not form.text:
+        tensors[f"stages.{stage}.state.weight"] = WIDTH, resources + 1 if stage == 0 else WIDTH
+        tensors[f"stages.{stage}.state.bias"] = tensors[f"stages.{stage}.link"] = (WIDTH,)
+    if not text:
         for layer, inputs in ((0, resources + 1), (2, CLUSTER)):
-            found[f"cluster.{layer}.weight"], found[f"cluster.{layer}.bias"] = (CLUSTER, inputs), (CLUSTER,)
-        found |= {"server.weight": (width, width), "server.bias": (width,), "context.weight": (width, width + CLUSTER)}
-    return {**found, "logit.weight": (1, width), "logit.bias": (1,)}
+            tensors[f"cluster.{layer}.weight"], tensors[f"cluster.{layer}.bias"] = (CLUSTER, inputs), (CLUSTER,)
+        tensors |= {"server.weight": (WIDTH, WIDTH), "server.bias": (WIDTH,)}
+        tensors["context.weight"] = WIDTH, WIDTH + CLUSTER
+    return {**tensors, "logit.weight": (1, WIDTH), "logit.bias": (1,)}
 
 
 class Wiring(NamedTuple):
@@ -90,114 +83,107 @@ def wiring(topology: Topology) -> Wiring:
     )
 
 
-class Layers(NamedTuple):
-    """Holds the weights float32 [any], in the order of `shapes` and inputs first, and the form of their network."""
-
-    weights: Reals
-    form: Form
-
-
-def layers(tensors: Mapping[str, Reals], form: Form) -> Layers:
-    """Make the layers from tensors with the names that torch gives them."""
-    names = shapes(tensors["stages.0.state.weight"].shape[1] - 1, form)
-    return Layers(flatten(tensors, names), form)
+def joined(tensors: Mapping[str, Reals], text: bool) -> Reals:
+    """Join tensors with the names that torch gives them, float32 [any], in the order of `shapes`, inputs first."""
+    return flatten(tensors, shapes(tensors["stages.0.state.weight"].shape[1] - 1, text))
 
 
 @allocating
 def infer(
-    wires: Wiring, layers: Layers, nodes: Reals, edges: Reals, cluster: Reals, scratch: Reals, logits: Reals
+    wires: Wiring, weights: Reals, text: bool, nodes: Reals, edges: Reals, cluster: Reals, scratch: Reals, logits: Reals
 ) -> None:
     """Write `logits` float32 [servers] of an observation.
 
     That is `nodes` float32 [vertices, features], `edges` float32 [any] and `cluster` float32 [features]. `scratch` is
-    float32 [2, vertices, width].
+    float32 [2, vertices, WIDTH].
     """
-    weights, width, states, sent, at = layers.weights, layers.form.width, scratch[0], scratch[1], 0
+    states, sent, at = scratch[0], scratch[1], 0
     switches, servers, zero = len(wires.share), len(wires.own), np.float32(0)
     own, rack_of, inner, sender, receiver = wires.own, wires.rack_of, wires.inner, wires.sender, wires.receiver
     for stage in range(STAGES):
-        seen, inputs = (nodes, nodes.shape[1]) if stage == 0 else (states, width)
+        seen, inputs = (nodes, nodes.shape[1]) if stage == 0 else (states, WIDTH)
         for vertex in range(switches + servers):
-            dense(seen[vertex], inputs, weights, at, sent[vertex], width, False)
-        bias = at + (inputs + 1) * width
-        at = bias + width
+            dense(seen[vertex], inputs, weights, at, sent[vertex], WIDTH, False)
+        bias = at + (inputs + 1) * WIDTH
+        at = bias + WIDTH
         link = weights[bias:at]
         for server in range(servers):
             edge, rack, vertex = edges[own[server]], rack_of[server], switches + server
-            for unit in range(width):
+            for unit in range(WIDTH):
                 heard = max(zero, sent[rack, unit] + edge * link[unit])
                 states[vertex, unit] = (max(zero, sent[vertex, unit]) + heard) * np.float32(0.5)
         if stage == STAGES - 1:  # what switches would hear, no server hears any more
             break
         for switch in range(switches):
-            for unit in range(width):
+            for unit in range(WIDTH):
                 states[switch, unit] = max(zero, sent[switch, unit])
         for server in range(servers):
             edge, rack, vertex = edges[own[server]], rack_of[server], switches + server
-            for unit in range(width):
+            for unit in range(WIDTH):
                 states[rack, unit] += max(zero, sent[vertex, unit] + edge * link[unit])
         for place in range(len(inner)):
             edge, one, other = edges[inner[place]], sender[place], receiver[place]
-            for unit in range(width):
+            for unit in range(WIDTH):
                 states[other, unit] += max(zero, sent[one, unit] + edge * link[unit])
         for switch in range(switches):
-            for unit in range(width):
+            for unit in range(WIDTH):
                 states[switch, unit] *= wires.share[switch]
-    if layers.form.text:
+    if text:
         _normalise(states[switches:])
-    last, readout = states[switches:], weights[len(weights) - width - 1 :]
-    if not layers.form.text:
-        common = _common(weights, at, width, nodes[switches:, nodes.shape[1] - 1], last, cluster)
+    last, readout = states[switches:], weights[len(weights) - WIDTH - 1 :]
+    if not text:
+        common = _common(weights, at, nodes[switches:, nodes.shape[1] - 1], last, cluster)
         at += CLUSTER * (len(cluster) + CLUSTER + 2)
         for server in range(servers):
             sent[server] = common
-            add_products(last[server], width, weights, at, sent[server], width)
+            add_products(last[server], WIDTH, weights, at, sent[server], WIDTH)
         last = np.maximum(sent[:servers], zero)
     for server in range(servers):
-        total = readout[width]
-        for unit in range(width):
+        total = readout[WIDTH]
+        for unit in range(WIDTH):
             total += last[server, unit] * readout[unit]
         logits[server] = total
 
 
 @kernel
-def infer_all(wires: Wiring, layers: Layers, going: Flags, seen: Observation, scratch: Reals, logits: Reals) -> None:
+def infer_all(
+    wires: Wiring, weights: Reals, text: bool, going: Flags, seen: Observation, scratch: Reals, logits: Reals
+) -> None:
     """Write the `logits` float32 [s, servers] of what is `seen`, each array [s, ...], where a simulation is `going`."""
     for i in range(len(going)):
         if going[i]:
-            infer(wires, layers, seen.nodes[i], seen.edges[i], seen.cluster[i], scratch, logits[i])
+            infer(wires, weights, text, seen.nodes[i], seen.edges[i], seen.cluster[i], scratch, logits[i])
 
 
 @kernel
 def _normalise(states: Reals) -> None:
-    """Give every row of `states` float32 [n, width] the length 1, unless it is 0."""
-    width = states.shape[1]
+    """Give every row of `states` float32 [n, WIDTH] the length 1, unless it is 0."""
     for n in range(len(states)):
         square = np.float32(0)
-        for unit in range(width):
+        for unit in range(WIDTH):
             square += states[n, unit] * states[n, unit]
         length = max(np.sqrt(square), np.float32(1e-12))
-        for unit in range(width):
+        for unit in range(WIDTH):
             states[n, unit] /= length
 
 
 @kernel
-def _common(weights: Reals, at: int, width: int, chosen: Reals, states: Reals, cluster: Reals) -> Reals:
-    """Return what all servers of these `states` have in common before the last layer, float32 [width]."""
-    context = np.zeros(width + CLUSTER, np.float32)
+def _common(weights: Reals, at: int, chosen: Reals, states: Reals, cluster: Reals) -> Reals:
+    """Return what all servers of these `states` have in common before the last layer, float32 [WIDTH]."""
+    context = np.zeros(WIDTH + CLUSTER, np.float32)
     taken = 0
     for server in range(len(states)):
         if chosen[server] > 0:
             taken += 1
-            for unit in range(width):
+            for unit in range(WIDTH):
                 context[unit] += states[server, unit]
-    for unit in range(width):
+    for unit in range(WIDTH):
         context[unit] /= np.float32(max(1, taken))
-    first, second = np.empty(CLUSTER, np.float32), context[width:]
+    first, second = np.empty(CLUSTER, np.float32), context[WIDTH:]
     at = dense(cluster, len(cluster), weights, at, first, CLUSTER, True)
-    at = dense(first, CLUSTER, weights, at, second, CLUSTER, True) + width * width  # the servers' own weights
-    common = weights[at : at + width].copy()
-    add_products(context, len(context), weights, at + width, common, width)
+    at = dense(first, CLUSTER, weights, at, second, CLUSTER, True) + WIDTH * WIDTH  # the servers' own weights
+    common = weights[at : at + WIDTH].copy()
+    add_products(context, len(context), weights, at + WIDTH, common, WIDTH)
     return common
 
 
@@ -220,7 +206,7 @@ class Scoring(NamedTuple):
     shown: Observation
     text: bool
     wires: Wiring
-    layers: Layers
+    weights: Reals
     scratch: Reals
     logits: Reals
 
@@ -239,7 +225,7 @@ def nara(of: Scoring, free: Ints, link_free: Ints, bandwidth: int, weighted: boo
         show(of.watched, of.text, len(of.wires.share), shown.rewards, shown, 0, 1, False)
         if of.text:
             deduct(of.watched, len(of.wires.share), of.filling, shown)
-        infer(of.wires, of.layers, shown.nodes[0], shown.edges[0], shown.cluster[0], of.scratch, of.logits)
+        infer(of.wires, of.weights, of.text, shown.nodes[0], shown.edges[0], shown.cluster[0], of.scratch, of.logits)
     for server in range(len(of.allowed)):
         if of.allowed[server] and (best < 0 or of.logits[server] > highest):
             best, highest = server, of.logits[server]
@@ -269,9 +255,8 @@ class Nara(NetworkAgent):
 
     def scratch(self, view: NetworkView, network: Network, rng: np.random.Generator) -> Scoring:
         topology, resources = view.topology, len(view.resources)
-        notes = read(self._file)[1]
-        form = Form(notes.get("form") == "text", notes.get("width", WIDTH))
-        tensors = fitting(self._file, shapes(resources, form), described(view))
+        text = read(self._file)[1].get("form") == "text"
+        tensors = fitting(self._file, shapes(resources, text), described(view))
         room: Any = network.room
         servers, switches = topology.servers, topology.switches
         alone = Filling(*(array[None] for array in room))
@@ -286,11 +271,11 @@ class Nara(NetworkAgent):
             feasible=self.masked,
             watched=watched,
             filling=alone,
-            shown=shown(topology, resources, 1, form.text),
-            text=form.text,
+            shown=shown(topology, resources, 1, text),
+            text=text,
             wires=wiring(topology),
-            layers=layers(tensors, form),
-            scratch=np.zeros((2, switches + servers, form.width), np.float32),
+            weights=joined(tensors, text),
+            scratch=np.zeros((2, switches + servers, WIDTH), np.float32),
             logits=np.zeros(servers, np.float32),
         )
 

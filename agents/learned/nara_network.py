@@ -2,8 +2,8 @@
 
 Three stages of message passing embed every vertex: the next state of a vertex is the mean, over its neighbours and
 itself, of relu(W [state of the sender, feature of the link]); a message to itself has a zero for the link. Every
-server's logit comes from its embedding; `Form` says how. No parameter depends on the number of servers, switches or
-links.
+server's logit comes from its embedding, as `agents.learned.nara.shapes` says. No parameter depends on the number of
+servers, switches or links.
 
 Tensors are [vertices, batch, features]. Nearly all edges are between servers and their racks: those messages go with
 the servers, which have one each, and only what passes between switches goes through a list of edges.
@@ -14,7 +14,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from binwright.agents.learned.nara import CLUSTER, STAGES, Form, wiring
+from binwright.agents.learned.nara import CLUSTER, STAGES, WIDTH, wiring
 from binwright.fabric.topology import Topology
 
 
@@ -32,10 +32,10 @@ class GraphTensors:
 class Stage(nn.Module):
     """Passes messages for one stage."""
 
-    def __init__(self, inputs: int, width: int) -> None:
+    def __init__(self, inputs: int) -> None:
         super().__init__()
-        self.state = nn.Linear(inputs, width)
-        self.link = nn.Parameter(torch.empty(width))
+        self.state = nn.Linear(inputs, WIDTH)
+        self.link = nn.Parameter(torch.empty(WIDTH))
         nn.init.uniform_(self.link, -((inputs + 1) ** -0.5), (inputs + 1) ** -0.5)
 
     def forward(self, graph: GraphTensors, servers: Tensor, switches: Tensor, edges: Tensor) -> tuple[Tensor, Tensor]:
@@ -67,8 +67,8 @@ def drawn_as_in_keras(policy: Policy) -> None:
                 layer.weight *= (0.01 if layer.out_features == 1 else 1.0) / layer.weight.norm(dim=1, keepdim=True)
             continue
         inputs = layer.in_features + name.startswith("stages")  # a message has the link, too
-        if name == "logit" and policy.form.text:
-            inputs += CLUSTER + policy.form.width
+        if name == "logit" and policy.text:
+            inputs += CLUSTER + WIDTH
         most = float((6 / (inputs + layer.out_features)) ** 0.5)
         nn.init.uniform_(layer.weight, -most, most)
         if name.startswith("stages"):
@@ -78,30 +78,29 @@ def drawn_as_in_keras(policy: Policy) -> None:
 class Policy(nn.Module):
     """Computes logits for all servers, and the value of the state for training, in one of the two forms."""
 
-    def __init__(self, resources: int = 2, form: Form | None = None) -> None:
+    def __init__(self, resources: int = 2, text: bool = False) -> None:
         super().__init__()
-        self.form = form = form or Form()
-        features, width = resources + 1, form.width
-        self.stages = nn.ModuleList(Stage(features if stage == 0 else width, width) for stage in range(STAGES))
+        self.text, features = text, resources + 1
+        self.stages = nn.ModuleList(Stage(features if stage == 0 else WIDTH) for stage in range(STAGES))
         seen = features
-        if not form.text:
+        if not text:
             seen = CLUSTER
             self.cluster = nn.Sequential(
                 nn.Linear(features, CLUSTER), nn.ReLU(), nn.Linear(CLUSTER, CLUSTER), nn.ReLU()
             )
-            self.server = nn.Linear(width, width)
-            self.context = nn.Linear(width + CLUSTER, width, bias=False)
-        self.logit = nn.Linear(width, 1)
-        if form.text:
+            self.server = nn.Linear(WIDTH, WIDTH)
+            self.context = nn.Linear(WIDTH + CLUSTER, WIDTH, bias=False)
+        self.logit = nn.Linear(WIDTH, 1)
+        if text:
             self.value = nn.Sequential(nn.Linear(features, CLUSTER), nn.Tanh(), nn.Linear(CLUSTER, 1))
         else:
-            self.value = nn.Sequential(nn.Linear(2 * width + seen, 2 * width), nn.ReLU(), nn.Linear(2 * width, 1))
+            self.value = nn.Sequential(nn.Linear(2 * WIDTH + seen, 2 * WIDTH), nn.ReLU(), nn.Linear(2 * WIDTH, 1))
 
     def forward(self, graph: GraphTensors, nodes: Tensor, edges: Tensor, cluster: Tensor) -> tuple[Tensor, Tensor]:
         """Return logits [b, servers] and values [b] for `nodes` [b, vertices, f], `edges` [b, e], `cluster` [b, f]."""
         wires, states = edges.t().unsqueeze(2), nodes.transpose(0, 1)
         servers, switches = states[graph.switches :], states[: graph.switches]
-        chosen, text = servers[:, :, -1:], self.form.text
+        chosen, text = servers[:, :, -1:], self.text
         for stage in self.stages:
             servers, switches = stage(graph, servers, switches, wires)
         if text:

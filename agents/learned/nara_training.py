@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
-from pydantic import Field
 
 from binwright.agents.environments.observation import Observer
 from binwright.agents.learned.loop import TRAINING, Count, Finite, Positive, Share, Trainer, arrays_of
-from binwright.agents.learned.nara import WIDTH, Form, described, infer_all, layers, wiring
+from binwright.agents.learned.nara import WIDTH, described, infer_all, joined, wiring
 from binwright.agents.learned.ppo import Batch, Proximal, masked, returns_of, standardised
 from binwright.agents.learned.weights import Tensors, extra
 from binwright.agents.world import World
@@ -25,7 +24,7 @@ class NaraTrainer(Proximal, Trainer):
     `episodes` are played whole in every iteration: 16 of 32 requests are about the published 2,048 decisions.
     `placed`, `rejected` and `choice` reward a request that gets its place, one that does not, and a choice after which
     one still needs servers. `form` says how the network is read, as we do or as the publication's text, with first
-    weights as its libraries draw them; it has this `width` (`binwright.agents.learned.nara`).
+    weights as its libraries draw them (`binwright.agents.learned.nara`).
     """
 
     episodes: Count = 16
@@ -35,23 +34,22 @@ class NaraTrainer(Proximal, Trainer):
     rejected: Finite = -10.0
     choice: Finite = 0.0
     form: Literal["ours", "text"] = "ours"
-    width: Annotated[int, Field(strict=True, ge=1, le=1024)] = WIDTH
     mask: Literal["any", "feasible"] = "any"
     state = "policy", "optimiser", "kl_weight"
 
     def begin(self, training: World, validation: World, seed: int) -> None:
         torch, network = extra("torch"), extra("binwright.agents.learned.nara_network")
-        form = self._form = Form(self.form == "text", self.width)
+        text = self._text = self.form == "text"
         self._seed, self._rewards = seed, np.array([self.placed, self.rejected])
         self._training = training
         self._playing = training.episodes(self.episodes, feasible=self.mask == "feasible")
         view = self._playing.view
-        self._look = Observer(self._playing, form.text)
+        self._look = Observer(self._playing, text)
         self._graph = network.GraphTensors(view.topology)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(int(stream(seed, "train", "weights").integers(2**62)))
-            policy = network.Policy(len(view.resources), form)
-            if form.text:
+            policy = network.Policy(len(view.resources), text)
+            if text:
                 network.drawn_as_in_keras(policy)
             self.policy = policy
         self.optimiser = torch.optim.Adam(self.policy.parameters(), lr=self.rate, fused=True)
@@ -107,16 +105,16 @@ class NaraTrainer(Proximal, Trainer):
     def validate(self, world: World, seeds: Sequence[int]) -> dict[str, float]:
         """Take the best choice every time, as in use: without torch."""
         episodes = world.episodes(len(seeds), feasible=self.mask == "feasible")
-        look = Observer(episodes, self._form.text)
+        look = Observer(episodes, self._text)
         for i, seed in enumerate(seeds):
             episodes.reset(i, world.draw(seed))
         results, topology = np.zeros(2), episodes.view.topology
-        wires, weights = wiring(topology), layers(self.weights()[0], self._form)
-        scratch = np.zeros((2, topology.switches + topology.servers, self.width), np.float32)
+        wires, weights = wiring(topology), joined(self.weights()[0], self._text)
+        scratch = np.zeros((2, topology.switches + topology.servers, WIDTH), np.float32)
         logits = np.zeros((len(seeds), topology.servers), np.float32)
         while not episodes.over.all():
             going = ~episodes.over
-            infer_all(wires, weights, going, look(), scratch, logits)
+            infer_all(wires, weights, self._text, going, look(), scratch, logits)
             episodes.step(np.where(episodes.state.mask, logits, -np.inf).argmax(axis=1))
             results += episodes.state.result[going].sum(axis=0)
         state, total = episodes.state, episodes.rules.total
@@ -125,4 +123,4 @@ class NaraTrainer(Proximal, Trainer):
         return {"acceptance": float(results[0] / results.sum()), **shares}
 
     def weights(self) -> tuple[Tensors, dict[str, Any]]:
-        return arrays_of(self.policy), {**described(self._playing.view), "form": self.form, "width": self.width}
+        return arrays_of(self.policy), {**described(self._playing.view), "form": self.form}

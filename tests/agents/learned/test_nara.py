@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from binwright.agents import AGENTS
 from binwright.agents.learned import ppo
 from binwright.agents.learned.mlp import dense
-from binwright.agents.learned.nara import FEATURES, WIDTH, Form, infer, layers, shapes, wiring
+from binwright.agents.learned.nara import FEATURES, WIDTH, infer, joined, shapes, wiring
 from binwright.agents.learned.nara_network import GraphTensors, Policy, drawn_as_in_keras
 from binwright.agents.learned.nara_training import NaraTrainer
 from binwright.agents.learned.ppo import Proximal
@@ -37,7 +37,6 @@ def relu(x: Any) -> Any:
 def slow(policy: Policy, net: Topology, nodes: Any, edges: Any, cluster: Any) -> tuple[list[float], float]:
     """The logits of all servers and the value, for one observation: every message written out."""
     w = {name: tensor.detach().double().numpy() for name, tensor in policy.state_dict().items()}
-    form = policy.form
     ends = net.link_ends.tolist()
     states = [np.array(row, float) for row in nodes]
     for stage in range(3):
@@ -52,42 +51,38 @@ def slow(policy: Policy, net: Topology, nodes: Any, edges: Any, cluster: Any) ->
             after.append(np.mean([relu(weight @ message + bias) for message in messages], axis=0))
         states = after
     servers = states[net.switches :]
-    if form.text:
+    if policy.text:
         servers = [state / np.sqrt(state @ state) if state.any() else state for state in servers]
     chosen = [state for state, row in zip(servers, nodes[net.switches :], strict=True) if row[-1]]
-    taken = np.mean(chosen, axis=0) if chosen else np.zeros(form.width)
+    taken = np.mean(chosen, axis=0) if chosen else np.zeros(WIDTH)
     seen = cluster
-    if not form.text:
+    if not policy.text:
         hidden = relu(w["cluster.0.weight"] @ cluster + w["cluster.0.bias"])
         seen = relu(w["cluster.2.weight"] @ hidden + w["cluster.2.bias"])
     context = np.concatenate([taken, seen])
     logits = []
     for state in servers:
-        if not form.text:
+        if not policy.text:
             state = relu(w["server.weight"] @ state + w["server.bias"] + w["context.weight"] @ context)
         logits.append(float(w["logit.weight"][0] @ state + w["logit.bias"][0]))
-    seen = cluster if form.text else np.concatenate([np.mean(servers, axis=0), context])
+    seen = cluster if policy.text else np.concatenate([np.mean(servers, axis=0), context])
     hidden = w["value.0.weight"] @ seen + w["value.0.bias"]
-    value = w["value.2.weight"] @ (np.tanh(hidden) if form.text else relu(hidden)) + w["value.2.bias"]
+    value = w["value.2.weight"] @ (np.tanh(hidden) if policy.text else relu(hidden)) + w["value.2.bias"]
     return logits, float(value[0])
 
 
-FORMS = st.builds(Form, st.booleans(), st.sampled_from([1, 2, 7, WIDTH, 24]))
-TEXT = Form(True)
 NETS = [*(shape.topology for shape in SHAPES), topology("alpha")]
 
 
 @pytest.mark.long
-@given(net=st.sampled_from(NETS), form=FORMS, seed=st.integers(0, 2**20))
-@example(net=NETS[-1], form=Form(), seed=0)
-@example(net=NETS[-1], form=TEXT, seed=0)
-@example(net=NETS[-1], form=Form(width=1), seed=0)
-@example(net=NETS[-1], form=Form(True, 24), seed=0)
+@given(net=st.sampled_from(NETS), text=st.booleans(), seed=st.integers(0, 2**20))
+@example(net=NETS[-1], text=False, seed=0)
+@example(net=NETS[-1], text=True, seed=0)
 @scaled(0.1)
-def test_nara_network_passes_messages_as_written_out(net: Topology, form: Form, seed: int) -> None:
+def test_nara_network_passes_messages_as_written_out(net: Topology, text: bool, seed: int) -> None:
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        policy, graph = Policy(2, form), GraphTensors(net)
+        policy, graph = Policy(2, text), GraphTensors(net)
     rng = np.random.default_rng(seed)
     nodes = rng.random((3, net.switches + net.servers, 3)).astype(np.float32)
     nodes[:, : net.switches] = 0
@@ -101,11 +96,11 @@ def test_nara_network_passes_messages_as_written_out(net: Topology, form: Form, 
         np.testing.assert_allclose(logits[i], expected, rtol=2e-5, atol=5e-6)
         np.testing.assert_allclose(values[i], value, rtol=2e-5, atol=5e-6)
     tensors = {name: weight.numpy() for name, weight in policy.state_dict().items()}
-    assert shapes(2, form) == {name: array.shape for name, array in tensors.items() if not name.startswith("value.")}
-    scratch = np.zeros((2, net.switches + net.servers, form.width), np.float32)
+    assert shapes(2, text) == {name: array.shape for name, array in tensors.items() if not name.startswith("value.")}
+    scratch = np.zeros((2, net.switches + net.servers, WIDTH), np.float32)
     found = np.zeros(net.servers, np.float32)
     for i in range(3):  # as in use
-        infer(wiring(net), layers(tensors, form), nodes[i], edges[i], cluster[i], scratch, found)
+        infer(wiring(net), joined(tensors, text), text, nodes[i], edges[i], cluster[i], scratch, found)
         np.testing.assert_allclose(found, logits[i], rtol=2e-5, atol=5e-6)
 
 
@@ -127,9 +122,9 @@ def test_sums_are_in_the_order_of_the_inputs(inputs: int, units: int, seed: int)
 # -- in use ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module", params=[{}, {"form": "text", "width": 7}], ids=["ours", "text"])
+@pytest.fixture(scope="module", params=[{}, {"form": "text"}], ids=["ours", "text"])
 def trainer(request: pytest.FixtureRequest) -> NaraTrainer:
-    """Untrained, on alpha, in our form of the network and, narrow, in that of the publication's text."""
+    """Untrained, on alpha, in our form of the network and in that of the publication's text."""
     made = NaraTrainer(**request.param)
     world = build_learning(load_scenario("nara/table1", ["workload.requests=40"]))
     made.begin(world, world, 0)
@@ -143,12 +138,12 @@ def weights(trainer: NaraTrainer, tmp_path: Path) -> Path:
     return tmp_path / "mine.safetensors"
 
 
-@pytest.mark.parametrize("form", [Form(), Form(True, 8)])
-def test_weights_are_drawn_as_in_keras(form: Form) -> None:
-    policy = Policy(2, form)
+@pytest.mark.parametrize("text", [False, True])
+def test_weights_are_drawn_as_in_keras(text: bool) -> None:
+    policy = Policy(2, text)
     torch.manual_seed(3)
     drawn_as_in_keras(policy)
-    inputs = {"logit": form.width + 8 + form.width} if form.text else {}  # its readout sees those chosen, too
+    inputs = {"logit": WIDTH + 8 + WIDTH} if text else {}  # its readout sees those chosen, too
     for name, layer in policy.named_modules():
         if not isinstance(layer, torch.nn.Linear):
             continue
@@ -191,7 +186,7 @@ def test_in_the_engine_it_chooses_as_in_compiled_episodes(
         agent.start(simulation.view, stream(seed, "agent"))
         play(simulation, agent)
         placed.append(int((simulation.record.outcome == PLACED).sum()))
-    same = NaraTrainer(mask=mask, form=trainer.form, width=trainer.width)
+    same = NaraTrainer(mask=mask, form=trainer.form)
     world = build_learning(scenario)
     same.begin(world, world, 0)
     assert same.validate(world, [3, 4])["acceptance"] == sum(placed) / 80
@@ -207,12 +202,12 @@ def test_weights_for_something_else_are_refused(weights: Path, tmp_path: Path) -
     with pytest.raises(UserError, match=r"trained with resources \['cpu', 'mem'\], not with"):
         started(nara(path=str(weights)), "cluster.node={mem: 10, cpu: 10}")
     other = tmp_path / "other.safetensors"
-    for changed, said in (
-        ({"features": ["free", *FEATURES]}, "trained with features "),
-        ({"agent": "value-es"}, "trained with agent value-es, not with nara"),
-        ({"width": 8}, "not the weights of this network"),
+    for arrays, changed, said in (
+        ({}, {"features": ["free", *FEATURES]}, "trained with features "),
+        ({}, {"agent": "value-es"}, "trained with agent value-es, not with nara"),
+        ({"logit.bias": np.zeros(2, np.float32)}, {}, "not the weights of this network"),
     ):
-        write(other, tensors, {**notes, **changed})
+        write(other, {**tensors, **arrays}, {**notes, **changed})
         with pytest.raises(UserError, match=said):
             started(nara(path=str(other)))
     other.write_bytes(b"nothing of the kind")
