@@ -77,7 +77,8 @@ class NetworkAvailability(ClusterAvailability):
             found, may = list[Reservation](), self._may(request, time)
             for part in request.each():
                 view = self._showing(level, may)
-                answer = self._agent.decide(view, part) if self._enough_in(view, request) else None
+                enough = (view.free.sum(axis=(0, 1)) >= request.demand).all()
+                answer = self._agent.decide(view, part) if enough else None
                 if not isinstance(answer, Placement):
                     break
                 own = self._of(part, answer)
@@ -88,10 +89,6 @@ class NetworkAvailability(ClusterAvailability):
                 if len(found) == request.parts:
                     return found
         return []
-
-    @staticmethod
-    def _enough_in(view: View, request: Request) -> bool:
-        return bool((view.free.sum(axis=(0, 1)) >= request.demand).all())
 
     def keeps(self, promised: Sequence[Reservation]) -> bool:
         need = np.array([one.demand for one in promised]).sum(axis=0)

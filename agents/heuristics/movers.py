@@ -43,10 +43,9 @@ class ByAgent(Mover):
 
     def plan(self, view: View, running: Running, moves: int, request: Request | None = None) -> Sequence[Move]:
         draft = Draft(view, running)
-        out = draft.out_of_place()
-        inside = (np.flatnonzero(running.server == server).tolist() for server in draft.emptiest_first())
-        found: list[Move] = []
-        for item in (*out, *(item for some in inside for item in some if item not in out)):
+        out, found = draft.out_of_place(), list[Move]()
+        emptiest_first = np.lexsort((running.server, draft.fullness[running.server]))
+        for item in (*out, *emptiest_first[~np.isin(emptiest_first, out)].tolist()):
             if len(found) == moves or (request is not None and self._fits(draft, request)):
                 break
             if move := self._move(draft, item, anywhere=item in out):
@@ -143,12 +142,6 @@ class Draft:
         found: Flags = np.any(self.free != self._view.capacity, axis=(1, 2))
         return found
 
-    def emptiest_first(self) -> list[int]:
-        """List the servers with something that may be moved, the emptiest first."""
-        servers = np.unique(self.running.server)
-        order: list[int] = servers[np.argsort(self.fullness[servers], kind="stable")].tolist()
-        return order
-
     def fuller(self, item: int) -> Flags:
         """Tell which servers are fuller than the server of a request without what it holds there, bool [servers]."""
         server, own = int(self.running.server[item]), np.array(self.request(item).demand)
@@ -171,12 +164,6 @@ class Draft:
 def _place(request: Request, server: int, node: int, nodes: int) -> Placement:
     """Place a request on a node, or over all nodes of a server where the node is -1."""
     return request.across(server, nodes) if node < 0 else request.on(server, node)
-
-
-def moves_of(running: Running, plan: Ints, nodes: int) -> list[Move]:
-    """Turn a plan, int64 [moves, 3] of requests, servers and nodes, into moves."""
-    rows = ((running.request(int(running.row[item])), server, node) for item, server, node in plan.tolist())
-    return [Move(request.index, _place(request, server, node, nodes)) for request, server, node in rows]
 
 
 @inlined
@@ -283,8 +270,11 @@ class MakeRoom(Mover):
         server, node, demand = running.server[order], running.node[order], running.demand[order]
         first = np.searchsorted(server, np.arange(len(view.free) + 1))
         plan = fewest(view.free.copy(), first, node, demand, np.array(request.demand), request.spread, min(moves, MOST))
-        plan[:, 0] = order[plan[:, 0]]
-        return moves_of(running, plan, view.free.shape[1])
+        found = list[Move]()
+        for item, to, on in plan.tolist():
+            moved = running.request(int(running.row[order[item]]))
+            found.append(Move(moved.index, _place(moved, to, on, view.free.shape[1])))
+        return found
 
 
 @kernel
