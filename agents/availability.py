@@ -324,29 +324,21 @@ class ClusterAvailability:
 
         That holds for nodes, or for single devices, and for all servers in `but`.
         """
-        shown, stays = view.free, self._stays(request)
-        for server, promised in enumerate(self._promised):
-            if not promised and server not in but:
-                continue
+        guarded = [server for server, promised in enumerate(self._promised) if promised or server in but]
+        stays, free = self._stays(request), view.free.copy()
+        devices, each = None, 0
+        if isinstance(view, DeviceView):
+            devices, (_, each) = view.devices.free.copy(), in_python(request.demand[view.resource])
+        for server in guarded:
             [level] = self._profiles[server].least(np.array([self.now]), float(stays[server]))
             for nodes, demand in self._ways(request):
                 fits = (view.free[server].ravel() >= demand[: self._amounts]).all()
                 if server in but or (fits and (level[: len(demand)] < demand).any()):
-                    shown = view.free.copy() if shown is view.free else shown
-                    shown[server, nodes] = 0
-        if not self._devices:
-            return view if shown is view.free else view.showing(shown)
-        return self._with_devices(view, request, shown, stays)
-
-    def _with_devices(self, view: View, request: Request, shown: Ints, stays: Floats) -> View:
-        """Return a view of what is `shown`, and of the devices that are in nobody's way."""
-        assert isinstance(view, DeviceView)
-        own, r = view.devices, view.resource
-        free: Ints = np.where(np.any(shown, axis=(1, 2))[:, None], own.free, 0)
-        _, each = in_python(request.demand[r])
-        for server in np.flatnonzero(self._promised).tolist() if each else ():
-            [level] = self._profiles[server].least(np.array([self.now]), float(stays[server]))
-            free[server, level[self._amounts :] < each] = 0
-        shown = shown.copy()
-        shown[:, 0, r] = np.minimum(shown[:, 0, r], free.sum(axis=1))
-        return replace(view, free=shown, devices=own._replace(free=free))
+                    free[server, nodes] = 0
+            if devices is not None and each:
+                devices[server, level[self._amounts :] < each] = 0
+        if isinstance(view, DeviceView) and devices is not None:
+            devices[~np.any(free, axis=(1, 2))] = 0
+            free[:, 0, view.resource] = np.minimum(free[:, 0, view.resource], devices.sum(axis=1))
+            return replace(view, free=free, devices=view.devices._replace(free=devices))
+        return view if (free == view.free).all() else view.showing(free)
