@@ -264,8 +264,8 @@ class PADRLTrainer(Proximal, NumaTrainer):
     def iterate(self, iteration: int) -> dict[str, float]:
         rng = stream(self._seed, "train", iteration)
         metrics = self._forecast(rng) if iteration <= self.lessons else {}
-        seen, batch, said = self._play(rng)
-        metrics |= said
+        seen, batch, played = self._play(rng)
+        metrics |= played
         if iteration <= self.lessons:
             metrics |= self._imitate(seen, batch)
             if not finite(self.tensors.values()):
@@ -276,8 +276,8 @@ class PADRLTrainer(Proximal, NumaTrainer):
             def evaluate(rows: Any) -> Any:
                 return self._evaluate(*(part[rows] for part in seen))
 
-            found = self.improve(evaluate, self.optimiser, self.tensors.values(), batch, rng)
-            metrics |= {key: found[key] for key in ("policy_loss", "kl", "entropy", "kl_weight")}
+            improved = self.improve(evaluate, self.optimiser, self.tensors.values(), batch, rng)
+            metrics |= {key: improved[key] for key in ("policy_loss", "kl", "entropy", "kl_weight")}
         return metrics
 
     def _forecast(self, rng: np.random.Generator) -> dict[str, float]:
@@ -292,20 +292,19 @@ class PADRLTrainer(Proximal, NumaTrainer):
         inputs, targets = (torch.from_numpy(np.stack([pair[i][:least] for pair in parts])) for i in (0, 1))
         loss = 0.0
         for rows in torch.arange(self.sequences).split(16):
-            said = self._said(inputs[rows])
-            error = (said - targets[rows])[:, min(UNHEARD, least // 2) :].square().mean()
+            error = (self._forecasts(inputs[rows]) - targets[rows])[:, min(UNHEARD, least // 2) :].square().mean()
             descend(self.forecaster, error)
             loss += float(error.detach()) * len(rows) / self.sequences
         return {"forecast_loss": loss}
 
-    def _said(self, inputs: Any) -> Any:
+    def _forecasts(self, inputs: Any) -> Any:
         """Return the LSTM's forecasts [b, steps, FORECAST] after each of `inputs` [b, steps, ASKED]."""
         torch, tensors = extra("torch"), self.tensors
         hidden = cell = torch.zeros(len(inputs), CELLS, dtype=torch.float64)
-        told = inputs @ tensors["lstm.weight_ih"].T + tensors["lstm.bias"]
+        projected = inputs @ tensors["lstm.weight_ih"].T + tensors["lstm.bias"]
         outputs = []
         for step in range(inputs.shape[1]):
-            gates = told[:, step] + hidden @ tensors["lstm.weight_hh"].T
+            gates = projected[:, step] + hidden @ tensors["lstm.weight_hh"].T
             enter, keep, new, out = gates.chunk(4, 1)
             cell = torch.sigmoid(keep) * cell + torch.sigmoid(enter) * torch.tanh(new)
             hidden = torch.sigmoid(out) * torch.tanh(cell)
