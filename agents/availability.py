@@ -326,9 +326,11 @@ class ClusterAvailability:
         """
         guarded = [server for server, promised in enumerate(self._promised) if promised or server in but]
         stays, free = self._stays(request), view.free.copy()
-        devices, each = None, 0
+        devices: Ints | None = None
+        each = 0
         if isinstance(view, DeviceView):
-            devices, (_, each) = view.devices.free.copy(), in_python(request.demand[view.resource])
+            devices = view.devices.free.copy()
+            _, each = in_python(request.demand[view.resource])
         for server in guarded:
             [level] = self._profiles[server].least(np.array([self.now]), float(stays[server]))
             for nodes, demand in self._ways(request):

@@ -114,11 +114,11 @@ def gpu_random(
     servers = np.flatnonzero(fits)
     if not len(servers):
         return -1
-    chosen = servers[int(drawn(numbers[0]) * len(servers))]
+    chosen = int(servers[int(drawn(numbers[0]) * len(servers))])
     taken = tightest(left, chosen, there[chosen], count, each)
     if count == 1:
         enough = np.flatnonzero(left[chosen, : there[chosen]] >= each)
-        taken = 1 << enough[int(drawn(numbers[0]) * len(enough))]
+        taken = 1 << int(enough[int(drawn(numbers[0]) * len(enough))])
     code: int = (chosen << left.shape[1]) + taken
     return code
 

@@ -42,14 +42,14 @@ def random_server(of: Drawing, free: Ints, link_free: Ints, bandwidth: int, weig
         return -1
     count = 0
     for server in range(len(allowed)):
-        count += allowed[server]
+        count += int(allowed[server])
     place, server = count - 1, -1
     if masked or not of.masked:
         place = int(of.draws[of.used[0]] * count)
         of.used[0] += 1
     while place >= 0:
         server += 1
-        place -= allowed[server]
+        place -= int(allowed[server])
     return server
 
 
