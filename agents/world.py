@@ -55,10 +55,6 @@ class WarmStart:
     agent: Callable[[], Agent] | None
 
 
-def _none(seed: int) -> Sequence[Faults]:
-    return ()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
     """One point of a scenario, ready to be played: its cluster, its requests, its rules. Nothing changes during a run.
@@ -79,7 +75,7 @@ class World:
     pacing: Pacing | None = None
     expansion: Sequence[tuple[float, int]] = ()
     grows_by: str = ""
-    faults: Callable[[int], Sequence[Faults]] = _none
+    faults: Callable[[int], Sequence[Faults]] = lambda seed: ()
     warm_start: WarmStart | None = None
     networked: bool = False
     virtual: bool = False
