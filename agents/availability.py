@@ -325,6 +325,8 @@ class ClusterAvailability:
         That holds for nodes, or for single devices, and for all servers in `but`.
         """
         guarded = [server for server, promised in enumerate(self._promised) if promised or server in but]
+        if not (guarded or isinstance(view, DeviceView)):
+            return view
         stays, free = self._stays(request), view.free.copy()
         devices: Ints | None = None
         each = 0
