@@ -137,13 +137,12 @@ def verified(compiled: Problem, found: dict[str, Any], limits: Limits) -> dict[s
         return _untrue(f"{count} bins, and at least {bound}")
     problem = compiled.with_bins(count) if compiled.searched else compiled
     if problem.objective and len(found["goal_bounds"]) == len(problem.objective.goals):
-        bounds = [goal.signed(raw) for goal, raw in zip(problem.objective.goals, found["goal_bounds"], strict=True)]
-        problem = replace(problem, objective=problem.objective.bounded(bounds))
+        problem = replace(problem, objective=problem.objective.bounded(found["goal_bounds"]))
     if wrong := faults(problem, alloc):
         return _untrue(wrong[0])
     at_fault = tuple(starmap(Fault, found["at_fault"]))
     told = {name: found[name] for name in TOLD}
-    answer = Answer(problem, alloc, proven=bound, at_fault=at_fault, of_search=found["notes"], **told)
+    answer = Answer(problem, alloc, bound=bound, at_fault=at_fault, of_search=found["notes"], **told)
     if any((goal.value - goal.bound) * (1 if goal.aim == "MINIMISE" else -1) < 0 for goal in answer.goals):
         return _untrue("a goal is better than its bound")
     return {"result": as_json(answer) | {"resources": _resources(problem, answer.utilisation)}}

@@ -62,4 +62,4 @@ def said(given: Problem, alloc: Sequence[int]) -> tuple[int, ...]:
     """What the text says that goals come to, so that less is better."""
     assert given.objective is not None
     values = zip(given.objective.goals, goals_from_text(given, alloc), strict=True)
-    return tuple(one.signed(raw) for one, raw in values)
+    return tuple(-raw if one.aim == "MAXIMISE" else raw for one, raw in values)

@@ -108,13 +108,6 @@ class Compiler:
         self.out.append(f"{local} = {text(value)}")
         return local
 
-    def kept(self, value: Typed) -> Typed:
-        """Store a value in a local, unless it is a constant."""
-        if isinstance(value.code, int):
-            return value
-        local = self.stored(value.number)
-        return value._replace(code=f"{local} != 0" if value.kind == BOOL else local)
-
     def repeatable(self, value: Code) -> Code:
         """Store a number in a local, unless it is one or a constant: it may be written more than once then."""
         return value if isinstance(value, int) or value.isidentifier() else self.stored(value)

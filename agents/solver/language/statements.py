@@ -9,7 +9,7 @@ from functools import partial
 from binwright.agents.solver.language import syntax as s
 from binwright.agents.solver.language.compile import Compiler
 from binwright.agents.solver.language.errors import refuse
-from binwright.agents.solver.language.values import INT, QUANTITY, Scope, Typed
+from binwright.agents.solver.language.values import BOOL, INT, QUANTITY, Scope, Typed
 from binwright.agents.solver.model.emit import addition, text
 from binwright.agents.solver.model.objective import Goal, Objective
 from binwright.agents.solver.model.program import BALL, BIN, WIDE, Code, Family, Program
@@ -36,7 +36,11 @@ class Statements(Compiler):
 
     def _let(self, node: s.Node, name: str, value: s.Node) -> None:
         self.check_free(name, node.at)
-        self.names[name] = self.kept(self.value(value))
+        found = self.value(value)
+        if isinstance(found.code, str):
+            local = self.stored(found.number)
+            found = found._replace(code=f"{local} != 0" if found.kind == BOOL else local)
+        self.names[name] = found
 
     def _for_(self, node: s.Node, axis: s.Node, body: s.Block) -> None:
         self.loop(axis, partial(self.block, body))
@@ -107,7 +111,7 @@ def compile_goals(nodes: Sequence[s.Node], scope: Scope, ceiling: Ints) -> Objec
     goals, values = list[Goal](), list[str]()
     for number, (aim, node, written) in enumerate(node.parts for node in nodes):
         value = code.number(node)
-        goals.append(Goal(aim, written, value.kind == QUANTITY, value.low, value.high))
-        sign = "-" if aim == "MAXIMISE" else ""
+        sign, bound = ("-", -value.high) if aim == "MAXIMISE" else ("", value.low)
+        goals.append(Goal(aim, written, value.kind == QUANTITY, bound))
         values.append(f"values[{number}] = {sign}({text(value.code)})")
     return Objective(tuple(goals), (*code.written(), *values), code.data())

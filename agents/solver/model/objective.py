@@ -19,23 +19,13 @@ class Goal:
     """The expression, as written."""
     quantity: bool
     """Its value is in millionths."""
-    low: int
-    """No allocation of all balls has less."""
-    high: int
-    """None has more."""
-
-    @property
-    def bound(self) -> int:
-        """Return what no allocation of all balls is better than."""
-        return self.low if self.aim == "MINIMISE" else self.high
-
-    def signed(self, raw: int) -> int:
-        """Convert a value to one of which less is better, or back."""
-        return -raw if self.aim == "MAXIMISE" else raw
+    bound: int
+    """No allocation of all balls comes to less, less being better: of `MAXIMISE` values have the other sign."""
 
     def number(self, raw: int) -> float:
-        """Convert a value, or a bound."""
-        return raw / MICRO if self.quantity else raw
+        """Convert a value of which less is better, or a bound, to what the text means."""
+        value = -raw if self.aim == "MAXIMISE" else raw
+        return value / MICRO if self.quantity else value
 
 
 @dataclass(frozen=True)
@@ -53,14 +43,11 @@ class Objective:
     @property
     def bounds(self) -> tuple[int, ...]:
         """Return what the goals come to, less being better, where none can be better."""
-        return tuple(goal.signed(goal.bound) for goal in self.goals)
+        return tuple(goal.bound for goal in self.goals)
 
     def bounded(self, bounds: Sequence[int | None]) -> Objective:
         """Tighten the bounds of the first goals, less being better; None, or a weaker bound, changes nothing."""
-        goals = list(self.goals)
-        for n, (goal, bound) in enumerate(zip(self.goals, bounds, strict=False)):
-            if bound is not None and goal.aim == "MINIMISE":
-                goals[n] = replace(goal, low=max(goal.low, bound))
-            elif bound is not None:
-                goals[n] = replace(goal, high=min(goal.high, -bound))
+        known = [*bounds, *[None] * len(self.goals)]
+        pairs = zip(self.goals, known, strict=False)
+        goals = (goal if bound is None else replace(goal, bound=max(goal.bound, bound)) for goal, bound in pairs)
         return replace(self, goals=tuple(goals))

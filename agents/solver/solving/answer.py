@@ -57,8 +57,8 @@ class Answer:
     search: str
     """What found it: `published`, or of ours `first fit`, `whole tenants`, `CP-SAT`, `depth first`, `local search` or
     `ruin and recreate`."""
-    proven: int
-    """No allocation of all balls has fewer bins."""
+    bound: int
+    """Every allocation of all balls needs so many bins; `bins` where the number is fixed."""
     impossible: str
     """Why no allocation places all balls, where that is plain to see."""
     at_fault: tuple[Fault, ...]
@@ -75,11 +75,6 @@ class Answer:
     def bins(self) -> int:
         """Return how many bins the problem has."""
         return self.problem.bins
-
-    @property
-    def bound(self) -> int:
-        """Return a number of bins that every allocation of all balls needs; `bins` where the number is fixed."""
-        return min(self.proven, self.bins)
 
     @property
     def placed(self) -> int:
@@ -180,4 +175,4 @@ def reached(problem: Problem, alloc: Sequence[int], used: Sequence[int]) -> tupl
     if problem.objective is None:
         return ()
     values = zip(problem.objective.goals, goal_values(problem.objective)(alloc, used), strict=True)
-    return tuple(Reached(one.aim, one.text, one.number(one.signed(raw)), one.number(one.bound)) for one, raw in values)
+    return tuple(Reached(one.aim, one.text, one.number(raw), one.number(one.bound)) for one, raw in values)

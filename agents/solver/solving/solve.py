@@ -410,7 +410,7 @@ class _Search:
         """Keep an allocation that is better by the goals."""
         assert problem.objective is not None
         goals = zip(problem.objective.goals, values, strict=True)
-        self.goals = tuple(goal.number(goal.signed(raw)) for goal, raw in goals)
+        self.goals = tuple(goal.number(raw) for goal, raw in goals)
         self.best = _Allocated(problem, alloc, search)
         self.look_at_clock()
 
@@ -477,7 +477,7 @@ class _Search:
         at_fault = self.blame() if self.impossible and not interrupted else ()
         verify(problem, alloc)
         seconds, notes = clock.monotonic() - self.start, list[str]()
-        proofs = self.bound, self.impossible, at_fault
+        proofs = min(self.bound, problem.bins), self.impossible, at_fault
         answer = Answer(problem, alloc, search, *proofs, self.checked, seconds, interrupted, notes)
         notes += self.notes(answer.status)
         return answer

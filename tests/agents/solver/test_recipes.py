@@ -134,7 +134,7 @@ def test_a_recipe_means_what_it_should(name: str, step: int) -> None:
                 assert found.objective is not None
                 [goal_] = found.objective.goals
                 [raw] = goals_of(found, alloc)
-                value = goal_.number(goal_.signed(raw))
+                value = goal_.number(raw)
                 assert abs(value - goal(alloc)) < 1e-5, alloc
         assert rule is None or 0 < kept < fitting
 
