@@ -97,23 +97,8 @@ class Bounded(NamedTuple):
         """Tell whether it is a number."""
         return self.low == self.high
 
-    def plus(self, other: Bounded) -> Bounded:
-        """Add another one."""
-        return Bounded(self.value + other.value, self.low + other.low, self.high + other.high)
 
-    def times(self, number: int) -> Bounded:
-        """Multiply it by a number."""
-        low, high = sorted((self.low * number, self.high * number))
-        return Bounded(self.value * number if number else 0, low, high)
-
-    def checked(self) -> Bounded:
-        """Return it, if it is not too large."""
-        if max(-self.low, self.high) >= p.WIDE:
-            raise _Unstated
-        return self
-
-
-ZERO, ONE = Bounded.of(0), Bounded.of(1)
+ZERO, MILLION = Bounded.of(0), Bounded.of(p.MICRO)
 
 
 class _Model:
@@ -210,7 +195,7 @@ class _Model:
         for dim, pairs in terms.items():
             low, high = (sum(sign * max(0, sign * amount) for _, amount in pairs) for sign in (-1, 1))
             total = self.sat.LinearExpr.weighted_sum([one for one, _ in pairs], [by for _, by in pairs])
-            self.used[dim] = Bounded(total, low, high).checked()
+            self.used[dim] = _checked(Bounded(total, low, high))
             if high > ceiling[dim]:
                 model.add(total <= ceiling[dim])
             if problem.soft_group[dim] >= 0 and high > capacity[dim]:
@@ -243,10 +228,10 @@ class _Model:
                 return [*told, ZERO]
         units = zip(self.units, self.there, strict=True)
         stays = [places[now[ball]] for members, places in units for ball in members if now[ball] in places]
-        return [*self.goals, Bounded(sum(stays), 0, len(stays)).times(-1)]
+        return [*self.goals, Bounded(-sum(stays), -len(stays), 0)]
 
     def _variable(self, low: int, high: int) -> Bounded:
-        Bounded(None, low, high).checked()
+        _checked(Bounded(None, low, high))
         return Bounded.of(low) if low == high else Bounded(self.model.new_int_var(low, high, ""), low, high)
 
     def _fix(self, one: Bounded) -> Bounded:
@@ -263,7 +248,7 @@ class _Model:
                 case ast.Assign(targets=[ast.Name(id=name)], value=value):
                     self.local[name] = self._value(value)
                 case ast.Assign(value=ast.UnaryOp(op=ast.USub(), operand=value)):
-                    self.goals.append(self._fix(self._value(value)).times(-1))
+                    self.goals.append(self._operation("-", ZERO, self._fix(self._value(value))))
                 case ast.Assign(value=value):
                     self.goals.append(self._fix(self._value(value)))
                 case ast.For(target=ast.Name(id=name), iter=ast.Call(args=[start, stop]), body=inner):
@@ -277,7 +262,7 @@ class _Model:
         """Run both branches, and let what they assign depend on the test."""
         if test.fixed:
             return self._follow(one.body if test.low else one.orelse)
-        otherwise, before = self._is("==", test, ZERO), self.local.copy()
+        otherwise, before = self._operation("==", test, ZERO), self.local.copy()
         self._follow(one.body)
         yes, self.local = self.local, before.copy()
         self._follow(one.orelse)
@@ -313,7 +298,7 @@ class _Model:
             case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(number))):
                 return Bounded.of(-number)
             case ast.UnaryOp(operand=test):
-                return self._is("==", self._value(test), ZERO)
+                return self._operation("==", self._value(test), ZERO)
             case ast.Subscript(value=ast.Name(id="used"), slice=dim):
                 return self._used(self._number(dim))
             case ast.Subscript(slice=ast.BinOp(left=first, right=index)):
@@ -346,8 +331,8 @@ class _Model:
         row = data[first : last + 1].tolist()
         if index.fixed or len(set(row)) == 1:
             return Bounded.of(row[0])
-        index = self._extreme("max", index, Bounded.of(first - offset))
-        index = self._extreme("min", index, Bounded.of(last - offset))
+        index = self._operation("max", index, Bounded.of(first - offset))
+        index = self._operation("min", index, Bounded.of(last - offset))
         found = self._variable(min(row), max(row))
         self.model.add_element(index.value - (first - offset), row, found.value)
         return found
@@ -360,64 +345,62 @@ class _Model:
             used = self.used[dim] = self._fix(used._replace(high=max(high, used.low)))
         return used
 
-    def _operation(self, kind: str, left: Bounded, right: Bounded) -> Bounded:
-        divides = kind in ("//", "%", "qdiv")
-        if divides and (not right.fixed or right.low == 0):
+    def _operation(self, symbol: str, left: Bounded, right: Bounded) -> Bounded:
+        """Return what two values come to: a linear expression, or a variable that is constrained to be that."""
+        if symbol in ("//", "%", "qdiv") and (not right.fixed or right.low == 0):
             raise _Unstated
-        if left.fixed and right.fixed and kind in OPERATIONS:
-            return Bounded.of(int(OPERATIONS[kind](left.low, right.low)))
-        if kind in ("+", "-"):
-            return left.plus(right if kind == "+" else right.times(-1))
-        if kind in ("*", "qmul", "qdiv"):
-            product = self._product(left, Bounded.of(p.MICRO) if divides else right)
-            return product if kind == "*" else self._quotient(product, right.low if divides else p.MICRO)
-        if kind in ("<", "<=", "=="):
-            return self._is(kind, left, right)
-        if kind == "!=":
-            return ONE.plus(self._is("==", left, right).times(-1))
-        if not divides:  # and, or: of truth values
-            return self._extreme("min" if kind in ("min", "and") else "max", left, right)
-        whole = self._quotient(left, right.low)
-        rest = left.plus(whole.times(-right.low))
-        return whole if kind == "//" else Bounded(rest.value, min(0, right.low + 1), max(0, right.low - 1))
-
-    def _product(self, left: Bounded, right: Bounded) -> Bounded:
-        if left.fixed or right.fixed:
-            return (right.times(left.low) if left.fixed else left.times(right.low)).checked()
-        corners = [a * b for a in (left.low, left.high) for b in (right.low, right.high)]
-        found = self._variable(min(corners), max(corners))
-        self.model.add_multiplication_equality(found.value, [self._fix(left).value, self._fix(right).value])
+        match symbol:
+            case "and" | "or":
+                return self._operation("min" if symbol == "and" else "max", left, right)
+            case "qmul":
+                return self._operation("//", self._operation("*", left, right), MILLION)
+            case "qdiv":
+                return self._operation("//", self._operation("*", left, MILLION), right)
+            case "%":
+                whole = self._operation("*", self._operation("//", left, right), right)
+                return Bounded(left.value - whole.value, min(0, right.low + 1), max(0, right.low - 1))
+            case "<" | "<=" | "==" | "!=":
+                return self._compared(symbol, self._operation("-", left, right))
+            case "min" | "max":
+                for one, other in ((left, right), (right, left)):  # the same one, whatever the allocation is
+                    if (one.high <= other.low) if symbol == "min" else (one.low >= other.high):
+                        return one
+        corners = [OPERATIONS[symbol](a, b) for a in left[1:] for b in right[1:]]
+        low, high = min(corners), max(corners)
+        if symbol in ("+", "-") or (symbol == "*" and (left.fixed or right.fixed)):
+            value = low if low == high else OPERATIONS[symbol](left.value, right.value)
+            return _checked(Bounded(value, low, high))
+        found = self._variable(low, high)
+        if symbol == "//":
+            rest = left.value - right.low * found.value
+            self.model.add(rest >= min(0, right.low + 1))
+            self.model.add(rest <= max(0, right.low - 1))
+            return found
+        stated = {
+            "*": self.model.add_multiplication_equality,
+            "min": self.model.add_min_equality,
+            "max": self.model.add_max_equality,
+        }[symbol]
+        stated(found.value, [self._fix(left).value, self._fix(right).value])
         return found
 
-    def _quotient(self, one: Bounded, by: int) -> Bounded:
-        """Divide by a number, rounded down."""
-        if by < 0:
-            one, by = one.times(-1), -by
-        found = self._variable(one.low // by, one.high // by)
-        self.model.add(found.value * by <= one.value)
-        self.model.add(found.value * by >= one.value - (by - 1))
-        return found
-
-    def _is(self, kind: str, left: Bounded, right: Bounded) -> Bounded:
-        """Return whether one is less than, at most, or equal to another one."""
-        less, low, high = left.plus(right.times(-1)).checked()
-        most = -1 if kind == "<" else 0
-        if low > most or (kind == "==" and high < 0):
-            return ZERO
-        if high <= most and (kind != "==" or low == 0):
-            return ONE
+    def _compared(self, symbol: str, less: Bounded) -> Bounded:
+        """Return whether a value is below, at most, equal or unequal to 0."""
+        compare = OPERATIONS[symbol]
+        if compare(less.low, 0) == compare(less.high, 0) and not (less.low < 0 < less.high and symbol in ("==", "!=")):
+            return Bounded.of(int(compare(less.low, 0)))
         test = self.model.new_bool_var("")
-        yes, no = (less == 0, less != 0) if kind == "==" else (less <= most, less >= most + 1)
+        yes, no = {
+            "<": (less.value <= -1, less.value >= 0), "<=": (less.value <= 0, less.value >= 1),
+            "==": (less.value == 0, less.value != 0), "!=": (less.value != 0, less.value == 0),
+        }[symbol]  # fmt: skip
         self.model.add(yes).only_enforce_if(test)
         self.model.add(no).only_enforce_if(~test)
         return Bounded(test, 0, 1)
 
-    def _extreme(self, kind: str, left: Bounded, right: Bounded) -> Bounded:
-        take = min if kind == "min" else max
-        for one, other in ((left, right), (right, left)):  # the same one, whatever the allocation is
-            if (one.high <= other.low) if kind == "min" else (one.low >= other.high):
-                return one
-        found = self._variable(take(left.low, right.low), take(left.high, right.high))
-        both = [self._fix(left).value, self._fix(right).value]
-        (self.model.add_min_equality if kind == "min" else self.model.add_max_equality)(found.value, both)
-        return found
+
+def _checked(value: Bounded) -> Bounded:
+    """Return a value that is not too large."""
+    if max(-value.low, value.high) >= p.WIDE:
+        raise _Unstated
+    return value
