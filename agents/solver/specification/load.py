@@ -36,7 +36,7 @@ def load_problem(
     if not path.is_file():
         remedy = meant(path, ".alloc") or suggest(str(source), examples())
         raise UserError("no such file or example", file=path, remedy=remedy)
-    return problem(text_of(path), params=params, now=now, file=path)
+    return specification(text_of(path), file=path, params=params).changed(now).problem()
 
 
 def text_of(path: Path) -> str:
@@ -54,16 +54,15 @@ def problem(
     tables: Mapping[str, Any] | None = None,
     params: Mapping[str, object] | None = None,
     now: Sequence[int | None] | None = None,
-    file: Path | None = None,
 ) -> Problem:
-    """Make a problem from a specification's text, of which `file` is named in messages.
+    """Make a problem from a specification's text.
 
     `tables` are numpy arrays, or sequences of rows of unequal length; they take the place of TABLEs of the same name,
     or are added. `params` are the values of PARAMs. `now` has the bin that each ball is in now, -1 or None for none.
     """
     if not isinstance(text, str):
         raise UserError("is no text", key="problem", value=text, remedy="Give the text of a specification.")
-    return specification(text, file=file, params=params, tables=tables).changed(now).problem()
+    return specification(text, params=params, tables=tables).changed(now).problem()
 
 
 def changed(
