@@ -273,14 +273,14 @@ class Compiler:
         return place, indices
 
     def row_of(self, node: s.Node) -> Table | None:
-        """Return the table of which an expression is a row; None if it is none."""
-        table = self.tables.get(node.parts[0]) if node.kind == "index" else None
-        return table if table is not None and len(node.parts[1]) == table.rank - 1 else None
+        """Return the table of which an expression is a row, or of one index all; None if it is none."""
+        table = self.tables.get(node.parts[0]) if node.kind in ("index", "name") else None
+        return table if table is not None and len(_indices(node)) == table.rank - 1 else None
 
     def _row(self, table: Table, node: s.Node) -> tuple[Code, Code, int, int]:
         """Write where a row starts and stops in the table's values; returns the shortest and longest possible, too."""
         rows = table.sizes if table.starts is not None else table.sizes[:-1]
-        row = self.repeatable(self.place(table.name, rows, node.parts[1], table.name)[0])
+        row = self.repeatable(self.place(table.name, rows, _indices(node), table.name)[0])
         if table.starts is None:
             size = table.sizes[-1]
             start = op("*", row, size)
@@ -459,20 +459,13 @@ class Compiler:
 
     def over(self, node: s.Node) -> Over:
         """Write what the variable of a loop runs over."""
-        table = self.row_of(node)
-        if table is not None:
+        if (table := self.row_of(node)) is not None:
+            refuse(not table.whole, f"{table.name} has quantities", "Run over 0 .. len(...) instead.", node.at)
             start, stop, _, trips = self._row(table, node)
-            found, what = (table, start, stop, *table.bounds, trips), f"a row of {table.name}"
-        elif node.kind == "name" and node.parts[0] in self.tables and self.tables[node.parts[0]].rank == 1:
-            table = self.tables[node.parts[0]]
-            size = table.sizes[0]
-            found, what = (table, 0, size, *table.bounds, size), table.name
-        else:
-            first = self.whole(node.parts[0], "a range") if node.kind == "span" else Typed.of(INT, 0)
-            last = self.whole(node.parts[1] if node.kind == "span" else node, "a range")
-            return None, first.code, last.code, first.low, last.high - 1, max(0, last.high - first.low)
-        refuse(not table.whole, f"{what} has quantities", "Run over 0 .. len(...) instead.", node.at)
-        return found
+            return table, start, stop, *table.bounds, trips
+        first = self.whole(node.parts[0], "a range") if node.kind == "span" else Typed.of(INT, 0)
+        last = self.whole(node.parts[1] if node.kind == "span" else node, "a range")
+        return None, first.code, last.code, first.low, last.high - 1, max(0, last.high - first.low)
 
     def loop(self, axis: s.Node, body: Callable[[], None]) -> bool:
         """Write a loop around what `body` writes; one that certainly never runs is left out, unchecked.
@@ -535,3 +528,8 @@ class Compiler:
 def _check_alike(one: Typed, other: Typed, at: At) -> None:
     differ = (one.kind == BOOL) != (other.kind == BOOL)
     refuse(differ, "truth values and numbers differ", "Both are truth values, or both numbers.", at)
+
+
+def _indices(node: s.Node) -> Sequence[s.Node]:
+    indices: Sequence[s.Node] = node.parts[1] if node.kind == "index" else ()
+    return indices

@@ -390,7 +390,7 @@ class Build:
         of_bins = what == "bin"
         count, of = (self.most, self.scope.means["BINS"]) if of_bins else (self.scope.balls, self.scope.means["BALLS"])
         for item in items:
-            listed = item.kind == "span" or self.constants.row_of(item) is not None
+            listed = item.kind == "span" or (item.kind == "index" and self.constants.row_of(item) is not None)
             for member in self.constants.numbers(item) if listed else (self.constants.int_of(item, of=of),):
                 found.append(self._within(member, what, count, item.at))
                 self._count_members(1, item.at)

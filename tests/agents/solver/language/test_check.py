@@ -69,7 +69,7 @@ MESSAGES = [
     (spec(more="MINIMISE T[ALLOC[0] + 2]"), "an index of T is not certain to be legal here"),
     (spec(more="MINIMISE BIN"), "unknown name BIN"),
     (spec(more="PARAM x = sum(i in Q: i)"), "Q has quantities"),
-    (spec(more="TABLE X = [[0.5], [0.5]] PARAM x = sum(i in X[0]: i)"), "a row of X has quantities"),
+    (spec(more="TABLE X = [[0.5], [0.5]] PARAM x = sum(i in X[0]: i)"), "X has quantities"),
     (spec(more="PARAM x = sum(i in 0.5: i)"), "a range must be a whole number"),
     (
         spec(more="PARAM x = sum(i in 1000000: sum(j in 1000000: 1))"),
