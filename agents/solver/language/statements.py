@@ -11,8 +11,7 @@ from binwright.agents.solver.language.compile import Compiler
 from binwright.agents.solver.language.errors import refuse
 from binwright.agents.solver.language.values import BOOL, INT, QUANTITY, Scope, Typed
 from binwright.agents.solver.model.emit import addition, text
-from binwright.agents.solver.model.objective import Goal, Objective
-from binwright.agents.solver.model.program import BALL, BIN, WIDE, Code, Family, Program
+from binwright.agents.solver.model.program import BALL, BIN, WIDE, Code, Family, Goal, Objective, Program
 from binwright.simcore.types import Ints
 
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from binwright.agents.solver.model.objective import Objective
-from binwright.agents.solver.model.program import BALL, BIN, Code, Program
+from binwright.agents.solver.model.program import BALL, BIN, Code, Objective, Program
 
 ARRAYS = "alloc", "data", "numbers", "used", "ceiling", "dims", "amounts"
 """The arrays that UTILFN takes."""

@@ -7,8 +7,7 @@ from typing import Any, TypeAlias
 
 from binwright.agents.solver.model.arithmetic import placed, qdiv, qmul
 from binwright.agents.solver.model.emit import goals, utilfn
-from binwright.agents.solver.model.objective import Objective
-from binwright.agents.solver.model.program import Program, Reject
+from binwright.agents.solver.model.program import Objective, Program, Reject
 from binwright.simcore.types import Ints
 
 Added: TypeAlias = list[tuple[Any, Any]]

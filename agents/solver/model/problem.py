@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from binwright.agents.solver.model.dense import Matrix, dense
-from binwright.agents.solver.model.objective import Objective
-from binwright.agents.solver.model.program import MICRO, NULL, Family, Program
+from binwright.agents.solver.model.program import MICRO, NULL, Family, Objective, Program
 from binwright.simcore.types import Ints
 
 
