@@ -288,7 +288,7 @@ class Compiler:
         start, stop = (self.read(table, row, node.at, end) for end in (0, 1))
         if isinstance(start, int) and isinstance(stop, int):
             return start, stop, stop - start, stop - start
-        return start, stop, int(np.diff(table.starts).min()), table.longest
+        return start, stop, *table.lengths
 
     def _index(self, node: s.Node, name: str, arguments: Sequence[s.Node]) -> Typed:
         table = look_up("table", name, self.tables, node.at)

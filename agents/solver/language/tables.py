@@ -43,11 +43,10 @@ class Table:
         return len(self.sizes) + (self.starts is not None)
 
     @cached_property
-    def longest(self) -> int:
-        """The length of the longest row."""
-        if self.starts is None:
-            return self.sizes[-1]
-        return int(np.diff(self.starts).max(initial=0))
+    def lengths(self) -> tuple[int, int]:
+        """The lengths of the shortest and of the longest row."""
+        lengths = np.array([self.sizes[-1]]) if self.starts is None else np.diff(self.starts)
+        return int(lengths.min()), int(lengths.max())
 
     @cached_property
     def bounds(self) -> tuple[int, int]:

@@ -223,9 +223,9 @@ class _Model:
                 self._follow(function.body)
             except _Unstated:
                 return [ZERO]
-            told = [*takewhile(lambda goal: max(-goal.low, goal.high) <= 2**53, self.goals)]  # CP-SAT has floats
-            if len(told) < len(objective.goals):
-                return [*told, ZERO]
+            stated = [*takewhile(lambda goal: max(-goal.low, goal.high) <= 2**53, self.goals)]  # bounds are floats
+            if len(stated) < len(objective.goals):
+                return [*stated, ZERO]
         units = zip(self.units, self.there, strict=True)
         stays = [places[now[ball]] for members, places in units for ball in members if now[ball] in places]
         return [*self.goals, Bounded(-sum(stays), -len(stays), 0)]
@@ -376,12 +376,12 @@ class _Model:
             self.model.add(rest >= min(0, right.low + 1))
             self.model.add(rest <= max(0, right.low - 1))
             return found
-        stated = {
+        state = {
             "*": self.model.add_multiplication_equality,
             "min": self.model.add_min_equality,
             "max": self.model.add_max_equality,
         }[symbol]
-        stated(found.value, [self._fix(left).value, self._fix(right).value])
+        state(found.value, [self._fix(left).value, self._fix(right).value])
         return found
 
     def _compared(self, symbol: str, less: Bounded) -> Bounded:
