@@ -51,13 +51,11 @@ def usual(name: str) -> MoverSpec:
 class Rescheduling(Model):
     """Requests that run are moved every so often, or when servers are to be emptied."""
 
-    every: PositiveTime | None = Field(
-        None, description="At multiples of this time, counted from the first request.", examples=["1 h"]
-    )
+    every: PositiveTime | None = Field(None, description="At multiples of this time, counted from the first request.")
     on_drain: bool = Field(
         False, strict=True, description="Move off what is on servers when a rule `drain` begins to hold."
     )
-    moves: MostMoves = Field(description="At most so many at a time.", examples=[50])
+    moves: MostMoves = Field(description="At most so many at a time.")
     mover: MoverSpec = Field(usual("agent"), description="Who plans them.", examples=["{agent: {agent: first-fit}}"])
 
     @model_validator(mode="after")
@@ -74,14 +72,10 @@ class MovesSpec(Model):
     bandwidth: DataRate | None = Field(
         None, description="A move takes as long as the request's memory takes at this rate.", examples=["10 Gbps"]
     )
-    resource: Text | None = Field(
-        None, description="The memory: `mem`, or `memory`, where the cluster has that.", examples=["mem"]
-    )
-    downtime: Time = Field(
-        0.0, description="Each move takes this time in addition, while the request stands still.", examples=["1 s"]
-    )
-    at_once: Count | None = Field(None, description="At most so many are on the way at a time.", examples=[4])
-    per_hour: Count | None = Field(None, description="At most so many begin within any hour.", examples=[100])
+    resource: Text | None = Field(None, description="The memory: `mem`, or `memory`, where the cluster has that.")
+    downtime: Time = Field(0.0, description="Each move takes this time in addition, while the request stands still.")
+    at_once: Count | None = Field(None, description="At most so many are on the way at a time.")
+    per_hour: Count | None = Field(None, description="At most so many begin within any hour.")
     fixed: tuple[Where, ...] = Field(
         (),
         description="Requests that may not be moved, by values of labels, or of `group`.",
@@ -105,7 +99,7 @@ class MovesSpec(Model):
 class MakeRoom(Model):
     """Requests that run are moved to make room for one that fits nowhere."""
 
-    moves: MostMoves = Field(description="At most so many for one request.", examples=[3])
+    moves: MostMoves = Field(description="At most so many for one request.")
     mover: MoverSpec = Field(usual("make-room"), description="Who plans them.")
     then: Annotated[
         Word | AfterRoom, PlainOrMapping(), Shown("`drop`, `wait`, `stop` or {expand: [Expand](#expand)}")
@@ -133,7 +127,7 @@ def _keeps_off(scenario: Any) -> bool:
     """Tell whether anything may keep requests off servers; labels alone do not, until requests ask for them."""
     flavours = getattr(scenario.workload, "flavours", None)
     asking = flavours is None or any(flavour.where for flavour in flavours)
-    taints = scenario.cluster.taints != set()
+    taints = scenario.cluster.known_servers.taints != set()
     parts = any(rules.labels for _, rules in scenario.workload.gangs)
     return bool(scenario.placement) or taints or parts or bool(scenario.ruled_by and asking)
 
@@ -141,52 +135,21 @@ def _keeps_off(scenario: Any) -> bool:
 def _mover_of(section: Any, scenario: Any, key: str) -> Mover:
     """Make the mover of a section that stands at a key, and refuse one that does not go with the scenario."""
     mover: Mover = section.mover.build()
-    name, devices = type(mover).__name__, scenario.cluster.has_devices
-    room = key == "overflow.make_room"
-    for is_met, problem, remedy in (
-        (
-            not (mover.makes_room if room else mover.reschedules),
-            f"{name} plans nothing {'where a request needs room' if room else 'but room for a request'}",
-            f"Take {'make-room or agent' if room else 'another mover, such as agent'} here.",
-        ),
-        (
-            scenario.knowledge.lifetimes == "hidden" and mover.needs_lifetimes,
-            f"{name} asks how long requests stay, and the scenario hides it",
-            "Write `knowledge: {lifetimes: known}`, or how they are predicted, or take another mover, such as agent.",
-        ),
-        (
-            _keeps_off(scenario) and not mover.keeps_rules,
-            f"{name} does not look at rules of placement, and the scenario has some",
-            "Take a mover that does, such as agent, or remove the rules, labels and taints.",
-        ),
-        (
-            devices and not mover.on_devices,
-            f"{name} does not choose devices, and the servers have some",
-            "Take a mover that does, such as agent, or servers without devices.",
-        ),
-        (
-            scenario.cluster.network and not mover.reads_places,
-            f"{name} reserves no links, and the servers are in a network",
-            "Take a mover that does, such as agent, or servers without a network.",
-        ),
-        (
-            room and scenario.workload.gangs and not mover.reads_places,
-            f"{name} makes room for single requests, and some have parts",
-            "Take a mover that makes room for gangs, such as agent.",
-        ),
-        (
-            scenario.cluster.predicted and not mover.reads_places,
-            f"{name} goes by what is requested, and predicted peaks leave more",
-            "Take a mover that goes by what is held, such as agent, or a number in `overcommit`.",
-        ),
-        (
-            mover.only_devices and not devices,
-            f"{name} chooses devices, and the servers have none",
-            "Give the servers `devices`, or let the mover ask another agent.",
-        ),
+    cluster, room, lifetimes = scenario.cluster, key == "overflow.make_room", scenario.knowledge.lifetimes
+    for is_met, problem in (
+        (room and not mover.makes_room, "plans nothing where a request needs room"),
+        (not room and not mover.reschedules, "plans nothing but room for a request"),
+        (lifetimes == "hidden" and mover.needs_lifetimes, "asks how long requests stay, and the scenario hides it"),
+        (_keeps_off(scenario) and not mover.keeps_rules, "does not look at rules of placement, and there are some"),
+        (cluster.has_devices and not mover.on_devices, "does not choose devices, and the servers have some"),
+        (mover.only_devices and not cluster.has_devices, "chooses devices, and the servers have none"),
+        (cluster.network and not mover.reads_places, "reserves no links, and the servers are in a network"),
+        (room and scenario.workload.gangs and not mover.reads_places, "makes room for no gangs, and there are some"),
+        (cluster.predicted and not mover.reads_places, "goes by what is requested, and predicted peaks leave more"),
     ):
         if is_met:
-            raise UserError(problem, key=f"{key}.mover", remedy=remedy)
+            remedy = "Take another mover, such as agent, here."
+            raise UserError(f"{type(mover).__name__} {problem}", key=f"{key}.mover", remedy=remedy)
     return mover
 
 

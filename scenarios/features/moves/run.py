@@ -19,7 +19,7 @@ from binwright.simcore.errors import AgentError, InfeasiblePlacement
 from binwright.simcore.faults import Kind
 from binwright.simcore.moves import Move, Moved, Mover, Outcome, Running, Why
 from binwright.simcore.record import SPREAD
-from binwright.simcore.types import QUANTUM, Embedding, Floats, Ints, OnDevices, Placement, Request, part
+from binwright.simcore.types import QUANTUM, Embedding, Floats, Ints, OnDevices, Placement, Request
 
 if TYPE_CHECKING:
     from binwright.scenarios.features.moves import MakeRoom, MovesSpec, Rescheduling
@@ -71,6 +71,8 @@ class Moving:
         self.room, self._schedule = room, schedule
         self.log: list[Moved] = []
         """Every move that was begun, in order."""
+        self.endless = 0
+        """How many things on the clock are reschedulings, which alone do not keep a run going."""
         self._plan = Plan("schedule", Mover(), deque())
         self._flying: dict[int, tuple[Moved, Plan]] = {}
         self._tried = (-1, nan)
@@ -78,11 +80,12 @@ class Moving:
         simulation.moving, self.request = self, simulation.running_request
         if schedule:
             when, _ = schedule
-            self._every = when.every or inf
-            self._await_tick(int(self._clock.now // self._every) + 1 if self._every < inf else 0)
+            if when.every:
+                self._every = when.every
+                self._await_tick(int(self._clock.now // self._every) + 1)
             if when.on_drain:
                 for time in sorted({since for since, _, _ in self._ledger.drains if since > 0}):
-                    self._clock.at(max(time, self._clock.now), self._empty, 0)
+                    self._clock.at(max(time, self._clock.now), lambda _: self.ask(schedule, "drain"), 0)
 
     # -- when movers are asked ------------------------------------------------------------------------------------
 
@@ -92,44 +95,31 @@ class Moving:
         It is then asked for again at once, or waits until moves have arrived.
         """
         row, now = request.index, self._clock.now
-        if self._plan.request == row and self._plan.under_way:
-            self._simulation.blocked = True
-            return True
-        network = self._ledger.network  # has room where servers have some, whether or not links lead there
-        if self.room is None or self._tried == (row, now) or not (network or self._ledger.lacks_room(request)):
-            return False
-        self._tried = row, now
-        if not self.ask(self.room, "room", request):
-            return False
+        if not (self._plan.request == row and self._plan.under_way):
+            network = self._ledger.network  # has room where servers have some, whether or not links lead there
+            if self.room is None or self._tried == (row, now) or not (network or self._ledger.lacks_room(request)):
+                return False
+            self._tried = row, now
+            if not self.ask(self.room, "room", request):
+                return False
         if self._plan.under_way:
             self._simulation.blocked = True
         return True
 
     def _await_tick(self, number: int) -> None:
-        if number:
-            self.endless = 1
-            self._clock.at(number * self._every, self._tick, number)
-
-    endless = 0
-    """How many things on the clock are reschedulings, which alone do not keep a run going."""
+        self.endless = 1
+        self._clock.at(number * self._every, self._tick, number)
 
     def _tick(self, number: int) -> bool:
         """Reschedule, unless room is being made; tells whether anything changed."""
         simulation, self.endless = self._simulation, 0
-        assert self._schedule
         alone = simulation.due <= simulation.endless + len(self._flying)
         repairs = simulation.waiting and self._clock.now < simulation.all_back  # are waited for
         if simulation.offered == len(simulation.workload) and alone and not repairs:
             return False  # nothing else is to come
         self._await_tick(number + 1)
-        if self._plan.why == "room" and self._plan.under_way:
-            return False
-        return self.ask(self._schedule, "schedule")
-
-    def _empty(self, number: int) -> bool:
-        """Have what is on servers that are to be emptied go elsewhere; tells whether anything changed."""
-        assert self._schedule
-        return self.ask(self._schedule, "drain")
+        making_room = self._plan.why == "room" and self._plan.under_way
+        return not making_room and self._schedule is not None and self.ask(self._schedule, "schedule")
 
     def ask(self, asked: Trigger, why: Why, request: Request | None = None) -> bool:
         """Ask for a plan, and begin with it; tells whether there is one."""
@@ -162,7 +152,7 @@ class Moving:
 
     def _planned(self, mover: Mover, why: Why, moves: int, request: Request | None) -> list[Move]:
         """Ask a mover for a plan; none where there is nothing to move, or where no room is made."""
-        view, ledger = self._simulation.view, self._ledger
+        view, ledger, at = self._simulation.view, self._ledger, f"at {self._clock.now:g} s"
         running = self._running(why)
         if request is not None and request.gang:
             running = replace(running, has_room=partial(self._has_room, request))
@@ -172,9 +162,8 @@ class Moving:
         try:
             plan = list(mover.plan(view, running, moves, request))
         except Exception as error:
-            raise raised(
-                mover, error, describe_request(request, view.resources) if request else f"the plan {self._at}"
-            ) from error
+            what = describe_request(request, view.resources) if request else f"the plan {at}"
+            raise raised(mover, error, what) from error
         known = set(running.row.tolist())
         if len(plan) > moves:
             raise self._wrong(mover, f"has {len(plan)} moves, and {moves} were asked for")
@@ -191,14 +180,14 @@ class Moving:
         return plan if self._has_room(request, free, after) else []
 
     def _has_room(self, request: Request, free: Ints, after: Mapping[int, Sequence[int]] = NO_MOVES) -> bool:
-        """Tell whether a request, or enough of its gang, has room in what is free `after` moves to these servers."""
-        ledger = self._ledger
-        may = ledger.open_to(request, after)
-        if request.gang:
-            return ledger.room_for_parts(request, may, free) >= request.gang.parts
-        if ledger.network is not None:  # the mover knows best which links are free
-            return bool((free[may].sum(axis=(0, 1)) >= request.demand).all())
-        return fits(free[may], request)
+        """Tell whether a request, or enough of its gang, has room in what is free `after` moves to these servers.
+
+        In a network, the mover knows best which links are free, and for a single request which devices are.
+        """
+        may = self._ledger.open_to(request, after)
+        if self._ledger.devices and not request.gang:
+            return bool((free[may] >= np.array(request.demand)).all(axis=2).any())
+        return self._ledger.room_for_parts(request, may, free) >= request.parts
 
     def _running(self, why: Why) -> Running:
         """List what runs and may be moved; on a drain, what may not lie where it is."""
@@ -254,12 +243,8 @@ class Moving:
         left: Floats = stays - elapsed
         return left
 
-    @property
-    def _at(self) -> str:
-        return f"at {self._clock.now:g} s"
-
     def _wrong(self, mover: Mover, problem: str) -> AgentError:
-        return AgentError(f"the plan of {type(mover).__name__} {self._at} {problem}")
+        return AgentError(f"the plan of {type(mover).__name__} at {self._clock.now:g} s {problem}")
 
     # -- moves ----------------------------------------------------------------------------------------------------
 
@@ -273,7 +258,8 @@ class Moving:
         while plan.left:
             if self.spec.at_once and len(self._flying) >= self.spec.at_once:
                 return
-            why_not = "its request waits no more" if self._is_in_vain(plan) else self._begin(plan)
+            in_vain = plan.request >= 0 and self._simulation.head != plan.request
+            why_not = "its request waits no more" if in_vain else self._begin(plan)
             if why_not is None:
                 plan.left.popleft()
                 fresh = False
@@ -283,10 +269,6 @@ class Moving:
                 plan.left.clear()
             else:
                 return
-
-    def _is_in_vain(self, plan: Plan) -> bool:
-        """Tell whether the request that a plan is to make room for waits no more."""
-        return plan.request >= 0 and self._simulation.head != plan.request
 
     def _begin(self, plan: Plan) -> str | None:
         """Begin the next move; returns why it cannot be, or None."""
@@ -352,12 +334,3 @@ class Moving:
         for number in [n for n, (moved, _) in self._flying.items() if moved.row in rows]:
             self._end(number, "interrupted")
             self._plan.left.clear()
-
-
-def fits(free: Ints, request: Request) -> bool:
-    """Tell whether a request fits by its amounts into what is free, int64 [servers, nodes, resources]."""
-    nodes = free.shape[1]
-    if request.spread:
-        wanted = np.array([part(request.demand, node, nodes) for node in range(nodes)])
-        return bool((free >= wanted).all(axis=(1, 2)).any())
-    return bool((free >= np.array(request.demand)).all(axis=2).any())
