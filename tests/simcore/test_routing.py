@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from binwright.agents.heuristics.in_line import InLine
 from binwright.agents.heuristics.servers.costs import FirstFit
+from binwright.analysis.measure.costs.bill import SiteEnergy
 from binwright.fabric.cluster import Cluster
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.placement.rules import ServerLabels
@@ -50,15 +51,12 @@ def built(case: dict[str, Any], *routers: str, spill: bool) -> Simulation:
     series = tuple(TimeSeries(np.array(values), every, start) for values, every, start in COURSES[:count])
     home = np.array(case["home"])
     sites = Sites(
-        names=tuple("abc"[:count]),
+        energy=tuple(map(SiteEnergy, "abc", PUE, series, series[::-1])),
         of=of,
         routers=tuple((name, ROUTERS.load(name)) for name in routers),
         spill=spill,
         home=np.where(home < count, home, -1),
         latency=LATENCY[np.arange(n) % 2, :count],
-        pue=PUE[:count],
-        price=series,
-        carbon=series[::-1],
     )
     Routing(simulation, sites, np.random.default_rng(0))
     return simulation

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
-from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -19,7 +18,7 @@ from binwright.scenarios.features.feature import Feature, Named, Point
 from binwright.scenarios.features.sites.metrics import sites_column
 from binwright.scenarios.features.sites.run import ROUTERS, Routing, Sites
 from binwright.simcore.errors import WorkloadError, suggest
-from binwright.simcore.fields import Model, SomeNames, Text, Time, checked, together, wrong
+from binwright.simcore.fields import Model, SomeNames, Text, Time, checked, wrong
 from binwright.simcore.rng import stream
 from binwright.simcore.types import Ints, Workload
 from binwright.workloads.changes import matching
@@ -51,7 +50,7 @@ class SitesSpec(Model):
         examples=["{oslo: {electricity: {carbon: 30}}, essen: {electricity: {carbon: 380}}}"],
         min_length=1,
     )
-    label: Text = Field(default="site", description="The label of servers that names their site.", examples=["region"])
+    label: Text = Field(default="site", description="The label of servers that names their site.")
     router: SomeNames = Field(
         default=("load",),
         description="Which site is tried first: that with least `load` (largest share taken), `price` or `carbon` of"
@@ -63,9 +62,7 @@ class SitesSpec(Model):
         True, strict=True, description="Requests that a site refuses try the next one, in the router's order."
     )
     by: Text | None = Field(
-        default=None,
-        description="The label of requests, or `group`, that `home` and `latency` go by.",
-        examples=["group", "tenant"],
+        default=None, description="The label of requests, or `group`, that `home` and `latency` go by."
     )
 
     @model_validator(mode="after")
@@ -88,18 +85,11 @@ class SitesSpec(Model):
                 raise wrong(f"is missing for the router {name}", "Say which label of requests: by: group.", ("by",))
         return self
 
-    def at(self, site: str, default: Electricity | None) -> Electricity | None:
-        """Find what energy comes to at a site, where `default` is that of the costs."""
-        return self.of[site].electricity or default
-
     def check_servers(self, there: Collection[str], everywhere: bool) -> None:
         """Refuse sites that are not among the values of the label, and values that are no sites."""
-
-        def site(name: str) -> None:
+        for name in self.of:
             if name not in there:
                 raise wrong("no server has this site as its label", suggest(name, there), ("sites", "of", name))
-
-        together(*(partial(site, name) for name in self.of))
         if unknown := sorted(set(there) - set(self.of)):
             raise wrong(f"says nothing of the servers at {unknown[0]}", "Add it.", ("sites", "of"))
         if not everywhere:
@@ -108,26 +98,18 @@ class SitesSpec(Model):
 
 def _build_sites(point: Point, workload: Workload) -> Sites:
     """Make the sites of a run, whose requests are these."""
-    spec, energy = point.scenario.sites, _energy_of_sites(point.scenario)
-    latency = np.full((len(workload), len(spec.of)), np.nan)
-    for value in dict.fromkeys(name for site in spec.of.values() for name in site.latency):
-        rows = matching(workload, {spec.by or "": (value,)}, "sites.by")
-        latency[rows] = [site.latency.get(value, np.nan) for site in spec.of.values()]
+    spec: SitesSpec = point.scenario.sites
+    home, latency = np.full(len(workload), -1), np.full((len(workload), len(spec.of)), np.nan)
+    for place, (name, site) in enumerate(spec.of.items() if spec.by else ()):
+        home[matching(workload, {spec.by or "": site.home_of or (name,)}, "sites.by")] = place
+        for value, seconds in site.latency.items():
+            latency[matching(workload, {spec.by or "": (value,)}, "sites.by"), place] = seconds
     if "latency" in spec.router and (lost := np.flatnonzero(np.isnan(latency).all(axis=1))).size:
         remedy = f"Give sites a latency for every value of {spec.by}, or take another router."
         raise WorkloadError("has a latency to no site", key="sites.by", value=str(workload.id[lost[0]]), remedy=remedy)
-    return Sites(
-        names=tuple(spec.of),
-        of=_sites_of(point),
-        routers=tuple((name, ROUTERS.load(name)) for name in spec.router),
-        spill=spec.spill_over,
-        home=_homes(point.scenario.sites, workload),
-        latency=latency,
-        pue=np.array([one.pue for one in energy]),
-        price=tuple(one.price for one in energy if one.price),
-        carbon=tuple(one.carbon for one in energy if one.carbon),
-        like=point.labels.like,
-    )
+    routers = tuple((name, ROUTERS.load(name)) for name in spec.router)
+    energy = _energy_of_sites(point.scenario)
+    return Sites(energy, _sites_of(point), routers, spec.spill_over, home, latency, point.labels.like)
 
 
 def _energy_of_sites(scenario: Any) -> tuple[SiteEnergy, ...]:
@@ -146,14 +128,6 @@ def _sites_of(point: Point) -> Ints:
     spec.check_servers({*labels} - {""}, "" not in labels)
     names = list(spec.of)
     return np.array([names.index(label) for label in labels], np.int64)
-
-
-def _homes(spec: SitesSpec, workload: Workload) -> Ints:
-    """Return the site that each request belongs to, int64 [n]; -1 for none."""
-    found = np.full(len(workload), -1, np.int64)
-    for place, (name, site) in enumerate(spec.of.items() if spec.by else ()):
-        found[matching(workload, {spec.by or "": site.home_of or (name,)}, "sites.by")] = place
-    return found
 
 
 class _Keys(Model):
@@ -180,27 +154,23 @@ class _Feature(Feature):
     def check(self, scenario: Any) -> None:
         """Refuse sites without servers, servers without a site, and what a router asks for in vain."""
         spec: SitesSpec = scenario.sites
-        cluster, default = scenario.cluster, scenario.costs.electricity if scenario.costs else None
-        values, at = cluster.values, ("sites", "of")
-        if spec.label not in values:
+        cluster, default = scenario.cluster, scenario.costs and scenario.costs.electricity
+        known, at = cluster.known_servers, ("sites", "of")
+        if spec.label not in known.values:
             remedy = f"Give the groups one, like `labels: {{{spec.label}: {next(iter(spec.of))}}}`, or name another."
             raise wrong("no server has this label", remedy, ("sites", "label"), spec.label)
-        there = values[spec.label]
+        there = known.values[spec.label]
         if there is not None:
-            spec.check_servers(there, cluster.everywhere is None or spec.label in cluster.everywhere)
-        needed: list[tuple[str, tuple[str, ...]]] = [
-            (name, ("sites", "router")) for name in ("price", "carbon") if name in spec.router
-        ]
-        rates = [spec.at(site, default) for site in spec.of]
-        needed += [(name, at) for name in ("price", "carbon") if any(getattr(rate, name, None) for rate in rates)]
-        for site, each in spec.of.items():
-            known = spec.at(site, default)
-            for name, of in needed:
-                if known is None or getattr(known, name) is None:
-                    why = "other sites say one" if of == at else f"{of[-1]} needs it of every site"
-                    remedy = f"Write electricity: {{{name}: ...}}: {why}."
-                    raise wrong(f"says no {name} of a kWh", remedy, (*at, site))
-            if "latency" in spec.router and not each.latency:
+            spec.check_servers(there, known.everywhere is None or spec.label in known.everywhere)
+        for name in ("price", "carbon"):
+            rates = {site: getattr(each.electricity or default, name, None) for site, each in spec.of.items()}
+            missing = [site for site, rate in rates.items() if rate is None]
+            if missing and (name in spec.router or any(rates.values())):
+                why = "router needs it of every site" if name in spec.router else "other sites say one"
+                remedy = f"Write electricity: {{{name}: ...}}: {why}."
+                raise wrong(f"says no {name} of a kWh", remedy, (*at, missing[0]))
+        for site, each in spec.of.items() if "latency" in spec.router else ():
+            if not each.latency:
                 raise wrong("says no latency", "Write latency: {VALUE: 12 ms}, or take another router.", (*at, site))
 
     def check_keys(self, scenario: Any) -> None:
@@ -210,13 +180,14 @@ class _Feature(Feature):
 
     def names(self, scenario: Any) -> list[Named]:
         spec: SitesSpec | None = scenario.sites
-        if spec is None:
+        if spec is None or spec.by is None:
             return []
-        found: list[Named] = []
-        for name, site in spec.of.items() if spec.by else ():
-            found += [(("sites", "of", name, "latency", value), spec.by or "", value) for value in site.latency]
-            found += [(("sites", "of", name, "home_of"), spec.by or "", value) for value in site.home_of or ()]
-        return found
+        return [
+            (("sites", "of", name, key), spec.by, value)
+            for name, site in spec.of.items()
+            for key, values in (("latency", site.latency), ("home_of", site.home_of or ()))
+            for value in values
+        ]
 
     def attach(self, point: Point, simulation: Simulation) -> None:
         sites = _build_sites(point, simulation.workload)
@@ -225,9 +196,8 @@ class _Feature(Feature):
     def measure(self, point: Point, known: dict[str, Any]) -> None:
         at = _sites_of(point)
         if costs := known.get("costs"):
-            known["costs"] = replace(
-                costs, energy=_energy_of_sites(point.scenario), site=at, added_site=int(at[point.labels.like])
-            )
+            energy, added = _energy_of_sites(point.scenario), int(at[point.labels.like])
+            known["costs"] = replace(costs, energy=energy, site=at, added_site=added)
 
     def columns(self, run: FinishedRun) -> dict[str, str]:
         return sites_column(run)

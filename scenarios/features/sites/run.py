@@ -1,14 +1,14 @@
 """Several sites of servers: a router chooses the site of every request, and the agent a server there."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from math import inf
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from binwright.analysis.measure.costs.bill import SiteEnergy
 from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.errors import RunError, short
 from binwright.simcore.registry import Registry
@@ -16,27 +16,28 @@ from binwright.simcore.time_series import TimeSeries
 from binwright.simcore.types import Floats, Ints, Request
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Sites:
+class Sites(NamedTuple):
     """Says which sites there are, and in which order a request tries them.
 
-    `of` int64 [servers] is the place among `names` of each server's site; servers that are added are `like` the one in
-    this place. `home` int64 [rows] is the site of each request, -1 for none, and `latency` float64 [rows, sites] are
-    seconds, NaN where nobody says. `price` and `carbon` are of a kWh, `pue` float64 [sites] times it. The least sum of
-    the first of the `routers` is tried first; the others settle ties. Only where requests `spill` do they try another
-    site than the first.
+    `energy` has the name of each, and what a kWh comes to there. `of` int64 [servers] is the place of each server's
+    site; servers that are added are `like` the one in this place. `home` int64 [rows] is the site of each request, -1
+    for none, and `latency` float64 [rows, sites] are seconds, NaN where nobody says. The least of the first of the
+    `routers` is tried first; the others settle ties. Only where requests `spill` do they try another site than the
+    first.
     """
 
-    names: tuple[str, ...]
+    energy: tuple[SiteEnergy, ...]
     of: Ints
     routers: tuple[tuple[str, "Router"], ...]
     spill: bool
     home: Ints
     latency: Floats
-    pue: Floats
-    price: tuple[TimeSeries, ...] = ()
-    carbon: tuple[TimeSeries, ...] = ()
     like: int = -1
+
+    @property
+    def names(self) -> list[str]:
+        """The name of each site."""
+        return [one.name for one in self.energy]
 
 
 class Routing:
@@ -81,12 +82,12 @@ class Routing:
     @property
     def prices(self) -> Floats:
         """What a kWh that servers use at each site costs now, cooling included, float64 [sites]."""
-        return self.sites.pue * self._now(self.sites.price)
+        return self._now([(one.pue, one.price) for one in self.sites.energy])
 
     @property
     def emissions(self) -> Floats:
         """What a kWh that servers use at each site emits now, cooling included: grams float64 [sites]."""
-        return self.sites.pue * self._now(self.sites.carbon)
+        return self._now([(one.pue, one.carbon) for one in self.sites.energy])
 
     def latencies(self, request: Request) -> Floats:
         """Return the seconds from where a request comes from to each site, float64 [sites]."""
@@ -106,11 +107,14 @@ class Routing:
         """Random numbers of every row of the workload, the same for all agents: float64 [rows, sites]."""
         return self._rng.random((len(self._simulation.workload), self.count))
 
-    def _now(self, series: Sequence[TimeSeries]) -> Floats:
-        now = self._simulation.now
-        for each in series:
-            each.check(now)
-        return np.array([each.at(np.array(now)) for each in series], np.float64)
+    def _now(self, rates: Sequence[tuple[float, TimeSeries | None]]) -> Floats:
+        """Return what rates times these factors are now; empty where they are not known."""
+        now, found = self._simulation.now, list[float]()
+        for factor, series in rates:
+            if series:
+                series.check(now)
+                found.append(factor * float(series.at(np.array(now))))
+        return np.array(found)
 
     # -- what the engine asks ----------------------------------------------------------------------------------------
 
@@ -129,10 +133,9 @@ class Routing:
             tried = range(len(order) if together and self.sites.spill else 0)
             place = next((place for place in tried if has_room(self.of == order[place])), 0)
             self._places[lead] = place
+            self.spilled.pop(lead, None)
             if place:
                 self.spilled[lead] = place
-            else:
-                self.spilled.pop(lead, None)
         return self.is_open(request)
 
     def is_open(self, request: Request) -> npt.NDArray[np.bool_]:
@@ -169,8 +172,17 @@ class Routing:
         """Return the sites that a request may go to, in order, which is made anew when its turn comes."""
         self._forget_the_past()
         lead = self._lead(request)
-        if lead not in self._orders:
-            self._orders[lead] = self._ordered(request)
+        if lead in self._orders:
+            return self._orders[lead]
+        scores = list[Floats]()
+        for name, router in self.sites.routers:
+            answer = router(self, request)
+            score = np.asarray(answer, np.float64) if isinstance(answer, np.ndarray | Sequence) else np.zeros(0)
+            if score.shape != (self.count,) or np.isnan(score).any():
+                raise RunError(f"the router {name} returned {short(repr(answer))}, which is not a number per site")
+            scores.append(score)
+        order = np.lexsort(scores[::-1])
+        self._orders[lead] = [int(site) for site in order if all(score[site] < inf for score in scores)]
         return self._orders[lead]
 
     def _forget_the_past(self) -> None:
@@ -179,18 +191,6 @@ class Routing:
             self._time = self._simulation.now
             self._orders.clear()
             self._places.clear()
-
-    def _ordered(self, request: Request) -> list[int]:
-        """Return the sites that a request may go to, in order."""
-        scores = []
-        for name, router in self.sites.routers:
-            said = router(self, request)
-            found = np.asarray(said, np.float64) if isinstance(said, np.ndarray | Sequence) else np.zeros(0)
-            if found.shape != (self.count,) or np.isnan(found).any():
-                raise RunError(f"the router {name} returned {short(repr(said))}, which is not a number per site")
-            scores.append(found)
-        order = np.lexsort(scores[::-1])
-        return [int(site) for site in order if all(score[site] < inf for score in scores)]
 
 
 Router: TypeAlias = Callable[[Routing, Request], Floats]
