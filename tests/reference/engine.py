@@ -554,7 +554,7 @@ class Reference:
         """Why no queue lets it run, even alone."""
         mine = self.queue(i)
         if mine not in self.case.queues and (those := [one for one in self.case.queues if self.takes(i, one)]):
-            return f"queue: time in {self.case.queues.index(those[-1])}"
+            return f"queue: stays longer than {self.case.queues.index(those[-1])} takes"
         return self.above(i, [])
 
     def held_back(self, i: int) -> str:

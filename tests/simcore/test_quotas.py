@@ -53,8 +53,8 @@ class Watched(QuotaBook):
     def check(self) -> None:
         """Nobody is above a quota, and who is held has no room in it."""
         queues = [
-            Queue(own[0], _most(one.borrow), _most(one.lend), one.cohort)
-            for own, one in zip(self.nominal, self.spec.of.values(), strict=True)
+            Queue(own, _most(one.borrow), _most(one.lend), one.cohort)
+            for own, one in zip(self.table.nominal[:, 0].tolist(), self.spec.of.values(), strict=True)
         ]
         used = self.usage()
         assert used == self.table.used[:, 0].tolist()
@@ -68,10 +68,10 @@ class Watched(QuotaBook):
             other = int(self.table.tenant[row])
             assert other != tenant
             assert self._cohorts[other] == self._cohorts[tenant] != ""
-            assert self.table.used[other, 0] > self.nominal[other][0]
+            assert self.table.used[other, 0] > self.table.nominal[other, 0]
             assert self.spec.reclaim == "any" or simulation.request(row).priority < request.priority
         if rows:
-            assert self.table.used[tenant, 0] + request.demand[0] <= self.nominal[tenant][0]
+            assert self.table.used[tenant, 0] + request.demand[0] <= self.table.nominal[tenant, 0]
         self.evicted += len(rows)
         return rows
 

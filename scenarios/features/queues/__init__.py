@@ -1,7 +1,6 @@
 """Several queues: whose requests go first, and how much of each may run at once, as batch systems do."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from math import inf
 from typing import Annotated, Any
 
@@ -12,11 +11,11 @@ from binwright.fabric.compiled.tables import REQUESTS, LimitTable, count_limits,
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.feature import Feature, Named, Point, chosen, way, way_at
 from binwright.simcore.errors import UserError
-from binwright.simcore.fields import Amounts, Keys, Model, PositiveTime, Shown, Where, known_resources, together, wrong
+from binwright.simcore.fields import Amounts, Keys, Model, PositiveTime, Shown, Where, known_resources, wrong
 from binwright.simcore.jit import prepared
 from binwright.simcore.record import QUEUE
 from binwright.simcore.roles import where_of
-from binwright.simcore.types import Agent, Ints, Request, Workload
+from binwright.simcore.types import Agent, Ints, Request
 from binwright.simcore.units import by_place
 from binwright.workloads.changes import matching, words_of
 
@@ -34,10 +33,10 @@ class Queue(Model):
         examples=["{queue: [short, debug]}"],
     )
     priority: Annotated[int, Field(strict=True), Shown("whole number")] = Field(
-        default=0, description="Requests of the queue with the highest priority go first.", examples=[10]
+        default=0, description="Requests of the queue with the highest priority go first."
     )
     longest: PositiveTime | None = Field(
-        default=None, description="Takes no request that stays longer, by the time that agents know.", examples=["2 h"]
+        default=None, description="Takes no request that stays longer, by the time that agents know."
     )
     running: Amounts = Field(
         default_factory=dict,
@@ -55,25 +54,6 @@ COUNTED = "requests"
 """What is limited beside resources: how many run."""
 
 
-def queues_of(queues: Mapping[str, Queue], workload: Workload, at: str) -> Ints:
-    """Find the number of the first queue that takes each request, int64 [n]; -1 where `of` of none allows it.
-
-    It is -2 - q where q is the last queue whose `of` allows the request, and all such queues take only shorter ones.
-    """
-    found = np.full(len(workload), -1, np.int64)
-    for number, (name, queue) in enumerate(queues.items()):
-        mine = matching(workload, dict(where_of(queue.of)), f"{at}.{name}.of") & (found < 0)
-        longer = workload.expected > (queue.longest or inf)
-        found[mine & longer], found[mine & ~longer] = -2 - number, number
-    return found
-
-
-def limits_of(amounts: Mapping[str, float], resources: Sequence[str]) -> dict[int, int]:
-    """Turn what may run at once into quanta, and a number of requests."""
-    counted = {REQUESTS: int(amounts[COUNTED])} if COUNTED in amounts else {}
-    return by_place({name: units for name, units in amounts.items() if name != COUNTED}, resources) | counted
-
-
 class QueueBook:
     """Keeps the requests of a simulation in queues; a request above a limit stays in line, and others pass it."""
 
@@ -88,14 +68,20 @@ class QueueBook:
                 if label:
                     words = words_of(workload, label, f"{at}.{name}.each")
                     owner[: len(workload)] = np.unique(words, return_inverse=True)[1]
-                for resource, most in limits_of(amounts, self._resources).items():
+                counted = {REQUESTS: int(amounts[COUNTED])} if COUNTED in amounts else {}
+                quanta = by_place({name: amounts[name] for name in amounts if name != COUNTED}, self._resources)
+                for resource, most in (quanta | counted).items():
                     limits.append((resource, most, label, used))
                     owners.append(owner + used)
                     used += int(owner.max(initial=0)) + 1
             first.append(len(limits))
         self._labels = [label for _, _, label, _ in limits]
         queue_of = np.full(rows, -1)
-        queue_of[: len(workload)] = queues_of(queues, workload, at)
+        found = queue_of[: len(workload)]
+        for number, (name, queue) in enumerate(queues.items()):
+            mine = matching(workload, dict(where_of(queue.of)), f"{at}.{name}.of") & (found < 0)
+            longer = workload.expected > (queue.longest or inf)
+            found[mine & longer], found[mine & ~longer] = -2 - number, number
         table = LimitTable(
             queue_of,
             never=queue_of < -1,
@@ -145,7 +131,7 @@ class QueueBook:
         if not table.never[row]:
             return ""
         if table.queue[row] < -1:
-            return f"{QUEUE}time in {self.names[-2 - table.queue[row]]}"
+            return f"{QUEUE}stays longer than {self.names[-2 - table.queue[row]]} takes"
         nothing = table._replace(used=np.zeros_like(table.used))
         return self._reason(self._reached(nothing, *self._simulation.demand_of(row), row))
 
@@ -189,24 +175,18 @@ class _Feature(Feature):
 
     def check(self, scenario: Any) -> None:
         queues, at = self.section(scenario), self._at(scenario)
-        hidden = scenario.knowledge.lifetimes == "hidden"
-
-        def check(name: str, one: Queue) -> None:
-            for keys, limits in (
-                (("running",), one.running),
-                *((("each", label), amounts) for label, amounts in one.each.items()),
-            ):
+        for name, one in queues.items():
+            each: dict[Keys, Mapping[str, float]] = {("each", label): limits for label, limits in one.each.items()}
+            for keys, limits in {("running",): one.running, **each}.items():
                 here = (*at, name, *keys)
-                known_resources([each for each in limits if each != COUNTED], scenario.resources, here, (COUNTED,))
+                known_resources(limits, (*scenario.resources, COUNTED), here)
                 if (most := limits.get(COUNTED, 1.0)) != int(most):
                     raise wrong("is not a whole number", "Write one from 0.", (*here, COUNTED), most)
-                if not limits and keys != ("running",):
+                if not limits and keys in each:
                     raise wrong("limits nothing", "Write a limit, like requests: 2.", here)
-            if one.longest and hidden:
+            if one.longest and scenario.knowledge.lifetimes == "hidden":
                 remedy = "Write `knowledge: {lifetimes: known}`, or how they are predicted."
                 raise wrong("agents do not know how long requests stay", remedy, (*at, name, "longest"))
-
-        together(*(partial(check, name, one) for name, one in queues.items()))
 
     def names(self, scenario: Any) -> list[Named]:
         at = self._at(scenario)
@@ -217,9 +197,7 @@ class _Feature(Feature):
 
     def suits(self, scenario: Any, agent: Agent) -> None:
         if type(agent).decide_line is not Agent.decide_line and not agent.keeps_queues:
-            remedy = (
-                "Take `in-line` with an order, or an agent that answers one request after another, such as best-fit."
-            )
+            remedy = "Take `in-line` with an order, or an agent that answers single requests, such as best-fit."
             problem = f"{type(agent).__name__} chooses among requests that wait, and knows no queues"
             raise UserError(problem, key="agents", remedy=remedy)
 

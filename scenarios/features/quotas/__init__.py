@@ -1,6 +1,5 @@
 """Quotas: what tenants may use, borrow and lend."""
 
-from functools import partial
 from math import inf
 from typing import Any, ClassVar, Literal, Self
 
@@ -13,7 +12,7 @@ from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.feature import Feature, Named, Point, chosen
 from binwright.scenarios.features.preemption import Preempt, Preemption
 from binwright.simcore.errors import suggest
-from binwright.simcore.fields import Amounts, Model, PositiveTime, Text, Where, known_resources, together, wrong
+from binwright.simcore.fields import Amounts, Model, PositiveTime, Text, Where, known_resources, wrong
 from binwright.simcore.jit import prepared
 from binwright.simcore.record import QUOTA
 from binwright.simcore.roles import where_of
@@ -26,9 +25,7 @@ class Quota(Model):
     """What a tenant may use. Resources that `nominal` does not name are not bounded."""
 
     nominal: Amounts = Field(description="Its own quota.", examples=["{cpu: 40, mem: 90 GB}"], min_length=1)
-    cohort: Text = Field(
-        default="", description="Tenants of a cohort use what the others leave of theirs.", examples=["research"]
-    )
+    cohort: Text = Field(default="", description="Tenants of a cohort use what the others leave of theirs.")
     borrow: Amounts = Field(
         default_factory=dict,
         description="At most so much beyond its own; by default any amount.",
@@ -40,11 +37,10 @@ class Quota(Model):
 
     @model_validator(mode="after")
     def _of_cohort(self) -> Self:
-        for key in ("borrow", "lend"):
-            said = getattr(self, key)
-            if said and not self.cohort:
+        for key, amounts in (("borrow", self.borrow), ("lend", self.lend)):
+            if amounts and not self.cohort:
                 raise wrong("is for members of a cohort", "Name one: cohort: research.", (key,))
-            for name in said:
+            for name in amounts:
                 if name not in self.nominal:
                     raise wrong("has no nominal quota", suggest(name, self.nominal), (key, name))
         return self
@@ -53,11 +49,7 @@ class Quota(Model):
 class Quotas(Model):
     """Bounds on what the requests of each tenant hold, as Kueue has them."""
 
-    by: Text = Field(
-        default="group",
-        description="A label of the requests that tells tenants apart, or `group`.",
-        examples=["tenant"],
-    )
+    by: Text = Field(default="group", description="A label of the requests that tells tenants apart, or `group`.")
     of: dict[str, Quota] = Field(
         description="The quota of each tenant. Others are not bounded.",
         examples=["{a: {nominal: {cpu: 40}, cohort: all}, b: {nominal: {cpu: 20}, cohort: all}}"],
@@ -76,17 +68,14 @@ class Quotas(Model):
         description="Which borrowers a request within its nominal quota evicts: none, those of lower priority, any.",
     )
     checkpoint: PositiveTime | None = Field(
-        default=None,
-        description="They go on from their last checkpoint; by default they begin anew.",
-        examples=["10 min"],
+        default=None, description="They go on from their last checkpoint; by default they begin anew."
     )
 
     @model_validator(mode="after")
     def _evicted(self) -> Self:
         if self.checkpoint and self.reclaim == "never":
-            raise wrong(
-                "is for those that are evicted, and nobody is", "Write reclaim: lower, or any.", ("checkpoint",)
-            )
+            remedy = "Write reclaim: lower, or any."
+            raise wrong("is for those that are evicted, and nobody is", remedy, ("checkpoint",))
         return self
 
 
@@ -102,15 +91,10 @@ class QuotaBook:
         counts = matching(workload, dict(where_of(spec.only)), "quotas.only")
         for number, name in enumerate(spec.of):
             tenants[: len(workload)][counts & matching(workload, {spec.by: (name,)}, "quotas.by")] = number
-        self.names, quotas = [*spec.of], [*spec.of.values()]
+        self.names = [*spec.of]
         """The tenants."""
-        self.nominal, borrow, lend = (
-            [by_place(getattr(quota, kind), self.resources) for quota in quotas]
-            for kind in ("nominal", "borrow", "lend")
-        )
-        """Of every quota quanta, by the place of a resource."""
-        self._cohorts = [quota.cohort for quota in quotas]
-        names, shape = [*dict.fromkeys(filter(None, self._cohorts))], (len(quotas), len(self.resources))
+        self._cohorts = [quota.cohort for quota in spec.of.values()]
+        names, shape = [*dict.fromkeys(filter(None, self._cohorts))], (len(spec.of), len(self.resources))
         table = QuotaTable(
             tenants,
             nominal=np.full(shape, -1),
@@ -123,14 +107,12 @@ class QuotaBook:
             given_back=np.zeros(1, np.bool_),
         )
         simulation.tables = simulation.tables._replace(quotas=table)
-        for tenant, own in enumerate(self.nominal):
-            for r, amount in own.items():
-                table.nominal[tenant, r] = amount
-                table.lent[tenant, r] = min(lend[tenant].get(r, amount), amount)
-                if not self._cohorts[tenant]:
-                    table.most[tenant, r] = amount
-                elif r in borrow[tenant]:
-                    table.most[tenant, r] = amount + borrow[tenant][r]
+        for tenant, quota in enumerate(spec.of.values()):
+            borrow, lend = by_place(quota.borrow, self.resources), by_place(quota.lend, self.resources)
+            for r, amount in by_place(quota.nominal, self.resources).items():
+                table.nominal[tenant, r], table.lent[tenant, r] = amount, min(lend.get(r, amount), amount)
+                if r in borrow or not quota.cohort:
+                    table.most[tenant, r] = amount + borrow.get(r, 0)
         nothing = np.zeros(len(self.resources), np.int64)
         self._exceeded = prepared(exceeded, table, table.used, nothing, 1, 0)
         self._grant, self._give_back = prepared(grant, table, nothing, 1, 0), prepared(give_back, table, nothing, 1, 0)
@@ -228,31 +210,22 @@ class QuotaBook:
         The least urgent go first, of equals those that were placed last, each only while its tenant borrows; those who
         need not have gone stay, the last chosen first.
         """
-        simulation, table = self._simulation, self.table
-        tenant_of, nominal, used = table.tenant, table.nominal, table.used.copy()
-        tenant = int(tenant_of[request.index])
-        if self.spec.reclaim == "never" or tenant == NO_TENANT:
+        simulation, table, used = self._simulation, self.table, self.table.used.copy()
+        tenant_of, nominal, tenant = table.tenant, table.nominal, int(table.tenant[request.index])
+        if self.spec.reclaim == "never" or tenant == NO_TENANT or table.cohort[tenant] < 0:
             return []
         taken = self._taken(request.index)
         if ((taken > 0) & (used[tenant] + taken > nominal[tenant])).any():
             return []
-        cohort, asked = table.cohort, taken > 0
         moving = simulation.moving.on_the_way if simulation.moving else ()
         running = {simulation.lead(row) for row in simulation.ledger.running}.difference(moving)
-        rows = [
-            row
-            for row in sorted(running)
-            if table.granted[row]
-            and tenant_of[row] not in (tenant, NO_TENANT)
-            and cohort[tenant_of[row]] == cohort[tenant] >= 0
-            and (self.spec.reclaim == "any" or simulation.running_request(row).priority < request.priority)
-        ]
-        decided = simulation.record.decided
-        rows.sort(key=lambda row: (simulation.running_request(row).priority, -decided[row], -row))
-        chosen: list[int] = []
-        for row in rows:
+        priority = {row: simulation.running_request(row).priority for row in running if table.granted[row]}
+        chosen = list[int]()
+        for row in sorted(priority, key=lambda row: (priority[row], -simulation.record.decided[row], -row)):
             other = tenant_of[row]
-            if (asked & (nominal[other] >= 0) & (used[other] > nominal[other])).any():
+            member = other not in (tenant, NO_TENANT) and table.cohort[other] == table.cohort[tenant]
+            may_go = member and (self.spec.reclaim == "any" or priority[row] < request.priority)
+            if may_go and ((taken > 0) & (nominal[other] >= 0) & (used[other] > nominal[other])).any():
                 used[other] -= self._taken(row)
                 chosen.append(row)
                 if not self.lacks(request, used):
@@ -288,11 +261,8 @@ class _Feature(Feature):
     learned = False
 
     def check(self, scenario: Any) -> None:
-        checks = (
-            partial(known_resources, one.nominal, scenario.resources, ("quotas", "of", name, "nominal"))
-            for name, one in scenario.quotas.of.items()
-        )
-        together(*checks)
+        for name, one in scenario.quotas.of.items():
+            known_resources(one.nominal, scenario.resources, ("quotas", "of", name, "nominal"))
 
     def names(self, scenario: Any) -> list[Named]:
         spec: Quotas | None = scenario.quotas
