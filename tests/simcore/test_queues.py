@@ -8,7 +8,7 @@ import pytest
 
 from binwright.scenarios.build.plan import plan
 from binwright.scenarios.run.check import check_scenario
-from binwright.scenarios.run.why import why
+from binwright.scenarios.run.why import refused, why
 from binwright.scenarios.schema.load import scenario_from
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.errors import UserError
@@ -100,8 +100,10 @@ def test_why_names_the_limit(tmp_path: Path) -> None:
     [run] = plan(scenario(tmp_path, JOBS, {"short": {**SHORT, "running": {"requests": 2}}}))
     assert "kept waiting from 0 s to 10 s by queue: requests in short" in why(run, "2").answer
     [run] = plan(scenario(tmp_path, JOBS, {"short": {"longest": "20 s"}}))
-    with pytest.raises(UserError, match="refused: queue: time in short, before it was offered to the agent"):
+    with pytest.raises(UserError, match="queue: stays longer than short takes, before it was offered to the agent"):
         why(run, "4")
+    [reason] = refused(run).reasons.iter_rows(named=True)
+    assert (reason["reason"], reason["ids"]) == ("queue: stays longer than short takes", [])  # `why` of none says more
 
 
 @pytest.mark.parametrize(
