@@ -21,11 +21,10 @@ from binwright.scenarios.schema.scenario import Scenario
 from binwright.scenarios.schema.workload import Trace
 from binwright.scenarios.schema.yaml_source import dotted, undotted
 from binwright.simcore.errors import FileNeeded, UserError, as_one, suggest
-from binwright.simcore.fields import Keys
 from binwright.simcore.jit import postponed
 from binwright.simcore.record import IMPOSSIBLE
 from binwright.simcore.rng import stream
-from binwright.simcore.types import View, Workload
+from binwright.simcore.types import Workload
 from binwright.simcore.units import say
 from binwright.workloads.changes import words_of
 from binwright.workloads.priorities import LABEL as PRIORITY
@@ -164,7 +163,6 @@ def start_agents(scenario: Scenario, first: Run, agents: Iterable[AgentSpec], wo
     """
     try:
         simulation = Simulation(workload, world.ledger(first.seed))
-        view = simulation.view
         if len(workload):
             world.attach(simulation, first.seed)
     except UserError as error:
@@ -174,36 +172,29 @@ def start_agents(scenario: Scenario, first: Run, agents: Iterable[AgentSpec], wo
                 locate(one, scenario._source, keys if keys[0] in Scenario.model_fields else ("workload",))
         raise
     labels = [agent.label for agent in scenario.agents]
-    asked = [*first.scenario.other_agents, *((("agents", labels.index(spec.label)), spec) for spec in agents)]
+    specs = [*first.scenario.other_agents, *((("agents", labels.index(spec.label)), spec) for spec in agents)]
     mistakes: list[UserError] = []
-    for at, spec in asked:
+    for at, spec in specs:
         try:
-            _start(scenario, first, at, spec, world, view)
+            with _as_in_a_run(first):
+                agent = adapt_agent(world, spec.make())
+                if (key := world.grows_by) and not agent.any_size:
+                    remedy = "Let the cluster stay as it is, or take another agent, such as cvd-rl."
+                    raise UserError(f"is for one number of servers, and the cluster grows by {key}", remedy=remedy)
+                agent.start(simulation.view, stream(first.seed, "agent"))
         except UserError as error:
+            locate(error, scenario._source, at)
+            inner = "" if error.key in (None, "agents") else f": {error.key}"
+            error.key = f"{dotted(at)} ({spec.label}){inner}"
             mistakes.append(error)
     if mistakes:
         raise as_one(mistakes)
     try:
         with _as_in_a_run(first):
-            if asked:
+            if specs:
                 world.begin(Simulation(workload, world.ledger(first.seed)), first.seed, partial(stream, first.seed))
     except UserError as error:
         locate(error, scenario._source, undotted(error.key or ""))
-        raise
-
-
-def _start(scenario: Scenario, first: Run, at: Keys, spec: AgentSpec, world: World, view: View) -> None:
-    try:
-        with _as_in_a_run(first):
-            agent = adapt_agent(world, spec.make())
-            if (key := world.grows_by) and not agent.any_size:
-                remedy = "Let the cluster stay as it is, or take another agent, such as cvd-rl."
-                raise UserError(f"is for one number of servers, and the cluster grows by {key}", remedy=remedy)
-            agent.start(view, stream(first.seed, "agent"))
-    except UserError as error:
-        locate(error, scenario._source, at)
-        inner = "" if error.key in (None, "agents") else f": {error.key}"
-        error.key = f"{dotted(at)} ({spec.label}){inner}"
         raise
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping
-from functools import partial
+from collections.abc import Callable, Collection, Iterable, Iterator
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
@@ -26,18 +25,11 @@ from binwright.simcore.units import measure_of
 from binwright.workloads.traces.check import LABELS
 
 if TYPE_CHECKING:
-    from binwright.analysis.measure.devices import DeviceHistory
     from binwright.analysis.measure.finished_run import FinishedRun
 
 TIMES = {"arrival", "duration", "decided", "wait", "end", "begin", "downtime", "time", "seconds"}
 AMOUNTS = ("", "used_", "free_", "stranded_", "capacity_", "allocated_", "wanted_", "missing_")
 """Columns of seconds, and how columns of amounts begin."""
-LASTING = False
-"""Whether details are on disk before their run is in the journal.
-
-There are many, and to wait for each would take longer than short runs do. The journal has their digests: a run whose
-details a power cut has damaged is done again.
-"""
 
 
 def write_details(
@@ -47,35 +39,31 @@ def write_details(
 
     States are from `begin` on, when the agent took over.
     """
-    simulation, first, resources = run.simulation, run.first, run.resources
-    written: dict[str, Callable[[Path], None]] = {
-        "requests": lambda path: write_requests(path, simulation, first),
-        "samples": lambda path: _write_samples(path, simulation, run.samples),
-        "times": lambda path: _write_times(path, simulation, first),
-        "states": lambda path: _write(path, [states(run, begin)]),
+    tables: dict[str, Callable[[FinishedRun], pl.DataFrame]] = {
+        "samples": _samples,
+        "times": _times,
+        "states": lambda run: states(run, begin),
+        "devices": _devices,
+        **{kind: table for feature in features for kind, table in feature.details.items()},
     }
-    if run.devices:
-        written["devices"] = partial(_write_devices, found=run.devices)
-    tables = {kind: table for feature in features for kind, table in feature.details.items()}
     for kind in record:
-        path = name.with_name(f"{name.name}.{kind}.parquet")
-        if kind in tables:
-            _write(path, [tables[kind](run)], resources)
-        elif kind in written:
-            written[kind](path)
+        frames = requests_of(run.simulation, run.first) if kind == "requests" else iter([tables[kind](run)])
+        _write(name.with_name(f"{name.name}.{kind}.parquet"), frames, run.resources)
 
 
-def write_requests(path: Path, simulation: Simulation, first: int) -> None:
-    """Write a row per request: when, what, where, outcome, wait, why rejected. Those before `first` are warm.
+def requests_of(simulation: Simulation, first: int) -> Iterator[pl.DataFrame]:
+    """Yield a row per request, in blocks: when, what, where, what became of it. Those before `first` are warm.
 
     It has those that arrived while the run lasted, which metrics count, and after them those that were sent back.
     """
     record, asked = simulation.record, simulation.asked()
-    roles, spread = asked.roles, {}
+    roles, network, spread = asked.roles, simulation.ledger.network, dict[str, Any]()
     groups = np.array([role.group for role in roles.all] if roles else [])
-    if simulation.ledger.tiers:
-        spread = spread_columns(simulation, np.isin(record.outcome[: record.rows], (PLACED, INTERRUPTED)))
-
+    if network:  # traces and flavours ask for no bandwidth; who holds no place is on -1 servers
+        spread["bandwidth"] = np.zeros(record.rows) if asked.bandwidth is None else asked.bandwidth / QUANTUM
+        spans, held = np.full((record.rows, 3), -1), np.isin(record.outcome[: record.rows], (PLACED, INTERRUPTED))
+        spans[held] = network.spans(np.flatnonzero(held))
+        spread |= dict(zip(("servers", "span", "links"), spans.T, strict=True))
     evicted_for = np.full(record.rows, -1, np.int32)
     if preempting := simulation.preempting:
         evicted = [each for each in preempting.log if each.outcome == "evicted"]
@@ -112,55 +100,58 @@ def write_requests(path: Path, simulation: Simulation, first: int) -> None:
         return pl.DataFrame(columns)
 
     came = chain(blocks(simulation.offered), blocks(record.rows, len(simulation.workload)))
-    _write(path, map(block, came), asked.resources)
+    return map(block, came)
 
 
-def _write_samples(path: Path, simulation: Simulation, samples: Mapping[str, Any]) -> None:
-    """Write a row per look at the cluster: servers, failures so far, requests waiting, and what is used.
+def _samples(run: FinishedRun) -> pl.DataFrame:
+    """Return a row per look at the cluster: servers, failures so far, requests waiting, and what is used.
 
     Of every resource the units that are used, free, stranded and installed; of link tiers those used and installed.
     """
+    simulation, samples = run.simulation, run.samples
     columns = {name: column for name, column in samples.items() if column.ndim == 1 and name != "changes"}
     failed = np.cumsum([0, *(change.what == "failure" for change in simulation.changes)])
     columns["failures"] = failed[samples["changes"]]
     for kind in ("used", "free", "stranded", "capacity"):
         columns |= {f"{kind}_{name}": samples[kind][:, r] / QUANTUM for r, name in enumerate(simulation.view.resources)}
     if tiers := simulation.ledger.tiers:
-        used = reserved_after(simulation, samples["decisions"])
+        used = _reserved(simulation)[samples["decisions"]]
         for number, (name, total) in enumerate(tiers.items()):
             columns |= {
                 f"used_{name}": used[:, number] / QUANTUM,
                 f"capacity_{name}": np.full(len(used), total / QUANTUM),
             }
-    _write(path, [pl.DataFrame(columns)], simulation.view.resources)
+    return pl.DataFrame(columns)
 
 
-def _write_times(path: Path, simulation: Simulation, first: int) -> None:
-    """Write a row per decision, in order: its request, how long the agent took, and whether the request got a place."""
-    row, took = np.array(simulation.times, np.int64).reshape(-1, 2).T
-    placed = np.isin(simulation.record.outcome[row], (PLACED, INTERRUPTED))
-    frame = pl.DataFrame({"row": row, "seconds": took / 1e9, "placed": placed})
-    _write(path, [frame.filter(pl.col("row") >= first)])
+def _times(run: FinishedRun) -> pl.DataFrame:
+    """Return a row per decision, in order: its request, how long the agent took, and whether it got a place."""
+    row, took = np.array(run.simulation.times, np.int64).reshape(-1, 2).T
+    placed = np.isin(run.simulation.record.outcome[row], (PLACED, INTERRUPTED))
+    return pl.DataFrame({"row": row, "seconds": took / 1e9, "placed": placed}).filter(pl.col("row") >= run.first)
 
 
-def _write_devices(path: Path, found: DeviceHistory) -> None:
-    """Write a row per decision, in order: devices asked for until then, held, free, and of these fragments by cause."""
-    causes = {f"fragments_{cause}": found.fragments[:, place] for place, cause in enumerate(CAUSES)}
-    columns = {"row": found.row, "arrived": found.arrived, "allocated": found.allocated, "free": found.free}
-    _write(path, [pl.DataFrame({**columns, **causes})])
+def _devices(run: FinishedRun) -> pl.DataFrame:
+    """Return a row per decision, in order: devices asked for so far, held, free, and of these fragments by cause."""
+    history: Any = run.devices
+    causes = {f"fragments_{cause}": history.fragments[:, place] for place, cause in enumerate(CAUSES)}
+    return pl.DataFrame(
+        {**{name: getattr(history, name) for name in ("row", "arrived", "allocated", "free")}, **causes}
+    )
 
 
-def _write(path: Path, frames: Iterable[pl.DataFrame], resources: tuple[str, ...] = ()) -> None:
+def _write(path: Path, frames: Iterator[pl.DataFrame], resources: tuple[str, ...]) -> None:
     """Write details, one block after another.
 
-    Their metadata say Binwright's version, and the units of times and of amounts of resources.
+    Their metadata say Binwright's version, and the units of times and of amounts of resources. They need not be on disk
+    before their run is in the journal: that has their digests, and a run whose details a power cut has damaged is done
+    again. To wait for each would take longer than short runs do.
     """
-    frames = iter(frames)
     frame = next(frames)
     amounts = {f"{kind}{name}": measure_of(name).base for name in resources for kind in AMOUNTS}
     units = {name: unit for name in frame.columns if (unit := "s" if name in TIMES else amounts.get(name))}
-    said = {"version": version("binwright"), "units": units}
-    write_tables(path, chain([frame], frames), lasting=LASTING, metadata={"binwright": json.dumps(said)})
+    metadata = json.dumps({"version": version("binwright"), "units": units})
+    write_tables(path, chain([frame], frames), lasting=False, metadata={"binwright": metadata})
 
 
 def _words(codes: Any, words: tuple[str, ...]) -> pl.Series:
@@ -169,21 +160,8 @@ def _words(codes: Any, words: tuple[str, ...]) -> pl.Series:
     return text.gather(pl.Series(codes.astype(np.int64) + 1))
 
 
-def spread_columns(simulation: Simulation, held: Any) -> dict[str, Any]:
-    """Return columns with a value for every row of the record: `bandwidth` in units, `servers`, `span`, `links`.
-
-    The last three are -1 for rows that `held` no place (bool [rows]).
-    """
-    ledger, bandwidth = simulation.ledger, simulation.asked().bandwidth
-    spread = np.full((len(held), 3), -1)
-    spread[held] = ledger.network.spans(np.flatnonzero(held))
-    servers, span, links = spread.T
-    wanted = np.zeros(len(held)) if bandwidth is None else bandwidth / QUANTUM  # traces and flavours ask for none
-    return {"bandwidth": wanted, "servers": servers, "span": span, "links": links}
-
-
-def reserved_after(simulation: Simulation, decisions: Ints) -> Ints:
-    """Count the quanta reserved on each tier right after so many `decisions` (int64 [k]), int64 [k, tiers]."""
+def _reserved(simulation: Simulation) -> Ints:
+    """Count the quanta that are reserved on each tier right after so many decisions, int64 [decisions + 2, tiers]."""
     record, asked = simulation.record, simulation.asked()
     rows = slice(0, record.rows)
     decided = record.decided[rows]
@@ -200,5 +178,5 @@ def reserved_after(simulation: Simulation, decisions: Ints) -> Ints:
     reserved = np.concatenate([reserved, moves.amounts[:, asked.demand.shape[1] :]])
     np.add.at(change, first + 1, reserved)
     np.subtract.at(change, after + 1, reserved)
-    used: Ints = change.cumsum(axis=0)[decisions]
-    return used
+    reserved_then: Ints = change.cumsum(axis=0)
+    return reserved_then

@@ -16,7 +16,6 @@ from binwright.analysis.measure.definition import measure
 from binwright.analysis.measure.finished_run import FinishedRun
 from binwright.analysis.measure.overlap import written
 from binwright.analysis.measure.samples import Sampler
-from binwright.fabric.ledger import Ledger
 from binwright.fabric.run.play import Watchers, play, play_compiled
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.build.plan import Run
@@ -101,7 +100,11 @@ def play_run(
 def _row(run: Run, world: World, agent: Agent, over: FinishedRun) -> dict[str, Any]:
     """Put together what the journal notes of the run, beside who ran it."""
     scenario, simulation = run.scenario, over.simulation
-    ledger = simulation.ledger
+    ledger, unasked, unscored = simulation.ledger, dict[str, str](), ""
+    if ledger.rules:  # groups that rules name and no request has, and what may have been meant
+        unasked = ledger.rules.unasked
+    if isinstance(agent, Formula):
+        unscored = no_score(int(agent.numbers[2][LOST]), int(agent.numbers[2][DECISIONS]))
     running = simulation.workload.running
     requests, came = len(simulation.workload) - running, max(0, simulation.offered - running)
     rows = world.requests.windows(run.seed, requests, came / requests)
@@ -109,8 +112,8 @@ def _row(run: Run, world: World, agent: Agent, over: FinishedRun) -> dict[str, A
         **measure(over, scenario.metrics),
         **({"windows": written(rows)} if rows else {}),
         **({"missing_models": ", ".join(ledger.devices.missing)} if ledger.devices and ledger.devices.missing else {}),
-        **_unasked(ledger),
-        **_unscored(agent),
+        **({"missing_groups": "; ".join(map(": ".join, unasked.items()))} if unasked else {}),
+        **({"unscored": unscored} if unscored else {}),
         **_growing(scenario, over),
         **refusals(simulation, over.first),
         **{name: said for feature in used(scenario) for name, said in feature.columns(over).items()},
@@ -137,21 +140,6 @@ def measured_from(simulation: Simulation) -> int:
 def _state(simulation: Simulation) -> object:
     """Tell what changes with every decision, so that a guard sees progress."""
     return simulation.offered, simulation.now, simulation.waiting, len(simulation.offer)
-
-
-def _unscored(agent: Agent) -> dict[str, str]:
-    """Say at how many decisions a formula had no score at all; a column if there are any."""
-    if not isinstance(agent, Formula):
-        return {}
-    counts = agent.numbers[2]
-    said = no_score(int(counts[LOST]), int(counts[DECISIONS]))
-    return {"unscored": said} if said else {}
-
-
-def _unasked(ledger: Ledger) -> dict[str, str]:
-    """Say which groups rules name and no request has, and what may have been meant; a column if there are any."""
-    said = "; ".join(f"{group}: {remedy}" for group, remedy in (ledger.rules.unasked if ledger.rules else {}).items())
-    return {"missing_groups": said} if said else {}
 
 
 def refusals(simulation: Simulation, first: int) -> dict[str, str]:

@@ -45,18 +45,14 @@ class Reporter:
 
     def __call__(self) -> int:
         now = monotonic()
-        if self._called:
-            self._adapt(now - self._called)
+        took = now - self._called
+        if self._called and took > LONG:
+            self._portion = max(1, self._portion // 2)
+        elif self._called and took < SHORT:
+            self._portion *= 2
         if now >= self._told + TOLD_EVERY:
             self._told = now
             release_pages(here_and_there=True)
             self._on_progress(self._so_far._replace(requests=self._simulation.offered, seconds=now - self._began))
         self._called = monotonic()
         return self._portion
-
-    def _adapt(self, seconds: float) -> None:
-        """Make the next portion shorter or longer, after one that took so long."""
-        if seconds > LONG:
-            self._portion = max(1, self._portion // 2)
-        elif seconds < SHORT:
-            self._portion *= 2

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
 from binwright.scenarios.build.plan import plan
-from binwright.scenarios.run.details import write_requests
+from binwright.scenarios.run.details import requests_of
 from binwright.scenarios.run.execute import execute
 from binwright.scenarios.schema.load import scenario_from
 from tests.support.runs import Case, cases, run
@@ -67,8 +67,7 @@ def test_outcomes_are_those_that_the_metrics_count(overflow: Any, failing: bool,
 def test_outcomes_agree_whatever_happens(tmp_path: Path, case: Case) -> None:
     ran = run(case)
     assume(ran.first < len(case.requests))
-    write_requests(tmp_path / "requests.parquet", ran.simulation, ran.first)
-    rows = pl.read_parquet(tmp_path / "requests.parquet")
+    rows = pl.concat(requests_of(ran.simulation, ran.first))
     record, requests = ran.simulation.record, len(case.requests)
     assert rows["row"].to_list() == [*range(ran.simulation.offered), *range(requests, record.rows)]
     found = counted(rows)
