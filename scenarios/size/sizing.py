@@ -10,7 +10,7 @@ from copy import copy
 from dataclasses import dataclass
 from math import isfinite, isnan
 from pathlib import Path
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -28,6 +28,7 @@ from binwright.scenarios.schema.load import folder_for
 from binwright.scenarios.schema.scenario import Scenario, Size, Sweep, place_of
 from binwright.simcore.errors import UserError
 from binwright.simcore.files import write_text
+from binwright.simcore.units import many_of
 
 TABLE = "sizes.csv"
 LARGEST = 100_000_000
@@ -43,33 +44,28 @@ Pairs: TypeAlias = dict[int, set[str]]
 """Sizes, and the agents that are looked at there."""
 
 
-class SizeFound(NamedTuple):
-    """The answer of a search: the smallest size from which on all are enough, or None where not even the most is."""
+def next_size(known: Mapping[int, bool], least: int, most: int, begin: int) -> int | None:
+    """Return which size to look at next, None at the end, where `known` says of sizes whether they are enough.
 
-    size: int | None
-
-
-Steps: TypeAlias = dict[str, dict[str, int | SizeFound]]
-"""Of each agent and end of its answer the size to look at next, or what was found."""
-
-
-def next_size(known: Mapping[int, bool], least: int, most: int, begin: int) -> int | SizeFound:
-    """Say which size to look at next, or the answer, where `known` says of sizes whether they are enough.
-
-    The answer is one more than the largest size that is known not to be enough. Above it, the next `ahead` sizes are
-    enough, too; if one is not, the search goes on above that one. So it is the exhaustive answer wherever no more than
-    that many sizes in a row are enough between two that are not.
+    The answer is then one more than the largest size that is known not to be enough. Above it, the next `ahead` sizes
+    are enough, too; if one is not, the search goes on above that one. So it is the exhaustive answer wherever no more
+    than that many sizes in a row are enough between two that are not.
     """
     low = max((size for size, enough in known.items() if not enough), default=least - 1)
     if low >= most:
-        return SizeFound(None)
-    high = min((size for size, enough in known.items() if enough and size > low), default=None)
+        return None
+    high = answer_of(known, least)
     if high is None:
         return max(least, min(most, max(begin, 2 * low, low + 1) if known else begin))
     if high - low > 1:
         return (low + high) // 2
-    unknown = (size for size in range(high + 1, min(most, high + ahead(high)) + 1) if size not in known)
-    return next(unknown, SizeFound(high))
+    return next((size for size in range(high + 1, min(most, high + ahead(high)) + 1) if size not in known), None)
+
+
+def answer_of(known: Mapping[int, bool], least: int) -> int | None:
+    """Return the smallest size from which on all that are known are enough, None where not even the largest is."""
+    low = max((size for size, enough in known.items() if not enough), default=least - 1)
+    return min((size for size, enough in known.items() if enough and size > low), default=None)
 
 
 def ahead(size: int) -> int:
@@ -112,18 +108,10 @@ def size(
     # two sizes, where there are two: an agent may be for the first one only
     check_scenario(question.at([one for one in near if question.least <= one <= question.most][:2]))
     runs = Runs(question, folder, jobs, finished)
-    answers = _sizes_in(runs.search(on_progress))
-    if not any(each["size"] for each in answers.values()):
+    runs.search(on_progress)
+    if not any(runs.sizes.values()):
         raise runs.never()
-    return runs.answer(answers)
-
-
-def _sizes_in(steps: Steps) -> dict[str, Row]:
-    """Return each agent's answer as far as it was found."""
-    return {
-        agent: {end: step.size for end, step in each.items() if isinstance(step, SizeFound)}
-        for agent, each in steps.items()
-    }
+    return runs.answer()
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,36 +147,46 @@ class Runs:
         labels = dict.fromkeys(run.agent.label for run in plan(question.at([question.begin])))
         self.looked: dict[str, dict[int, Looked]] = {agent: {} for agent in labels}
 
-    def search(self, on_progress: Callable[[Row], None]) -> Steps:
-        """Look at sizes until all searches have ended; returns what they found.
+    def search(self, on_progress: Callable[[Row], None]) -> None:
+        """Look at sizes until all searches have ended.
 
         Where the agent that needs the fewest has enough, all of them are looked at, to be compared.
         """
+        question, wanted = self._question, Pairs()
         while True:
-            steps = {agent: self._steps(looked) for agent, looked in self.looked.items() if agent not in self.failed}
-            wanted: Pairs = {}
-            for agent, each in steps.items():
-                for step in each.values():
-                    if isinstance(step, int):
+            wanted.clear()
+            for agent in self.looked:
+                for known in self._known(agent).values() if agent not in self.failed else ():
+                    if (step := next_size(known, question.least, question.most, question.begin)) is not None:
                         wanted.setdefault(step, set()).add(agent)
-            sizes = [each["size"] for each in _sizes_in(steps).values() if each.get("size") is not None]
-            if not wanted and sizes:
-                missing = {agent for agent in steps if min(sizes) not in self.looked[agent]}
-                wanted = {min(sizes): missing} if missing else {}
+            if not wanted and (sizes := [size for size in self.sizes.values() if size is not None]):
+                best = min(sizes)
+                if missing := {agent for agent in self.sizes if best not in self.looked[agent]}:
+                    wanted[best] = missing
             if not wanted:
-                return steps
+                return
             for row in self.look(wanted):
                 on_progress(row)
 
-    def _steps(self, looked: Mapping[int, Looked]) -> dict[str, int | SizeFound]:
-        """Say for each end of an agent's answer which size to look at next, or what it is; one seed has no interval."""
-        question, found = self._question, dict[str, int | SizeFound]()
+    def _known(self, agent: str) -> dict[str, dict[int, bool]]:
+        """Tell for each end of an agent's answer which sizes are enough; one seed has no interval."""
+        looked, targets = self.looked[agent], self._question.targets
         single = any(not isfinite(half) for each in looked.values() for _, half in each.means)
-        for end, halves in ENDS.items():
-            known = {size: each.enough(question.targets, halves) for size, each in looked.items()}
-            bounds = question.least, question.most, question.begin
-            found[end] = SizeFound(None) if single and halves else next_size(known, *bounds)
-        return found
+        return {
+            end: {size: each.enough(targets, halves) for size, each in looked.items()}
+            for end, halves in ENDS.items()
+            if not (single and halves)
+        }
+
+    @property
+    def sizes(self) -> dict[str, int | None]:
+        """The answer of each agent that has not failed, as far as it was found."""
+        return {agent: self._ends(agent)["size"] for agent in self.looked if agent not in self.failed}
+
+    def _ends(self, agent: str) -> dict[str, int | None]:
+        """Return an agent's answer and its ends, as far as they were found."""
+        known = self._known(agent)
+        return {end: answer_of(known[end], self._question.least) if end in known else None for end in ENDS}
 
     def look(self, pairs: Pairs) -> list[Row]:
         """Run these pairs on all seeds; returns what each came to."""
@@ -220,7 +218,7 @@ class Runs:
         for name in (target.metric.name for target in targets):
             values = [row.get(name) for row in rows]
             if any(value is None or isnan(value) for value in values):
-                problem = f"{agent} has runs without {name} at {servers(size)}"
+                problem = f"{agent} has runs without {name} at {many_of(size, 'server')}"
                 remedy = "Take a metric that every run of this scenario has, such as acceptance."
                 raise UserError(problem, key="until", value=self._question.until, remedy=remedy)
             mean, half = mean_interval(np.array(values, float))
@@ -231,21 +229,19 @@ class Runs:
         mean, half = means[0]
         return noted | {"mean": mean, "half": half, "lost": lost, "enough": looked.enough(targets, 0)}
 
-    def answer(self, answers: Mapping[str, Row]) -> Sized:
+    def answer(self) -> Sized:
         """Lay the answers out, a row per agent, and write them beside the table of all that was run."""
         question, results = self._question, self._batch(self._pairs).run()
-        sizes = {agent: each["size"] for agent, each in answers.items() if each["size"] is not None}
-        best = min(sizes.values(), default=None)
-        verdicts: dict[str, str | None] = {}
-        if best is not None:
-            verdicts = _told_apart(question, results, best, list(answers), min(sizes, key=lambda one: sizes[one]))
-            verdicts |= {agent: BEST for agent, found in sizes.items() if found == best}
+        sizes = {agent: size for agent, size in self.sizes.items() if size is not None}
+        best = min(sizes.values())
+        verdicts = _told_apart(question, results, best, list(self.sizes), min(sizes, key=lambda one: sizes[one]))
+        verdicts |= {agent: BEST for agent, size in sizes.items() if size == best}
         rows, target = [], question.target
         about: Row = {"until": question.until, "key": question.key, "metric": target.metric.name}
         about |= {"relation": target.relation, "target": target.value}
         about |= {"least": question.least, "most": question.most, "seeds": question.scenario.replications}
         for agent, looked in self.looked.items():
-            each = answers.get(agent, dict.fromkeys(ENDS))
+            each = dict.fromkeys(ENDS) if agent in self.failed else self._ends(agent)
             size = question.most if each["size"] is None else each["size"]
             row: Row = {"agent": agent, **each, **dict.fromkeys(("mean", "mean_low", "mean_high"))}
             if at := looked.get(size):
@@ -253,7 +249,7 @@ class Runs:
                 low, high = target.metric.ends(mean, half) if isfinite(half) else (None, None)
                 row |= {"mean": mean, "mean_low": low, "mean_high": high}
             row |= _binding(question, results, agent, size)
-            row["more"] = None if each["size"] is None or best is None else size - best
+            row["more"] = None if each["size"] is None else size - best
             row["verdict"] = FAILED if agent in self.failed else verdicts.get(agent)
             rows.append(row | about)
         schema: dict[str, Any] = dict.fromkeys(("size", "low", "high", "more"), pl.Int64)
@@ -267,14 +263,14 @@ class Runs:
         if len(self.failed) == len(self.looked):
             agent, error = next(iter(self.failed.items()))
             return UserError(f"no agent's runs finished: {error.strip()}", key=agent)
+        targets, most = self._question.targets, self._question.most
+        means = {agent: [mean for mean, _ in self.looked[agent][most].means] for agent in self.sizes}
+        nearest = max(means, key=lambda agent: targets[0].sign * means[agent][0])
+        each = zip(targets, means[nearest], strict=True)
+        reached = " and ".join(f"{target.metric.name} {target.metric.exactly(mean)}" for target, mean in each)
         remedy = "Lower the target, look further with `size: {most: N}`, or turn its sign round."
-        problem = f"no agent meets this with {servers(self._question.most)}"
+        problem = f"no agent meets this with {many_of(most, 'server')}: the nearest, {nearest}, comes to {reached}"
         return UserError(problem, key="until", value=self._question.until, remedy=remedy)
-
-
-def servers(size: int) -> str:
-    """Say a size in words."""
-    return "1 server" if size == 1 else f"{size} servers"
 
 
 def _told_apart(
@@ -330,7 +326,7 @@ class Question:
         if not least <= most <= LARGEST:
             why = "; failures are scheduled of what fewer servers do not have" if least > 1 else ""
             remedy = f"Give {least} to {LARGEST:,}{why}."
-            raise UserError("is no number of servers to look for", key="most", value=most, remedy=remedy)
+            raise UserError("is no number of servers to look for", key="size.most", value=most, remedy=remedy)
         asked = Size(until=until, kind=kind, most=most)
         changed = scenario.model_copy(update={"record": (), "train": None, "size": asked})
         return cls(changed, until, targets, key, least, min(there, most), most)
@@ -359,10 +355,8 @@ def _refuse(scenario: Scenario, names: Sequence[str]) -> None:
     """Refuse what changes while runs go on, and what ends at the first refusal if refusals are the target."""
     if scenario.overflow == "stop" and (name := next((n for n in names if n in ("acceptance", "rejected")), None)):
         problem = f"a run ends at its first refusal, so that {name} says nothing about the servers"
-        remedy = (
-            "Count on through refusals (--set overflow=drop), or ask how many are placed: --until 'scheduled >= 1000'."
-        )
+        remedy = "Count on through refusals, overflow: drop, or ask how many are placed, until: scheduled >= 1000."
         raise UserError(problem, key="overflow", value="stop", remedy=remedy)
     if way(scenario.overflow, "expand"):
         problem = "servers are added while runs go on, which leaves nothing to size"
-        raise UserError(problem, key="overflow", remedy="Write drop or wait: --set overflow=drop.")
+        raise UserError(problem, key="overflow", remedy="Write drop or wait, like overflow: drop.")

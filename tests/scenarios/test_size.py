@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import binwright as bw
 from binwright.analysis.compare.statistics import mean_interval
 from binwright.cli import FAILED, MISTAKE, main
-from binwright.scenarios.size.sizing import AHEAD, ENDS, SizeFound, ahead, next_size
+from binwright.scenarios.size.sizing import AHEAD, ENDS, ahead, answer_of, next_size
 from binwright.simcore.errors import UserError
 from tests.support import ROOT
 from tests.support.batches import agent as written_agent
@@ -68,8 +68,8 @@ def searched(enough: Sequence[bool], least: int, begin: int) -> tuple[int | None
     most = least + len(enough) - 1
     while True:
         step = next_size(known, least, most, begin)
-        if isinstance(step, SizeFound):
-            return step.size, len(known)
+        if step is None:
+            return answer_of(known, least), len(known)
         assert least <= step <= most
         assert step not in known
         known[step] = enough[step - least]
@@ -164,10 +164,10 @@ def answered(values: Callable[[int], Any], target: float, most: int) -> dict[str
     found: dict[str, int | None] = {}
     for end, halves in ENDS.items():
         known: dict[int, bool] = {}
-        while isinstance(step := next_size(known, 1, most, 10), int):
+        while (step := next_size(known, 1, most, 10)) is not None:
             mean, half = mean_interval(values(step))
             known[step] = bool(mean + halves * half >= target)
-        found[end] = step.size
+        found[end] = answer_of(known, 1)
     return found
 
 
@@ -243,7 +243,7 @@ def test_servers_that_are_to_fail_must_be_there(tiny: Path) -> None:
     tiny.write_text(yaml.safe_dump({**TINY, "cluster": cluster, "agents": ["first-fit"], "replications": 2}))
     assert quick(tiny, until="acceptance >= 1 %").frame["size"].to_list() == [5]
     with pytest.raises(
-        UserError, match=r"(?s)most: is no number of servers to look for \(got 4\).*Give 5 to .*; failures"
+        UserError, match=r"(?s)size\.most: is no number of servers to look for \(got 4\).*Give 5 to .*; failures"
     ):
         quick(tiny, most=4)
     cluster = {**TINY["cluster"], "servers": 8, "domains": {"rack": 2}}
@@ -301,12 +301,12 @@ def test_an_agent_that_fails_stops_no_other(tiny: Path, capsys: pytest.CaptureFi
             "no metric acceptence (got 'acceptence >= 99 %')\n  Did you mean 'acceptance'?",
         ),
         (["--until", "acceptance >= 99"], "is more than 100 % (got 'acceptance >= 99')\n  Did you mean '99 %'?"),
-        (["--set", "size.most=2", "--seeds", "2"], "no agent meets this with 2 servers"),
+        (["--set", "size.most=2", "--seeds", "2"], "no agent meets this with 2 servers: the nearest, "),
         (
             ["--until", "allocation_cpu >= 99 %", "--set", "size.most=40"],
             "or turn its sign round",
         ),
-        (["--set", "size.kind=large"], "kind: there is no such group of servers"),
+        (["--set", "size.kind=large"], "size.kind: there is no such group of servers"),
         (["--set", "overflow={expand: {by: 1, limit: 9}}"], "overflow: servers are added while runs go on"),
         (["--set", "overflow=stop"], "overflow: a run ends at its first refusal, so that acceptance says nothing"),
         (["--set", "sweep.product={size.most: [1, 2]}"], "cannot be swept"),
@@ -315,7 +315,9 @@ def test_an_agent_that_fails_stops_no_other(tiny: Path, capsys: pytest.CaptureFi
 def test_mistakes(more: list[str], message: str, tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = [] if "--out" in more else ["--out", str(tiny.parent / "size")]
     assert main(["size", str(tiny), "--jobs", "1", "--seeds", "2", *out, *more]) == MISTAKE
-    assert message in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert message in error
+    assert "--" not in error, "Python has no options"
     assert not (tiny.parent / "size" / "sizes.csv").exists()
 
 
