@@ -116,9 +116,23 @@ class Batch:
     @contextmanager
     def recording(self, done: Iterable[Row]) -> Iterator[Callable[[Row], None]]:
         """Take the folder, and give what records a finished run there; `runs.parquet` has those `done` as well."""
-        rows = list(done)
-        written = synced = monotonic()
-        with self._taken() as journal:
+        rows, taken = list(done), self.folder / "scenario.yaml"
+        if taken.exists() and not self._journal.exists():
+            problem = "there is a scenario here, and no results: it would be overwritten"
+            raise ResultsError(problem, file=taken, remedy="Name another folder with --out.")
+        with writing(self.folder):
+            make_folder(self.folder)
+            journal = self._journal.open("ab", buffering=0)
+        with journal:
+            lock(journal, self.folder)
+            with writing(self.folder):
+                clear(self.folder)
+                clear(self.folder / "details")
+                sync(self.folder)  # a scenario without its journal would be taken for somebody's own
+                write_text(taken, resolved(self.scenario))
+                if journal.tell() and not self._journal.read_bytes().endswith(b"\n"):
+                    _append(journal, b"\n")  # a crash cut the last line short: it must not spoil the next one
+            written = synced = monotonic()
 
             def record(row: Row) -> None:
                 nonlocal written, synced
@@ -139,30 +153,6 @@ class Batch:
                 _sync(journal)
                 if rows:
                     self.write_runs(rows, self.folder)
-
-    @contextmanager
-    def _taken(self) -> Iterator[FileIO]:
-        """Take the folder, and give its journal."""
-        taken = self.folder / "scenario.yaml"
-        if taken.exists() and not self._journal.exists():
-            raise ResultsError(
-                "there is a scenario here, and no results: it would be overwritten",
-                file=taken,
-                remedy="Name another folder with --out.",
-            )
-        with writing(self.folder):
-            make_folder(self.folder)
-            journal = self._journal.open("ab", buffering=0)
-        with journal:
-            lock(journal, self.folder)
-            with writing(self.folder):
-                clear(self.folder)
-                clear(self.folder / "details")
-                sync(self.folder)  # a scenario without its journal would be taken for somebody's own
-                write_text(taken, resolved(self.scenario))
-                if journal.tell() and not self._journal.read_bytes().endswith(b"\n"):
-                    _append(journal, b"\n")  # a crash cut the last line short: it must not spoil the next one
-            yield journal
 
     def write_runs(self, rows: list[Row], folder: Path) -> None:
         """Write the table of these rows into a folder."""
@@ -221,14 +211,13 @@ def run_batches(
     ]
     forget()
     with ExitStack() as stack:
-        runner = stack.enter_context(closing(backend(on, jobs)))
-        runner.get_ready(tasks)
+        do = stack.enter_context(backend(on if tasks else "local", jobs))
         for batch, there in plans:
             batch.check(there)
         record = [stack.enter_context(batch.recording(there.values())) for batch, there in plans]
         for row in chain(*(there.values() for _, there in plans)):
             finished(row)
-        for task, row in stack.enter_context(closing(runner.rows(tasks, on_progress))):
+        for task, row in stack.enter_context(closing(do(tasks, on_progress))):
             batches[task.batch].check_inputs()
             record[task.batch](row)
             finished(row)

@@ -7,13 +7,14 @@ import signal
 import subprocess
 import sys
 from collections import Counter, deque
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import closing, suppress
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from functools import partial
 from multiprocessing.connection import Connection, Pipe, wait
 from queue import SimpleQueue
 from threading import Lock, Thread
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from binwright.scenarios.batch.attempt import Task, attempt, failed
 from binwright.scenarios.batch.journal import Row
@@ -22,9 +23,8 @@ from binwright.simcore.cores import ONE_THREAD, usable_cpus
 from binwright.simcore.errors import UserError
 from binwright.simcore.jit.kept import folder
 
-if TYPE_CHECKING:
-    from binwright.scenarios.batch.on_ray import RayCluster
-
+DoTasks: TypeAlias = Callable[[Sequence[Task], OnProgress], Generator[tuple[Task, Row], None, None]]
+"""Does tasks, and gives each one's row as it finishes."""
 TRIES = 2
 """A run whose worker dies is tried once more."""
 
@@ -221,55 +221,50 @@ def checked_jobs(jobs: int | None) -> int | None:
     return jobs
 
 
-def backend(on: str, jobs: int | None) -> Local | RayCluster:
-    """Find what does runs: `on` is `local` or `ray`, or `ray://host:port` for a cluster that is there.
+@contextmanager
+def backend(on: str, jobs: int | None) -> Iterator[DoTasks]:
+    """Yield what does runs: `on` is `local` or `ray`, or `ray://host:port` for a cluster that is there.
 
     `jobs` runs at a time; by default as many as there are CPUs.
     """
+    jobs = checked_jobs(jobs)
     if on == "local":
-        return Local(jobs)
-    if on == "ray" or on.startswith("ray://"):
-        from binwright.scenarios.batch.on_ray import RayCluster
+        yield partial(_done_here, jobs or usable_cpus())
+    elif on == "ray" or on.startswith("ray://"):
+        from binwright.scenarios.batch.on_ray import ray_cluster
 
-        return RayCluster(on.removeprefix("ray").removeprefix("://"), checked_jobs(jobs))
-    raise UserError("unknown place to run", key="on", value=on, remedy="Give local, ray, or ray://HOST:PORT.")
+        with ray_cluster(on.removeprefix("ray").removeprefix("://"), jobs) as do:
+            yield do
+    else:
+        raise UserError("unknown place to run", key="on", value=on, remedy="Give local, ray, or ray://HOST:PORT.")
 
 
 class _Longer(KeyboardInterrupt):
     """Ends a run that workers had better do: `attempt` lets it through, as an interrupt."""
 
 
-class Local:
-    """Does tasks in this process, and calls workers in when it turns out that there is work for them."""
+def _done_here(jobs: int, tasks: Sequence[Task], on_progress: OnProgress) -> Generator[tuple[Task, Row], None, None]:
+    """Do tasks in this process, and call workers in when it turns out that there is work for them.
 
-    def __init__(self, jobs: int | None) -> None:
-        self._jobs = checked_jobs(jobs) or usable_cpus()
+    Gives each one's row as it finishes, in any order, and says how far runs are.
+    """
+    began = perf_counter()
 
-    def get_ready(self, tasks: Sequence[Task]) -> None:
-        """Do nothing: workers start when they are needed."""
+    def impatient(progress: RunProgress) -> None:
+        on_progress(progress)
+        if progress.seconds >= WORTH:
+            raise _Longer
 
-    def close(self) -> None:
-        """Do nothing: workers end with the last task."""
-
-    def rows(self, tasks: Sequence[Task], on_progress: OnProgress) -> Generator[tuple[Task, Row], None, None]:
-        """Do tasks, and give each one's row as it finishes, in any order; say how far runs are."""
-        began = perf_counter()
-
-        def impatient(progress: RunProgress) -> None:
-            on_progress(progress)
-            if progress.seconds >= WORTH:
-                raise _Longer
-
-        for number, task in enumerate(tasks):
-            several = min(self._jobs, left := len(tasks) - number) > 1
-            if several and (perf_counter() - began) / max(1, number) * left >= WORTH * 2:
-                break
-            try:
-                row = attempt(task, impatient if several else on_progress)
-            except _Longer:  # workers begin it anew
-                break
-            yield task, row
-        else:
-            return
-        with closing(Pool(self._jobs)) as pool:
-            yield from pool.rows(tasks[number:], lambda task, progress: on_progress(progress))
+    for number, task in enumerate(tasks):
+        several = min(jobs, left := len(tasks) - number) > 1
+        if several and (perf_counter() - began) / max(1, number) * left >= WORTH * 2:
+            break
+        try:
+            row = attempt(task, impatient if several else on_progress)
+        except _Longer:  # workers begin it anew
+            break
+        yield task, row
+    else:
+        return
+    with closing(Pool(jobs)) as pool:
+        yield from pool.rows(tasks[number:], lambda task, progress: on_progress(progress))
