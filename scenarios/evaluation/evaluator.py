@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Lock
 from time import perf_counter
 from types import SimpleNamespace
-from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from pydantic import ValidationError
@@ -24,7 +24,6 @@ from binwright.agents.formulas.program import DECISIONS, LOST, Formula, feature_
 from binwright.agents.rules.scan import ScanAgent
 from binwright.analysis.compare.statistics import differences, mean_interval
 from binwright.analysis.measure.definition import Definition, added_metric, built_in
-from binwright.analysis.measure.finished_run import FinishedRun
 from binwright.analysis.measure.metric import Metric
 from binwright.scenarios.agent_spec import AgentSpec
 from binwright.scenarios.build.plan import Run
@@ -41,20 +40,8 @@ from binwright.simcore.errors import ScenarioError, UnknownName, UserError, shor
 from binwright.simcore.jit import is_kernel
 from binwright.simcore.types import Agent
 
-A = TypeVar("A", bound=Agent)
 READY = 256
 """Seeds whose requests stay in memory."""
-
-
-def keeping(make: Callable[[], A]) -> tuple[Callable[[], A], list[A]]:
-    """Return what makes agents, and the list of all that it has made: a run needs two where the policy warms up."""
-    made: list[A] = []
-
-    def one_more() -> A:
-        made.append(make())
-        return made[-1]
-
-    return one_more, made
 
 
 class PreparedScenario:
@@ -87,25 +74,26 @@ class PreparedScenario:
             raise UserError("neither higher nor lower is better", key="metric", value=metric, remedy=remedy)
         self.sign = -1 if found.better == "lower" else 1
 
-    def value(self, make: Callable[[], Agent], seed: int) -> float:
-        """Play a new agent on the requests of a seed, and return the metric; NaN if the run has none.
+    def value(self, make: Callable[[], Agent], seed: int) -> tuple[float, list[Agent]]:
+        """Play a new agent on the requests of a seed; returns the metric, NaN if the run has none, and who answered.
 
         Where the policy itself warms up the cluster, this is done by another new agent.
         """
-        over = self._play(make, seed, self._sampled)
-        try:
-            found = self._definition.measured(over)
-        except KeyError:  # it is one of those that look at the cluster now and then
-            self._sampled = True
-            found = self._definition.measured(self._play(make, seed, True))
-        return float(found.get(self.metric, nan))
-
-    def _play(self, make: Callable[[], Agent], seed: int, sampled: bool) -> FinishedRun:
         scenario, world = self.scenario, self.world
-        agent = adapt_agent(world, make())
-        warm = adapt_agent(world, (world.warm_start.agent or make)()) if world.warm_start else None
-        over, *_ = play_run(Run("", {}, scenario, scenario.agents[0], seed), world, agent, warm, sampled=sampled)
-        return over
+        agents, warm = [make()], None
+        agent = adapt_agent(world, agents[0])
+        if world.warm_start:
+            agents.append((world.warm_start.agent or make)())
+            warm = adapt_agent(world, agents[1])
+        run, sampled = Run("", {}, scenario, scenario.agents[0], seed), self._sampled
+        over, *_ = play_run(run, world, agent, warm, sampled=sampled)
+        try:
+            return float(self._definition.measured(over).get(self.metric, nan)), agents
+        except KeyError:  # it is one of those that look at the cluster now and then
+            if sampled:
+                raise
+            self._sampled = True
+            return self.value(make, seed)
 
 
 def reason_of(error: BaseException) -> str:
@@ -149,19 +137,18 @@ class Evaluation:
 
     def as_json(self) -> dict[str, Any]:
         """Return all of it as plain data, with None for what is no number, or infinite: JSON has neither."""
-        found = {name: getattr(self, name) for name in self.__slots__}
-        interval = [_plain(bound) for bound in self.interval]
-        return found | {
-            "score": _plain(self.score),
-            "difference": _plain(self.difference),
+
+        def plain(number: float) -> float | None:
+            return number if isfinite(number) else None
+
+        interval = [plain(bound) for bound in self.interval]
+        return {name: getattr(self, name) for name in self.__slots__} | {
+            "score": plain(self.score),
+            "difference": plain(self.difference),
             "interval": None if None in interval else interval,
-            "values": {str(seed): _plain(one) for seed, one in self.values.items()},
+            "values": {str(seed): plain(value) for seed, value in self.values.items()},
             "seconds": round(self.seconds, 6),
         }
-
-
-def _plain(number: float) -> float | None:
-    return number if isfinite(number) else None
 
 
 class _ParsedPolicy(NamedTuple):
@@ -260,10 +247,14 @@ class Evaluator:
 
     def _values(self, policy: _ParsedPolicy, on: Split) -> tuple[list[float], str]:
         """Play a policy on the seeds of a split; returns the metric on each and `no_score`."""
-        make, agents = keeping(policy.make)
-        values = [self._prepared.value(make, seed) for seed in self.seeds[on]]
-        counts: Any = sum(agent.numbers[2] for agent in agents if isinstance(agent, Formula))
-        return values, no_score(int(counts[LOST]), int(counts[DECISIONS])) if np.ndim(counts) else ""
+        values, counts = list[float](), np.zeros(2)
+        for seed in self.seeds[on]:
+            value, agents = self._prepared.value(policy.make, seed)
+            values.append(value)
+            for agent in agents:
+                if isinstance(agent, Formula):
+                    counts += [agent.numbers[2][LOST], agent.numbers[2][DECISIONS]]
+        return values, no_score(*counts.astype(int).tolist())
 
 
 def _read(policy: Policy) -> _ParsedPolicy:
@@ -284,11 +275,11 @@ def _read(policy: Policy) -> _ParsedPolicy:
     if not text.strip():
         raise UserError("the source is empty", key="policy", value=text, remedy=GIVE)
     if "\n" in text or text.lstrip().startswith("def "):
-        return _function(text, "score", short(text.strip().splitlines()[0]))
+        formula, parameters = source(text, "score")
+        return _ParsedPolicy(short(text.strip().splitlines()[0]), partial(Formula.of, formula), parameters)
     if text in set(AGENTS):
         return _named(text)
-    formula = Formula(text).formula
-    return _ParsedPolicy(short(text, 200), partial(Formula.of, formula))
+    return _ParsedPolicy(short(text, 200), partial(Formula.of, Formula(text).formula))
 
 
 def _scanning(scan: Any) -> Agent:
@@ -309,18 +300,11 @@ def _in_file(text: str) -> _ParsedPolicy:
     match = _FILE.fullmatch(text)
     file, name = (match[1], match[2] or "score") if match else (text, "score")
     try:
-        written = Path(file).read_text("utf-8")
+        formula, parameters = source(Path(file).read_text("utf-8"), name)
     except (OSError, ValueError) as error:
         problem, remedy = unread(error, file, "Give a file of Python source.")
         raise UserError(problem, file=file, remedy=remedy) from None
-    try:
-        return _function(written, name, text)
     except UserError as error:
         error.file = file
         raise
-
-
-def _function(text: str, name: str, label: str) -> _ParsedPolicy:
-    """Read the function of this name in source as a formula."""
-    formula, parameters = source(text, name)
-    return _ParsedPolicy(label, partial(Formula.of, formula), parameters)
+    return _ParsedPolicy(text, partial(Formula.of, formula), parameters)

@@ -7,12 +7,12 @@ times, as if they were trained one after the other.
 import signal
 import traceback
 from _thread import interrupt_main
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -64,12 +64,8 @@ def taken(trainings: Sequence[TrainingJob], fresh: bool) -> Iterator[None]:
         yield
 
 
-Hear: TypeAlias = Callable[[TrainingJob, Row | str], None]
-"""Hears of a training: a new row of its log, a word of what begins, or an empty row once it is over."""
-
-
 def learn(job: TrainingJob, say: Callable[[Row | str], None]) -> None:
-    """Go on with a training, to its end."""
+    """Go on with a training, to its end; says rows of its log, words of what begins, and an empty row at the end."""
     training = Training(course_of(job.scenario), job.own, job.seed)
     iterations = training.course.iterations
     say(f"seed {job.seed}: after iteration {training.step} of {iterations}; episodes are prepared first")
@@ -108,21 +104,14 @@ def course_of(scenario: Scenario) -> Course:
             locate(error, each._source, undotted(error.key or "workload"))
             raise
     unnamed = ("iterations", "seeds", "seed", "threads", "sweep")
-    return Course(
-        lambda: kind(**settings),
-        _world_of(others.pop("")),
-        _world_of(scenario),
-        spec.iterations,
-        judging.every,
-        held_out,
-        spec.threads,
-        {**base, "train": {key: value for key, value in spec.dump().items() if key not in unnamed}},
-        judging.keep,
-        [
-            (name, _world_of(each), range(judging.seed, judging.seed + judging.also[name].episodes))
-            for name, each in others.items()
-        ],
-    )
+    base["train"] = {key: value for key, value in spec.dump().items() if key not in unnamed}
+    episodes = _world_of(others.pop(""))
+    elsewhere = [
+        (name, _world_of(each), range(judging.seed, judging.seed + judging.also[name].episodes))
+        for name, each in others.items()
+    ]
+    judged = _world_of(scenario), spec.iterations, judging.every, held_out
+    return Course(lambda: kind(**settings), episodes, *judged, spec.threads, base, judging.keep, elsewhere)
 
 
 def _world_of(scenario: Scenario) -> World:
@@ -184,22 +173,6 @@ def _lost(job: TrainingJob, how: str) -> UserError:
 TRAININGS = Work("from binwright.scenarios.learn.training import work; work({handle})", {}, _lost, grace=GRACE)
 
 
-def train_jobs(trainings: Sequence[TrainingJob], jobs: int | None, hear: Hear) -> None:
-    """Run trainings, whose folders are taken, `jobs` at a time; None: as many as CPUs have room for.
-
-    The first mistake in one ends all of them.
-    """
-    hands = min(len(trainings), jobs or max(1, usable_cpus() // spec_of(trainings[0].scenario).threads))
-    if hands == 1:
-        for job in trainings:
-            learn(job, partial(hear, job))
-        return
-    with closing(Pool(hands, TRAININGS)) as pool:
-        for _, problem in pool.rows(trainings, hear):
-            if problem:
-                raise problem
-
-
 def work(handle: int) -> None:
     """Run the trainings that come, in this process, and tell what becomes of them, until nobody listens."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the command is in the background
@@ -252,7 +225,8 @@ def train(
 ) -> pl.DataFrame:
     """Train what is missing of every seed of every point, `jobs` at a time, and return the log, also log.parquet.
 
-    `fresh` begins anew. `watch` is called with every new row of the log, `say` with what begins before there is one.
+    `jobs` of None are as many as CPUs have room for. `fresh` begins anew. `watch` is called with every new row of the
+    log, `say` with what begins before there is one.
 
     Of a sweep every point has a folder of its own, the log has the settings as columns, such as `set.rate`,
     `watch` is called with rows that have the number of their point, too, and the folder gets sweep.parquet
@@ -267,6 +241,9 @@ def train(
     ]
     logs: dict[int, pl.DataFrame] = {}
 
+    def joined() -> pl.DataFrame:
+        return pl.concat([log for _, log in sorted(logs.items())], how="diagonal_relaxed")
+
     def hear(job: TrainingJob, new: Row | str) -> None:
         point = found[job.point][0]
         if isinstance(new, str):
@@ -277,19 +254,22 @@ def train(
             settings = {SETTING + key: pl.lit(plain(value)) for key, value in point.items()}
             logs[job.point] = gathered(job.folder).with_columns(**settings)
             if spec.sweep:
-                write_table(folder / TABLE, summary(scenario, _joined(logs)))
+                write_table(folder / TABLE, summary(scenario, joined()))
 
     seeds = f"seeds {spec.seed} to {spec.seed + spec.seeds - 1}"
     say(f"{spec.agent.chosen[0]} in {scenario.name}: {spec.iterations} iterations, {seeds}, into {folder}")
     check_sweep(scenario)
     course_of(found[0][1])  # what cannot begin is found out before anything is written
+    hands = min(len(trainings), jobs or max(1, usable_cpus() // spec.threads))
     with taken(trainings, fresh):
-        train_jobs(trainings, jobs, hear)
-    return _joined(logs)
-
-
-def _joined(logs: Mapping[int, pl.DataFrame]) -> pl.DataFrame:
-    return pl.concat([log for _, log in sorted(logs.items())], how="diagonal_relaxed")
+        for job in trainings if hands == 1 else ():
+            learn(job, partial(hear, job))
+        if hands > 1:
+            with closing(Pool(hands, TRAININGS)) as pool:
+                for _, problem in pool.rows(trainings, hear):
+                    if problem:  # the first one ends all trainings
+                        raise problem
+    return joined()
 
 
 def summary(scenario: Scenario, log: pl.DataFrame) -> pl.DataFrame:
@@ -306,10 +286,8 @@ def summary(scenario: Scenario, log: pl.DataFrame) -> pl.DataFrame:
     return took.join(best, on=keys, how="left", maintain_order="left").select(*keys, score, "step", "cpu_seconds")
 
 
-def log_of(folder: Path | None, point: dict[str, Any], seed: int) -> pl.DataFrame:
+def log_of(folder: Path, point: dict[str, Any], seed: int) -> pl.DataFrame:
     """Read the iterations that a seed has done."""
-    if folder is None:
-        return pl.DataFrame()
     own = (folder / named(point) if point else folder) / f"seed-{seed}"
     file = own / "log.parquet"
     if not (file.exists() and (own / "state.json").exists()):

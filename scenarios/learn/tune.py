@@ -203,12 +203,16 @@ def tune(
     return Tuned(entry, pl.DataFrame(rows), Results(folder / "held-out"), metric)
 
 
+@dataclass(slots=True)
 class _Runs:
     """Runs agents by `run`, and averages the metric. `seconds` is how long all runs took, whenever that was."""
 
-    def __init__(self, scenario: Scenario, folder: Path, metric: str, run: Callable[[Batch], Results]) -> None:
-        self.scenario, self.folder, self.metric, self._run = scenario, folder, metric, run
-        self.sign, self.seconds = 1, 0.0
+    scenario: Scenario
+    folder: Path
+    metric: str
+    run: Callable[[Batch], Results]
+    sign: int = 1
+    seconds: float = 0.0
 
     def means(self, name: str, agents: Sequence[AgentSpec], seed: int, seeds: int) -> Floats:
         """Average the metric of each agent, float64 [agents]; NaN for one of which a run failed."""
@@ -216,7 +220,7 @@ class _Runs:
         update = {"agents": tuple(different.values()), "seed": seed, "replications": seeds, "record": (), "train": None}
         scenario = self.scenario.model_copy(update=update)
         scenario._source = None  # which has other agents
-        results = self._run(Batch(scenario, self.folder / name))
+        results = self.run(Batch(scenario, self.folder / name))
         if not len(results.done):
             raise UserError(f"no run finished: {results.failed['error'][0]}", key=agents[0].label)
         self.seconds += float(results.runs["seconds"].sum())

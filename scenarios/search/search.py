@@ -21,7 +21,7 @@ from binwright.analysis.results_api import Results
 from binwright.scenarios.agent_spec import AgentSpec
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.batch.journal import Row
-from binwright.scenarios.evaluation.evaluator import APART, PreparedScenario, keeping
+from binwright.scenarios.evaluation.evaluator import APART, PreparedScenario
 from binwright.scenarios.learn.tune import FIRST
 from binwright.scenarios.schema.load import Override, folder_for, loaded
 from binwright.scenarios.schema.scenario import Scenario
@@ -31,8 +31,6 @@ from binwright.simcore.files import write_text
 from binwright.simcore.rng import stream
 from binwright.simcore.types import Floats
 
-EVALUATIONS = 100_000
-"""How many there are where nothing else is said."""
 LEAST = {"seeds": 4, "validation": 4, "test": 2, "evaluations": 1}
 LABEL = "found"
 """What the chosen rule is called among agents."""
@@ -80,8 +78,7 @@ def search(
     scenario: str | Path | Scenario,
     *overrides: Override,
     metric: str = "acceptance",
-    evaluations: int | None = None,
-    minutes: float | None = None,
+    evaluations: int = 100_000,
     seeds: int = 200,
     validation: int = 400,
     test: int = 100,
@@ -93,23 +90,22 @@ def search(
 ) -> Found:
     """Search a formula with the best mean of `metric` in a scenario.
 
-    The budget is `evaluations`, plays of a rule on one seed, or `minutes`, or both. `seeds` are those of the race,
-    `validation` those of the choice among its best, and `test` of the scenario's own are for the chosen rule beside the
-    scenario's agents. `out` (default `results/<name>/search`) gets found.yaml and these runs. `on_progress` is called
-    after every race, `finished` with every run on the test seeds.
+    The budget is `evaluations`, plays of a rule on one seed. `seeds` are those of the race, `validation` those of the
+    choice among its best, and `test` of the scenario's own are for the chosen rule beside the scenario's agents. `out`
+    (default `results/<name>/search`) gets found.yaml and these runs. `on_progress` is called after every race,
+    `finished` with every run on the test seeds.
     """
     scenario = loaded(scenario, overrides)
-    limit = EVALUATIONS if evaluations is None and minutes is None else evaluations
-    for key, value in {"seeds": seeds, "validation": validation, "test": test, "evaluations": limit or 1}.items():
+    for key, value in {"seeds": seeds, "validation": validation, "test": test, "evaluations": evaluations}.items():
         if value < LEAST[key]:
             raise UserError("is too few", key=key, value=value, remedy=f"Give {LEAST[key]} or more.")
     folder, began = folder_for(scenario, out, "search"), monotonic()
     plays, means = Plays(scenario, metric, jobs), dict[str, float]()
     for rule, mean in _raced(plays, seeds, seed):
-        means[rule], seconds = mean, monotonic() - began
+        means[rule] = mean
         best = max(means, key=means.__getitem__)
-        on_progress(State(plays.done, seconds, best, means[best] * plays.sign))
-        if plays.done >= (limit or np.inf) or seconds >= 60 * (minutes or np.inf):
+        on_progress(State(plays.done, monotonic() - began, best, means[best] * plays.sign))
+        if plays.done >= evaluations:
             break
     rules = sorted(means, key=means.__getitem__, reverse=True)[:FINALISTS]
     validated = plays.objective(rules, range(validation), APART).mean(axis=1)
@@ -186,12 +182,11 @@ class Plays:
 
     def value(self, formula: Term, seed: int) -> float:
         """Play a formula on the requests of a seed; NaN is of one that scores no number wherever a request fits."""
-        make, agents = keeping(partial(Formula.of, formula))
         try:
-            value = self._prepared.value(make, seed)
+            value, agents = self._prepared.value(partial(Formula.of, formula), seed)
         except RunError:
             return nan
-        return nan if any(agent.numbers[2][LOST] for agent in agents) else value
+        return nan if any(isinstance(agent, Formula) and agent.numbers[2][LOST] for agent in agents) else value
 
 
 class Proposer:
