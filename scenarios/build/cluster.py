@@ -1,7 +1,6 @@
 """From a scenario to its cluster, before anything is placed on it."""
 
-import csv
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,20 +12,23 @@ from binwright.fabric.ledger import Ledger
 from binwright.fabric.placement.rules import Drain, ServerLabels, numbered
 from binwright.scenarios.features.feature import Servers
 from binwright.scenarios.features.overcommit import predictor_of
-from binwright.scenarios.features.placement import check_placed
+from binwright.scenarios.features.placement import KnownServers
 from binwright.scenarios.schema.cluster import DEVICE, ClusterSpec, Csv, DeviceColumns, TracedServers
 from binwright.scenarios.schema.explain import explain
 from binwright.scenarios.schema.network import routing
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.scenarios.schema.workload import Trace
 from binwright.scenarios.schema.yaml_source import Source
-from binwright.simcore.errors import ScenarioError, unread
+from binwright.simcore.errors import ScenarioError
+from binwright.simcore.extras import pl
 from binwright.simcore.rng import stream
 from binwright.simcore.roles import read_names
 from binwright.simcore.types import QUANTUM, Floats, Ints
 from binwright.simcore.units import LARGEST, measure_of, quanta
 from binwright.workloads.inflation import fgd_order
+from binwright.workloads.traces.cells import number, report
 from binwright.workloads.traces.library import find_servers
+from binwright.workloads.traces.text import read_text
 
 UNNAMED = "unnamed"
 """The model of devices that nobody has named."""
@@ -38,7 +40,7 @@ def build_ledger(scenario: Scenario, seed: int = 0) -> Ledger:
     The servers are numbered as with this seed.
     """
     servers = servers_of(scenario, seed)
-    cluster, labels = _cluster(scenario.cluster, servers), servers.labels
+    cluster, labels = cluster_of(scenario.cluster, servers), servers.labels
     peaks, network, more = scenario.cluster.predicted.items(), scenario.cluster.network, dict[str, Any]()
     if peaks:
         more["predictors"] = {scenario.resources.index(name): predictor_of(how.predict) for name, how in peaks}
@@ -56,12 +58,8 @@ def build_ledger(scenario: Scenario, seed: int = 0) -> Ledger:
     return Ledger(cluster, labels, scenario.placement, **more)
 
 
-def build_cluster(scenario: Scenario, seed: int = 0) -> Cluster:
+def cluster_of(spec: ClusterSpec, servers: Servers) -> Cluster:
     """Make the cluster at the start of a run. Servers that are added later are like those of the last group or row."""
-    return _cluster(scenario.cluster, servers_of(scenario, seed))
-
-
-def _cluster(spec: ClusterSpec, servers: Servers) -> Cluster:
     above = tuple(quanta(spec.spread_above[name]) if name in spec.spread_above else NEVER for name in spec.resources)
     capacity, physical, like = servers.capacity, None, servers.labels.like
     ratios = ratios_of(spec, len(capacity))[servers.order]
@@ -165,110 +163,86 @@ def _from_trace(spec: ClusterSpec, trace: TracedServers) -> Servers:
     columns = {name: column for name, (column, _) in known.columns.items()}
     units = {name: factor * trace.units.get(name, 1.0) for name, (_, factor) in known.columns.items()}
     devices = DeviceColumns(count=known.devices, model=known.model)
-    rows = _Rows(Csv.model_construct(path=str(path), columns=columns, units=units, devices=devices), 1)
-    count, model = rows.devices()
+    file = Csv.model_construct(path=str(path), columns=columns, units=units, devices=devices)
+    frame = _read(file)
+    count, model = _devices(frame, file)
     some = np.flatnonzero(count) if trace.only == "devices" else slice(None)
-    return _servers(spec, rows.capacity(count), count, model, model, {}, (), some)
+    return _servers(spec, _capacity(frame, file, 1, count), count, model, model, {}, (), some)
 
 
 def _from_csv(spec: ClusterSpec, file: Csv) -> Servers:
     """Read servers from a file."""
-    rows = _Rows(file, spec.nodes)
-    count, model = rows.devices()
-    kind = rows.cells(file.kind) if file.kind else [""] * len(count)
-    labels = {label: rows.cells(column) for label, column in file.labels.items()}
-    taints = [read_names(text) for text in rows.cells(file.taints)] if file.taints else []
-    return _servers(spec, rows.capacity(count), count, model, kind, labels, taints)
+    frame = _read(file)
+    count, model = _devices(frame, file)
+    labels = {label: _texts(frame, column) for label, column in file.labels.items()}
+    taints = [read_names(text) for text in _texts(frame, file.taints)]
+    return _servers(
+        spec, _capacity(frame, file, spec.nodes, count), count, model, _texts(frame, file.kind), labels, taints
+    )
 
 
-class _Rows:
-    """The rows of a file of servers, each of which has so many nodes."""
+def _read(file: Csv) -> pl.DataFrame:
+    """Read a file of servers as text, a row for each; refuses one that lacks a column."""
+    frame = read_text(Path(file.path))
+    columns: dict[str, str | None] = {f"columns.{name}": column for name, column in file.columns.items()}
+    columns |= {f"devices.{key}": column for key, column in file.devices or ()}
+    columns |= {f"labels.{label}": column for label, column in file.labels.items()}
+    for key, column in (columns | {"kind": file.kind, "taints": file.taints}).items():
+        if column and column not in frame.columns:
+            remedy = f"Its columns: {', '.join(frame.columns[1:])}."
+            problem, key = f"has no column {column}", f"cluster.csv.{key}"
+            raise ScenarioError(problem, file=file.path, line=1, key=key, remedy=remedy)
+    return frame
 
-    def __init__(self, spec: Csv, nodes: int) -> None:
-        self._spec, self._nodes = spec, nodes
-        try:
-            with Path(spec.path).open(encoding="utf-8-sig", newline="") as file:
-                reader = csv.DictReader(file)
-                self._check_columns(list(reader.fieldnames or ()))
-                self._rows = [(reader.line_num, row) for row in reader]
-        except (OSError, UnicodeDecodeError, csv.Error) as error:
-            problem, remedy = unread(error, spec.path, "Give a CSV file in UTF-8 with a header.")
-            raise ScenarioError(problem, file=spec.path, key="cluster.csv.path", remedy=remedy) from None
-        for line, row in self._rows:
-            if None in row:
-                remedy = "Every row needs as many cells as the header."
-                raise ScenarioError("has more cells than columns", file=spec.path, line=line, remedy=remedy)
 
-    def _check_columns(self, columns: list[str]) -> None:
-        spec = self._spec
-        named = {f"columns.{name}": column for name, column in spec.columns.items()}
-        if spec.devices:
-            named |= {f"devices.{key}": column for key, column in spec.devices if column}
-        named |= {f"labels.{label}": column for label, column in spec.labels.items()}
-        named |= {key: column for key in ("kind", "taints") if (column := getattr(spec, key))}
-        for name, column in named.items():
-            if (there := columns.count(column)) != 1:
-                remedy = f"Its columns: {', '.join(columns)}."
-                problem, key = f"has {'two columns' if there else 'no column'} {column}", f"cluster.csv.{name}"
-                raise ScenarioError(problem, file=spec.path, line=1, key=key, remedy=remedy)
+def _texts(frame: pl.DataFrame, column: str | None) -> list[str]:
+    """Return the texts of a column; all are empty where there is none."""
+    return frame[column].fill_null("").str.strip_chars().to_list() if column else [""] * len(frame)
 
-    def cells(self, column: str) -> list[str]:
-        """Return the texts of a column."""
-        return [(row[column] or "").strip() for _, row in self._rows]
 
-    def _numbers(self, column: str, read: Callable[[str], float | None], problem: str, remedy: str) -> list[Any]:
-        """Read the numbers of a column; refuses what `read` makes nothing of."""
-        found = [read(text) for text in self.cells(column)]
-        if None in found:
-            (line, row), file = self._rows[found.index(None)], self._spec.path
-            raise ScenarioError(problem, file=file, line=line, key=column, value=row[column], remedy=remedy)
-        return found
+def _numbers(frame: pl.DataFrame, column: str, file: Csv, right: pl.Expr, problem: str, remedy: str) -> list[float]:
+    """Read the numbers of a column, and refuse the rows where it is not `right`."""
+    numbers = number(frame, column, Path(file.path))
+    wrong = numbers.to_frame().select(~right.fill_null(value=False)).to_series()
+    if wrong.any():
+        report(frame, wrong, Path(file.path), column, problem, remedy, frame[column].filter(wrong)[0])
+    return numbers.fill_null(0.0).to_list()
 
-    def devices(self) -> tuple[Ints, list[str]]:
-        """Read how many devices each server has, int64 [servers], and their models."""
-        columns = self._spec.devices
-        if columns is None:
-            return np.zeros(len(self._rows), np.int64), [""] * len(self._rows)
 
-        def read(text: str) -> int | None:
-            return int(text or 0) if (text or "0").isdecimal() and int(text or 0) <= MOST_DEVICES else None
+def _devices(frame: pl.DataFrame, file: Csv) -> tuple[Ints, list[str]]:
+    """Read how many devices each server has, int64 [servers], none where a cell is empty, and their models."""
+    if file.devices is None:
+        return np.zeros(len(frame), np.int64), [""] * len(frame)
+    count, remedy = pl.col(file.devices.count), f"Give a whole number from 0 to {MOST_DEVICES}."
+    right = count.is_null() | (count.is_between(0, MOST_DEVICES) & (count == count.round()))
+    counts = np.array(_numbers(frame, file.devices.count, file, right, "is no number of devices", remedy), np.int64)
+    models = _texts(frame, file.devices.model)
+    return counts, [(each or UNNAMED) * bool(n) for n, each in zip(counts, models, strict=True)]
 
-        remedy = f"Give a whole number from 0 to {MOST_DEVICES}."
-        count = self._numbers(columns.count, read, "is no number of devices", remedy)
-        models = self.cells(columns.model) if columns.model else [""] * len(count)
-        return np.array(count, np.int64), [(each or UNNAMED) * (n > 0) for n, each in zip(count, models, strict=True)]
 
-    def capacity(self, devices: Ints) -> Ints:
-        """Read what each node of every server has, with its devices, int64 [servers, nodes, resources] quanta."""
-        spec, found = self._spec, []
-        for name, column in spec.columns.items():
-
-            def read(text: str, name: str = name) -> int | None:
-                try:
-                    units = float(text) * spec.units.get(name, 1.0)
-                except ValueError:
-                    return None
-                return quanta(units) if 0 <= units <= LARGEST else None
-
-            remedy = f"Give a number from 0, at most {measure_of(name).show(LARGEST)}."
-            found.append(self._numbers(column, read, "is not a capacity", remedy))
-        total = np.array([*found, *([devices * QUANTUM] if spec.devices else [])], np.int64).T
-        if not total.any():
-            problem = "has servers with nothing on them" if len(total) else "has no servers"
-            raise ScenarioError(problem, file=spec.path, key="cluster.csv.path", remedy="Give a row per server.")
-        each = total[:, None, :]
-        shares: Ints = each // self._nodes + (np.arange(self._nodes)[:, None] < each % self._nodes)
-        return shares
+def _capacity(frame: pl.DataFrame, file: Csv, nodes: int, devices: Ints) -> Ints:
+    """Read what each node of every server has, with its devices, int64 [servers, nodes, resources] quanta."""
+    columns = []
+    for name, column in file.columns.items():
+        unit, remedy = file.units.get(name, 1.0), f"Give a number from 0, at most {measure_of(name).show(LARGEST)}."
+        right = (pl.col(column) * unit).is_between(0, LARGEST)
+        columns.append([quanta(each * unit) for each in _numbers(frame, column, file, right, "is no capacity", remedy)])
+    total = np.array([*columns, *([devices * QUANTUM] if file.devices else [])], np.int64).T
+    if not total.any():
+        problem = "has servers with nothing on them" if len(total) else "has no servers"
+        raise ScenarioError(problem, file=file.path, key="cluster.csv.path", remedy="Give a row per server.")
+    each = total[:, None, :]
+    shares: Ints = each // nodes + (np.arange(nodes)[:, None] < each % nodes)
+    return shares
 
 
 def _check_labels(scenario: Scenario, labels: ServerLabels) -> None:
     """Refuse what rules and requests say of labels, taints and servers that there are not, where a file says which."""
-    csv = scenario.cluster.csv
+    csv, read, known = scenario.cluster.csv, KnownServers.of(labels), scenario.cluster.known_servers
     if csv is None:
         return
-    values = scenario.cluster.values | {label: {*labels.labels[label].tolist()} - {""} for label in csv.labels}
-    everywhere = {label for label, each in labels.labels.items() if (each != "").all()}
+    values = {**known.values, **{label: read.values[label] for label in csv.labels}}
     try:
-        check_placed(scenario, values, everywhere, set(labels.taints), None if scenario.grows else labels.servers)
+        read._replace(values=values).check(scenario)
     except ValidationError as error:
         raise explain(error, Source(None, scenario.dump())) from None

@@ -42,17 +42,12 @@ def of(thing: object) -> str:
     Of an installed package, only its own modules count. A class of a notebook or of the script that runs has no digest
     that would tell it from what it was before an edit: it is another one every time.
     """
-    name, file = _home(thing)
-    if name == "__main__" or file is None:
-        return uuid4().hex
-    return "" if file_tracking.is_ours(file) else _digest(sorted(_imported(name, file)))
-
-
-def _home(thing: object) -> tuple[str, Path | None]:
-    """Find the module, and its file, of a class, of a function, or of an object's class."""
     name = str(getattr(thing, "__module__", None) or type(thing).__module__)
-    file = getattr(sys.modules.get(name), "__file__", None)
-    return name, Path(file).resolve() if file else None
+    module_file = getattr(sys.modules.get(name), "__file__", None)
+    if name == "__main__" or module_file is None:
+        return uuid4().hex
+    file = Path(module_file).resolve()
+    return "" if file_tracking.is_ours(file) else _digest(sorted(_imported(name, file)))
 
 
 def _imported(name: str, file: Path) -> Iterator[tuple[str, str]]:

@@ -78,7 +78,8 @@ def build_learning(scenario: Scenario, warm: bool = False) -> World:
         *((feature.at(scenario), not feature.learned) for feature in used(scenario)),
     ):
         if there:
-            remedy = "Take it out of the scenario to learn in."
+            instead = "Write `overflow: drop`, or stop, in" if key.startswith("overflow.") else "Take it out of"
+            remedy = f"{instead} the scenario to learn in."
             raise ScenarioError("nothing is learned with it", file=scenario.file, key=key, remedy=remedy)
     return world
 

@@ -1,8 +1,7 @@
 """The schema of `cluster:`, with servers from files and traces."""
 
 from collections.abc import Collection
-from functools import partial
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -10,7 +9,7 @@ from binwright.fabric.placement.rules import SERVER
 from binwright.scenarios.features import with_keys
 from binwright.scenarios.features.feature import WithFeatures
 from binwright.scenarios.features.overcommit import Predict, Ratios
-from binwright.scenarios.features.placement import Labels
+from binwright.scenarios.features.placement import KnownServers, Labels
 from binwright.scenarios.schema.network import Network
 from binwright.simcore.errors import UserError, suggest
 from binwright.simcore.fields import (
@@ -24,7 +23,6 @@ from binwright.simcore.fields import (
     Units,
     checked,
     known_resources,
-    together,
     wrong,
 )
 from binwright.simcore.units import DATA, many_of, measure_of
@@ -38,8 +36,8 @@ DEVICE = "gpu"
 class DeviceColumns(Model):
     """The columns of devices in a file of servers."""
 
-    count: Text = Field(description="The column with the number of a server's devices.", examples=["gpu"])
-    model: Text | None = Field(default=None, description="The column with their model.", examples=["model"])
+    count: Text = Field(description="The column with the number of a server's devices.")
+    model: Text | None = Field(default=None, description="The column with their model.")
 
 
 class TracedServers(Model):
@@ -84,12 +82,8 @@ class Csv(Model):
     labels: dict[str, Text] = Field(
         default_factory=dict, description="The column of each label of the servers.", examples=["{zone: az}"]
     )
-    kind: Text | None = Field(
-        default=None, description="The column of each server's kind, for `costs`.", examples=["sku"]
-    )
-    taints: Text | None = Field(
-        default=None, description="The column of taints, as in `spot|old`.", examples=["taints"]
-    )
+    kind: Text | None = Field(default=None, description="The column of each server's kind, for `costs`.")
+    taints: Text | None = Field(default=None, description="The column of taints, as in `spot|old`.")
 
     @model_validator(mode="after")
     def _units(self) -> Self:
@@ -112,20 +106,18 @@ def servers_of(name: str) -> ServerFile:
 class DevicesSpec(Model):
     """Devices of a server. A request takes a part of one, or several whole ones, as `gpu`."""
 
-    count: Annotated[Count, Field(le=32)] = Field(description="How many each server has.", examples=[8])
-    model: Text = Field(default="", description="The model, for requests that name one.", examples=["V100"])
+    count: Annotated[Count, Field(le=32)] = Field(description="How many each server has.")
+    model: Text = Field(default="", description="The model, for requests that name one.")
 
 
 @with_keys("group")
 class Group(WithFeatures):
     """Equal servers of a cluster that has different ones."""
 
-    count: Index = Field(description="How many servers; some group has at least one.", examples=[20])
+    count: Index = Field(description="How many servers; some group has at least one.")
     node: Amounts = Field(description="What one node of each has.", examples=["{cpu: 40, mem: 90 GB}"])
-    nodes: Count | None = Field(
-        default=None, description="NUMA nodes of each; by default as `nodes` of the cluster.", examples=[4]
-    )
-    name: Text | None = Field(default=None, description="A name for people.", examples=["large"])
+    nodes: Count | None = Field(default=None, description="NUMA nodes of each; by default as `nodes` of the cluster.")
+    name: Text | None = Field(default=None, description="A name for people.")
     devices: DevicesSpec | None = Field(
         default=None, description="Its devices, if it has any.", examples=["{model: V100, count: 8}"]
     )
@@ -137,19 +129,15 @@ class Group(WithFeatures):
         description="Labels for requests and rules of placement.",
         examples=["{zone: a, kind: large}"],
     )
-    taints: Names = Field(
-        default=(), description="Only requests that tolerate all of these may lie here.", examples=["spot"]
-    )
+    taints: Names = Field(default=(), description="Only requests that tolerate all of these may lie here.")
 
 
 @with_keys("cluster")
 class ClusterSpec(WithFeatures):
     """The servers. Either `servers` and `node`, or `groups`, or `csv`, or `trace`, or `network` and `node`."""
 
-    servers: Count | None = Field(default=None, description="How many equal servers.", examples=[10])
-    nodes: Count = Field(
-        default=1, description="NUMA nodes of every server, unless a group says otherwise.", examples=[2]
-    )
+    servers: Count | None = Field(default=None, description="How many equal servers.")
+    nodes: Count = Field(default=1, description="NUMA nodes of every server, unless a group says otherwise.")
     node: Amounts | None = Field(default=None, description="What one node has.", examples=["{cpu: 40, mem: 90 GB}"])
     groups: tuple[Group, ...] | None = Field(
         default=None, description="Groups of equal servers; each gives the amount of every resource.", min_length=1
@@ -197,24 +185,41 @@ class ClusterSpec(WithFeatures):
         for at, node in self._node_kinds():
             if not any(node.values()):
                 raise wrong("has nothing on it", "Give at least one resource, like {cpu: 40, mem: 90 GB}.", at)
-            together(*(partial(_is_resource, name, amount, at) for name, amount in node.items()))
-        self._same_resources()
-        self._with_nodes()
-        self._with_devices()
-        self._check_overcommit()
-        self._check_labels()
+            for name in node:
+                if name in ClusterSpec.model_fields or name in Group.model_fields:
+                    raise wrong("is a key of the cluster, and no resource", f"Write {name} beside node.", (*at, name))
+        self._check_devices()
+        self._check_ratios(self.overcommit, ("overcommit",))
+        self._check_labels(self.csv.labels if self.csv else {}, ("csv", "labels"))
+        if SERVER in self.domains:
+            raise wrong("is reserved for single servers", "Give the label another name.", ("domains", SERVER))
+        for number, group in enumerate(self.groups or ()):
+            self._check_group(group, ("groups", number))
         return self
 
-    def _with_nodes(self) -> None:
-        """Refuse requests that are spread over nodes where servers have different numbers of them."""
-        counts = [group.nodes or self.nodes for group in self.groups or ()]
-        for number, count in enumerate(counts):
-            if self.spread_above and count != counts[0]:
-                problem = f"has {many_of(count, 'node')}, and the groups before it have {counts[0]}"
-                remedy = f"Take out spread_above, or give all groups {counts[0]}: spread requests need equal servers."
-                raise wrong(problem, remedy, ("groups", number, "nodes"), count)
+    def _check_group(self, group: Group, at: Keys) -> None:
+        """Refuse a group that does not go with those before it: a misspelt resource would be another one."""
+        first, count = (self.groups or ())[0], group.nodes or self.nodes
+        if not self.size:
+            raise wrong("has no server", "Give one of the groups a `count` of 1 or more.", ("groups",))
+        for name in [name for name in group.node if name not in first.node]:
+            remedy = f"{suggest(name, first.node)} If the others have none, write `{name}: 0` there."
+            raise wrong("the groups before it have no such resource", remedy, (*at, "node", name))
+        for name in [name for name in first.node if name not in group.node]:
+            problem = f"says nothing of {name}, which the groups before it have"
+            raise wrong(problem, f"Write `{name}: 0` where there is none.", (*at, "node"))
+        if self.spread_above and count != (usual := first.nodes or self.nodes):
+            problem = f"has {many_of(count, 'node')}, and the groups before it have {usual}"
+            remedy = f"Take out spread_above, or give all groups {usual}: spread requests need equal servers."
+            raise wrong(problem, remedy, (*at, "nodes"), count)
+        self._check_ratios(group.overcommit, (*at, "overcommit"))
+        for name in group.overcommit:
+            if name in self.predicted:
+                remedy = "Take one of the two out."
+                raise wrong("is admitted by predicted peaks, on all servers", remedy, (*at, "overcommit", name))
+        self._check_labels(group.labels, (*at, "labels"))
 
-    def _with_devices(self) -> None:
+    def _check_devices(self) -> None:
         """Refuse what does not go with devices."""
         if self.devices and self.node is None:
             raise wrong("does not go with other servers than equal ones", "Give groups their own.", ("devices",))
@@ -222,86 +227,55 @@ class ClusterSpec(WithFeatures):
             return
         if self.network:
             raise wrong("servers in a network have no devices", "Take out the network or the devices.", ("network",))
-        for number, group in enumerate(self.groups or ()):
-            if (group.nodes or 1) > 1:
-                remedy = "Take out nodes, or the devices."
-                raise wrong("servers with devices have one node", remedy, ("groups", number, "nodes"), group.nodes)
-        if self.nodes > 1 or self.spread_above:
-            key = "nodes" if self.nodes > 1 else "spread_above"
-            raise wrong("servers with devices have one node", f"Take out {key}, or the devices.", (key,))
-        written = [(at, set(node)) for at, node in self._node_kinds()]
-        for at, names in (*written, (("csv", "columns"), set(self.csv.columns if self.csv else ()))):
+        several: list[Keys] = [
+            ("groups", n, "nodes") for n, group in enumerate(self.groups or ()) if (group.nodes or 1) > 1
+        ]
+        several += [(key,) for key, there in (("nodes", self.nodes > 1), ("spread_above", self.spread_above)) if there]
+        if several:
+            raise wrong("servers with devices have one node", "Take it out, or the devices.", several[0])
+        columns: dict[str, Any] = self.csv.columns if self.csv else {}
+        for at, names in (*self._node_kinds(), (("csv", "columns"), columns)):
             if DEVICE in names:
                 remedy = f"Take {DEVICE} out here; `devices` says how many there are."
                 raise wrong("comes from the devices", remedy, (*at, DEVICE))
 
-    def _check_overcommit(self) -> None:
+    def _check_ratios(self, ratios: Collection[str], at: Keys) -> None:
         """Refuse ratios of what servers do not have, or cannot be shared."""
-        said: list[tuple[Keys, Collection[str]]] = [(("overcommit",), self.overcommit)]
-        for at, ratios in (*said, *self._group_ratios):
-            known_resources(ratios, self.resources, at)
-            for name in ratios if at != ("overcommit",) else ():
-                if isinstance(self.overcommit.get(name), Predict):
-                    remedy = "Take one of the two out."
-                    raise wrong("is admitted by predicted peaks, on all servers", remedy, (*at, name))
-            if self.has_devices and DEVICE in ratios:
-                remedy = "Take it out; requests take parts of devices."
-                raise wrong("a device is not overcommitted", remedy, (*at, DEVICE))
+        known_resources(ratios, self.resources, at)
+        if self.has_devices and DEVICE in ratios:
+            remedy = "Take it out; requests take parts of devices."
+            raise wrong("a device is not overcommitted", remedy, (*at, DEVICE))
 
-    @property
-    def _group_ratios(self) -> list[tuple[Keys, dict[str, float]]]:
-        return [(("groups", number, "overcommit"), group.overcommit) for number, group in enumerate(self.groups or ())]
+    def _check_labels(self, labels: Collection[str], at: Keys) -> None:
+        """Refuse labels that are said twice, and `server`, which all servers have by themselves."""
+        for label in labels:
+            if label == SERVER:
+                raise wrong("is reserved for single servers", "Give the label another name.", (*at, label))
+            if label in self.domains:
+                raise wrong("is already set by `domains`", "Remove one of the two.", (*at, label))
 
     @property
     def predicted(self) -> dict[str, Predict]:
         """The resources of which predicted peaks decide what may be placed."""
         return {name: how for name, how in self.overcommit.items() if isinstance(how, Predict)}
 
-    def _check_labels(self) -> None:
-        """Refuse labels that are said twice, and `server`, which all servers have by themselves."""
-        written: list[tuple[Keys, dict[str, str]]]
-        written = [(("groups", number, "labels"), group.labels) for number, group in enumerate(self.groups or ())]
-        written.append((("csv", "labels"), self.csv.labels if self.csv else {}))
-        for at, labels in (*written, (("domains",), dict.fromkeys(self.domains, ""))):
-            for label in labels:
-                if label == SERVER:
-                    raise wrong("is reserved for single servers", "Give the label another name.", (*at, label))
-                if label in self.domains and at != ("domains",):
-                    raise wrong("is already set by `domains`", "Remove one of the two.", (*at, label))
-
     @property
-    def values(self) -> dict[str, set[str] | None]:
-        """The values that servers have of every label; `None` where a file says them."""
+    def known_servers(self) -> KnownServers:
+        """What is known of its servers before a file is read."""
         if self.network:
-            written = self.network.server_labels.labels
-            return {label: {*values.tolist()} - {""} for label, values in written.items()}
-        found: dict[str, set[str] | None] = dict.fromkeys(self.csv.labels if self.csv else ())
-        for group in self.groups or ():
+            return KnownServers.of(self.network.server_labels)
+        file, groups = self.csv.labels if self.csv else {}, self.groups or ()
+        values: dict[str, set[str] | None] = dict.fromkeys(file)
+        for group in groups:
             for label, value in group.labels.items():
-                found[label] = (found.get(label) or set()) | {value}
+                values[label] = (values.get(label) or set()) | {value}
         for label, size in self.domains.items():
             grows = self.size is None or self.expansion
-            found[label] = None if grows else {str(number) for number in range(-(-(self.size or 0) // size))}
-        return found
-
-    @property
-    def everywhere(self) -> set[str] | None:
-        """The labels that all servers have; `None` where a file says it."""
-        if self.network:
-            return {label for label, each in self.network.server_labels.labels.items() if (each != "").all()}
-        if self.csv and self.csv.labels:
-            return None
-        every = [set(group.labels) for group in self.groups or ()]
-        return {*self.domains, *(set.intersection(*every) if every else ())}
-
-    @property
-    def taints(self) -> set[str] | None:
-        """The taints that servers have; `None` where a file says it."""
-        if self.network:
-            return {taint for mark in self.network.marked for taint in mark.taints}
-        if self.csv and self.csv.taints:
-            return None
-        return {taint for group in self.groups or () for taint in group.taints}
+            values[label] = None if grows else {str(number) for number in range(-(-(self.size or 0) // size))}
+        every = [set(group.labels) for group in groups]
+        everywhere = None if file else {*self.domains, *(set.intersection(*every) if every else ())}
+        taints = None if self.csv and self.csv.taints else {taint for group in groups for taint in group.taints}
+        return KnownServers(values, everywhere, taints, self.size)
 
     @property
     def kinds(self) -> list[str] | None:
@@ -313,26 +287,15 @@ class ClusterSpec(WithFeatures):
     @property
     def is_labelled(self) -> bool:
         """Whether servers have labels or taints, beside the labels that a topology gives by itself."""
-        return bool(self.network.marked) if self.network else bool(self.values) or self.taints != set()
+        return bool(
+            self.network.marked if self.network else self.known_servers.values or self.known_servers.taints != set()
+        )
 
     @property
     def has_devices(self) -> bool:
         """Whether any server may have devices."""
         groups = any(group.devices for group in self.groups or ())
         return bool(self.devices or groups or (self.csv and self.csv.devices) or self.trace)
-
-    def _same_resources(self) -> None:
-        """Refuse groups of different resources: one that is misspelt in a group would be another one."""
-        if self.groups and not self.size:
-            raise wrong("has no server", "Give one of the groups a `count` of 1 or more.", ("groups",))
-        for number, group in enumerate(self.groups or ()):
-            first, at = (self.groups or ())[0].node, ("groups", number, "node")
-            for name in [name for name in group.node if name not in first]:
-                remedy = f"{suggest(name, first)} If the others have none, write `{name}: 0` there."
-                raise wrong("the groups before it have no such resource", remedy, (*at, name))
-            for name in [name for name in first if name not in group.node]:
-                remedy = f"Write `{name}: 0` where there is none."
-                raise wrong(f"says nothing of {name}, which the groups before it have", remedy, at)
 
     def _networked(self, network: Network) -> None:
         if self.node is None:
@@ -366,9 +329,3 @@ class ClusterSpec(WithFeatures):
         if self.network:
             return self.network.topology.built.servers
         return sum(group.count for group in self.groups) if self.groups else self.servers
-
-
-def _is_resource(name: str, amount: float, at: Keys) -> None:
-    """Refuse among the amounts of a node what is a key of the cluster."""
-    if name in ClusterSpec.model_fields or name in Group.model_fields:
-        raise wrong("is a key of the cluster, and no resource", f"Write {name} beside node.", (*at, name))

@@ -12,10 +12,9 @@ import numpy.typing as npt
 from pydantic import Field, model_validator
 
 from binwright.fabric.placement.rules import SERVER, ServerLabels, SomeServers, labels_of
-from binwright.fabric.topology import TOPOLOGIES
-from binwright.fabric.topology import topology as build
-from binwright.scenarios.features.placement import Labels, Values, check_servers
-from binwright.simcore.fields import Count, Model, Names, checked, together, wrong
+from binwright.fabric.topology import TOPOLOGIES, topology
+from binwright.scenarios.features.placement import KnownServers, Labels
+from binwright.simcore.fields import Count, Model, Names, checked, wrong
 from binwright.simcore.registered import Registered
 from binwright.simcore.registry import Registry
 from binwright.simcore.roles import where_of
@@ -36,13 +35,13 @@ class TopologyChoice(Registered):
     def check(cls, name: str, options: Any) -> None:
         if not isinstance(options, dict):
             raise wrong("must be a mapping of options", "Write it like {fat-tree: {k: 4}}.", (name,))
-        checked(partial(topology, **options), (name,))(name)
+        checked(partial(_topology, json.dumps(options, sort_keys=True)), (name,))(name)
 
     @property
     def built(self) -> Topology:
         """The network itself."""
         name, options = self.chosen
-        return topology(name, **options)
+        return _topology(json.dumps(options, sort_keys=True), name)
 
 
 class Marked(Model):
@@ -57,9 +56,7 @@ class Marked(Model):
         description="Labels for requests and rules of placement.",
         examples=["{feed: a, kind: large}"],
     )
-    taints: Names = Field(
-        default=(), description="Only requests that tolerate all of these may lie here.", examples=["spot"]
-    )
+    taints: Names = Field(default=(), description="Only requests that tolerate all of these may lie here.")
 
     def of(self, labels: ServerLabels) -> npt.NDArray[np.bool_]:
         """Tell which servers are marked, bool [servers]; `labels` are the topology's."""
@@ -74,7 +71,7 @@ class Network(Model):
     topology: TopologyChoice = Field(
         description="Servers, switches and links.", examples=["alpha", "{fat-tree: {k: 4}}"]
     )
-    paths: Count = Field(3, description="How many shortest paths between two racks may be used (K).", examples=[3])
+    paths: Count = Field(3, description="How many shortest paths between two racks may be used (K).")
     routes: Literal["hops", "weighted"] = Field(
         "hops",
         description="Which paths are tried first: those of fewest hops, or (`weighted`) of least free bandwidth.",
@@ -93,49 +90,35 @@ class Network(Model):
 
     @model_validator(mode="after")
     def _marks(self) -> Self:
-        if self.marked:
-            own = labels_of(self.topology.built)
-            values: Values = {label: {*names.tolist()} - {""} for label, names in own.labels.items()}
-            together(*(partial(_check_mark, mark, values, own.servers, n) for n, mark in enumerate(self.marked)))
+        for number, mark in enumerate(self.marked):
+            at, known = ("marked", number), KnownServers.of(labels_of(self.topology.built))
+            if not mark.labels and not mark.taints:
+                raise wrong("says nothing of the servers", "Give `labels` or `taints`.", at)
+            for label in mark.labels:
+                if label == SERVER or label in known.values:
+                    why = "is reserved for single servers" if label == SERVER else "is already set by the topology"
+                    raise wrong(why, "Give the label another name.", (*at, "labels", label))
+            known.check_servers(mark.servers, (*at, "servers"))
         return self
 
     @property
     def server_labels(self) -> ServerLabels:
         """The labels and taints of the servers: those that the topology gives, and those that they are marked with."""
         own = labels_of(self.topology.built)
-        found = {label: values.tolist() for label, values in own.labels.items()}
-        taints: dict[str, npt.NDArray[np.bool_]] = {}
+        labels, taints = dict(own.labels), dict[str, npt.NDArray[np.bool_]]()
         for mark in self.marked:
             there = mark.of(own)
             for label, value in mark.labels.items():
-                values = found.setdefault(label, [""] * own.servers)
-                for server in np.flatnonzero(there).tolist():
-                    values[server] = value
+                labels[label] = np.where(there, value, labels.get(label, np.full(own.servers, "")))
             for taint in mark.taints:
                 taints[taint] = there | taints.get(taint, False)
-        labels = {label: np.array(values, np.str_) for label, values in found.items()}
         return ServerLabels(own.servers, labels, taints)
 
 
-def _check_mark(mark: Marked, values: Values, size: int, number: int) -> None:
-    at = ("marked", number)
-    if not mark.labels and not mark.taints:
-        raise wrong("says nothing of the servers", "Give `labels` or `taints`.", at)
-    for label in mark.labels:
-        if label == SERVER or label in values:
-            said = "is reserved for single servers" if label == SERVER else "is already set by the topology"
-            raise wrong(said, "Give the label another name.", (*at, "labels", label))
-    check_servers(mark.servers, values, size, (*at, "servers"))
-
-
-def topology(name: str, /, **options: object) -> Topology:
-    """Build the topology of that name and options; the last ones are kept."""
-    return _topology(name, json.dumps(options, sort_keys=True))
-
-
 @lru_cache(maxsize=4)
-def _topology(name: str, options: str) -> Topology:
-    return build(name, **json.loads(options))
+def _topology(options: str, name: str) -> Topology:
+    """Build the topology of that name with options in JSON; the last ones are kept."""
+    return topology(name, **json.loads(options))
 
 
 def routing(network: Topology, paths: int, order: str) -> Routing:

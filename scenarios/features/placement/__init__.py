@@ -1,12 +1,12 @@
 """Placement: where requests may lie, by labels and taints, what requests say, and rules; some empty servers."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, NamedTuple, Self, TypeAlias
 
 from pydantic import BeforeValidator, Field
 
-from binwright.fabric.placement.rules import EVERY, SERVER, AtMost, Drain, Rule, Spread
+from binwright.fabric.placement.rules import EVERY, SERVER, AtMost, Drain, Rule, ServerLabels, Spread
 from binwright.scenarios.features.feature import Feature
 from binwright.simcore.errors import suggest
 from binwright.simcore.fields import Keys, Model, Names, Number, Shown, Text, Where, together, wrong
@@ -46,7 +46,7 @@ PriorityMix: TypeAlias = Annotated[
 class Placed(Model):
     """What requests say to the rules of placement."""
 
-    group: Text = Field(default="", description="The group, for rules of `placement`.", examples=["web"])
+    group: Text = Field(default="", description="The group, for rules of `placement`.")
     where: Where = Field(
         default_factory=dict,
         description="Labels that the server must have, each with one of these values.",
@@ -70,93 +70,97 @@ class Placed(Model):
 class WeightedRole(Placed):
     """What some of the requests say to the rules of placement."""
 
-    weight: Number = Field(default=1, description="How often, in relation to the others.", examples=[3])
+    weight: Number = Field(default=1, description="How often, in relation to the others.")
 
 
-PlacementRule: TypeAlias = Annotated[
-    Rule,
-    ByKey(
-        ("at_most", "spread", "apart", "together", "near", "drain"), "says no rule", "{at_most: 2, of: web, per: zone}"
-    ),
-]
-
-Values: TypeAlias = Mapping[str, set[str] | None]
-"""Of every label the values that servers have; `None` where a file says them."""
+KINDS = ("at_most", "spread", "apart", "together", "near", "drain")
+PlacementRule: TypeAlias = Annotated[Rule, ByKey(KINDS, "says no rule", "{at_most: 2, of: web, per: zone}")]
 
 
-def check_where(where: Mapping[str, Iterable[str]], values: Values, at: Keys) -> None:
-    """Refuse labels that no server has, and values that none has of them."""
-    for label, wanted in where.items():
-        if label == SERVER:
-            remedy = "Rules go by it in `per` and `over`. Give the servers a label of another name."
-            raise wrong("is reserved for single servers", remedy, (*at, label))
-        if label not in values:
-            raise wrong("the servers have no such label", suggest(label, values), (*at, label))
-        known = values[label]
-        for value in wanted if known is not None else ():
-            if value not in (known or ()):
-                raise wrong(f"no server has this {label}", suggest(value, known or ()), (*at, label), value)
+class KnownServers(NamedTuple):
+    """Says what servers have as far as it is known: None is what a file says that is not read yet.
 
-
-def check_servers(
-    servers: Sequence[int] | Mapping[str, Iterable[str]], values: Values, size: int | None, at: Keys
-) -> None:
-    """Refuse servers that there are not, by their numbers or by labels; `size` is None where a file says it."""
-    if isinstance(servers, Mapping):
-        return check_where(servers, values, at)
-    for server in servers:
-        if size is not None and server >= size:
-            raise wrong("there is no such server", f"Servers are 0 to {size - 1}.", at, server)
-    return None
-
-
-def check_role(placed: Placed, values: Values, taints: set[str] | None, at: Keys) -> None:
-    """Refuse what requests say of labels and taints that there are not; `taints` are None where a file says them."""
-
-    def tolerated(taint: str) -> None:
-        if taints is not None and taint not in taints:
-            raise wrong("no server has this taint", suggest(taint, taints), (*at, "tolerates"), taint)
-
-    where = partial(check_where, placed.where, values, (*at, "where"))
-    together(where, *(partial(tolerated, taint) for taint in placed.tolerates))
-
-
-def check_rule(
-    spec: Any, at: Keys, values: Values, everywhere: set[str] | None, groups: set[str] | None, size: int | None
-) -> None:
-    """Refuse a rule about what there is not.
-
-    `everywhere` are the labels that all servers have, `groups` those of the requests, `size` the number of servers;
-    each None where a file says it.
+    `values` are those of every label, `everywhere` the labels that all servers have, and `size` is how many there are.
     """
-    if isinstance(spec, Drain):
-        return check_servers(spec.drain, values, size, (*at, "drain"))
-    checks: list[Callable[[], None]] = []
-    for key in ("of", "spread", "apart", "together", "near"):
-        named = getattr(spec, key, ())
-        for group in [named] if isinstance(named, str) else named:
-            every = group == EVERY and (key == "spread" or isinstance(spec, AtMost) or named == (EVERY,))
-            checks.append(partial(_known_group, group, every and key != "near", groups, (*at, key)))
-    key = "over" if isinstance(spec, Spread) else "per"
-    checks.append(partial(known_label, getattr(spec, key), values, everywhere, (*at, key)))
-    return together(*checks)
 
+    values: Mapping[str, set[str] | None]
+    everywhere: set[str] | None = None
+    taints: set[str] | None = None
+    size: int | None = None
 
-def _known_group(group: str, every: bool, groups: set[str] | None, at: Keys) -> None:
-    if group == EVERY and not every:
-        raise wrong("does not stand for every group here", "Name the groups.", at, group)
-    if group != EVERY and groups is not None and group not in groups:
-        raise wrong("no request is of this group", suggest(group, groups), at, group)
+    @classmethod
+    def of(cls, labels: ServerLabels) -> Self:
+        """Read all of it from the labels of servers."""
+        values: dict[str, set[str] | None] = {name: {*each.tolist()} - {""} for name, each in labels.labels.items()}
+        everywhere = {name for name, each in labels.labels.items() if (each != "").all()}
+        return cls(values, everywhere, set(labels.taints), labels.servers)
 
+    def check_where(self, where: Mapping[str, Iterable[str]], at: Keys) -> None:
+        """Refuse labels that no server has, and values that none has of them."""
+        for label, wanted in where.items():
+            if label == SERVER:
+                remedy = "Rules go by it in `per` and `over`. Give the servers a label of another name."
+                raise wrong("is reserved for single servers", remedy, (*at, label))
+            if label not in self.values:
+                raise wrong("the servers have no such label", suggest(label, self.values), (*at, label))
+            known = self.values[label]
+            for value in wanted if known is not None else ():
+                if value not in (known or ()):
+                    raise wrong(f"no server has this {label}", suggest(value, known or ()), (*at, label), value)
 
-def known_label(label: str, values: Values, everywhere: set[str] | None, at: Keys) -> None:
-    """Refuse a label that servers lack; `everywhere` are those that all have, None where a file says it."""
-    if label == SERVER:
-        return
-    if label not in values:
-        raise wrong("the servers have no such label", suggest(label, [*values, SERVER]), at, label)
-    if everywhere is not None and label not in everywhere:
-        raise wrong("some servers have no such label", "Give it to all servers, or take another.", at, label)
+    def check_servers(self, servers: Sequence[int] | Mapping[str, Iterable[str]], at: Keys) -> None:
+        """Refuse servers that there are not, by their numbers or by labels."""
+        if isinstance(servers, Mapping):
+            return self.check_where(servers, at)
+        for server in servers:
+            if self.size is not None and server >= self.size:
+                raise wrong("there is no such server", f"Servers are 0 to {self.size - 1}.", at, server)
+        return None
+
+    def check_label(self, label: str, at: Keys) -> None:
+        """Refuse a label that some servers lack."""
+        if label != SERVER and label not in self.values:
+            raise wrong("the servers have no such label", suggest(label, [*self.values, SERVER]), at, label)
+        if label != SERVER and self.everywhere is not None and label not in self.everywhere:
+            raise wrong("some servers have no such label", "Give it to all servers, or take another.", at, label)
+
+    def check_role(self, placed: Placed, at: Keys) -> None:
+        """Refuse what requests say of labels and taints that there are not."""
+        self.check_where(placed.where, (*at, "where"))
+        for taint in placed.tolerates if self.taints is not None else ():
+            if taint not in (self.taints or ()):
+                raise wrong("no server has this taint", suggest(taint, self.taints or ()), (*at, "tolerates"), taint)
+
+    def check_rule(self, rule: Any, groups: set[str] | None, at: Keys) -> None:
+        """Refuse a rule about servers that there are not, or about others than these groups of requests."""
+        if isinstance(rule, Drain):
+            return self.check_servers(rule.drain, (*at, "drain"))
+        for key in ("of", "spread", "apart", "together", "near"):
+            named = getattr(rule, key, ())
+            for group in [named] if isinstance(named, str) else named:
+                every = key == "spread" or isinstance(rule, AtMost) or named == (EVERY,)
+                if group == EVERY and (key == "near" or not every):
+                    raise wrong("does not stand for every group here", "Name the groups.", (*at, key), group)
+                if group != EVERY and groups is not None and group not in groups:
+                    raise wrong("no request is of this group", suggest(group, groups), (*at, key), group)
+        key = "over" if isinstance(rule, Spread) else "per"
+        return self.check_label(getattr(rule, key), (*at, key))
+
+    def check(self, scenario: Any) -> None:
+        """Refuse what rules and requests of a scenario say of what there is not."""
+        workload, known = scenario.workload, self._replace(size=None) if scenario.grows else self
+        together(
+            *(
+                partial(known.check_rule, rule, workload.groups, ("placement", number))
+                for number, rule in enumerate(scenario.placement)
+            ),
+            *(partial(self.check_role, placed, ("workload", *at)) for at, placed in workload.placed),
+            *(
+                partial(self.check_label, label, ("workload", *at, *keys))
+                for at, parts in workload.gangs
+                for label, keys in parts.labels.items()
+            ),
+        )
 
 
 class _Keys(Model):
@@ -179,32 +183,7 @@ class _Feature(Feature):
             if (before := written.index(text)) < number:
                 remedy = "Remove one of the two."
                 raise wrong(f"says the same as placement.{before}", remedy, ("placement", number))
-        cluster = scenario.cluster
-        size = None if scenario.grows else cluster.size
-        check_placed(scenario, cluster.values, cluster.everywhere, cluster.taints, size)
-
-
-def check_placed(
-    scenario: Any, values: Values, everywhere: set[str] | None, taints: set[str] | None, size: int | None
-) -> None:
-    """Refuse what rules and requests of a scenario say of what there is not.
-
-    `values` are those of every label, `everywhere` the labels that all servers have, and `size` is how many servers
-    there are; what is None is not known yet.
-    """
-    rules, workload = scenario.placement, scenario.workload
-    together(
-        *(
-            partial(check_rule, rule, ("placement", number), values, everywhere, workload.groups, size)
-            for number, rule in enumerate(rules)
-        ),
-        *(partial(check_role, placed, values, taints, ("workload", *at)) for at, placed in workload.placed),
-        *(
-            partial(known_label, label, values, everywhere, ("workload", *at, *keys))
-            for at, parts in workload.gangs
-            for label, keys in parts.labels.items()
-        ),
-    )
+        scenario.cluster.known_servers.check(scenario)
 
 
 FEATURE = _Feature()

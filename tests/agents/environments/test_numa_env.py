@@ -98,6 +98,11 @@ def test_gymnasiums_own_checker_is_content(reward: str) -> None:
         ({}, {"reward": "two"}, "no such reward"),
         ({"warm_start": {"until": "10 %", "with": "best-fit"}}, {}, "nothing is learned with it"),
         ({"cluster": CLUSTER | {"numbering": "drawn"}}, {}, "cluster.numbering: nothing is learned with it"),
+        (
+            {"overflow": {"wait": {"together": 8, "queues": {"q": {}}}}},
+            {},
+            "overflow.wait.queues: nothing is learned with it\n  Write `overflow: drop`, or stop, in the scenario",
+        ),
     ],
 )
 def test_numa_environment_refuses_other_scenarios(changed: dict[str, Any], options: dict[str, Any], said: str) -> None:
