@@ -31,26 +31,22 @@ class AgentSpec(Model):
     label: Text = Field(
         default="",
         description="What tables and figures call it; by default name and options, as in `best-fit(node=loose)`.",
-        examples=["loose"],
     )
 
     @classmethod
     def prepare(cls, data: Any) -> Any:
-        at_name: tuple[str, ...] = ()
-        at_options: tuple[str, ...] = ()
+        at_name: tuple[str, ...] = ("name",)
+        at_options: tuple[str, ...] = ("options",)
         if isinstance(data, str):
-            data = {"name": data}
-        elif isinstance(data, Mapping) and "name" in data:
-            at_name, at_options = ("name",), ("options",)
-        elif isinstance(data, Mapping) and len(data) == 1:
+            at_name, data = (), {"name": data}
+        elif isinstance(data, Mapping) and "name" not in data and len(data) == 1:
             [(name, options)] = data.items()
             at_name = at_options = (name,)
             data = {"name": name, "options": options}
-        else:
-            raise wrong("is not an agent", "Write a name, or {name: {option: value}}.")
+        if not isinstance(data, Mapping) or not isinstance(data.get("name"), str):
+            at = at_name if isinstance(data, Mapping) and "name" in data else ()
+            raise wrong("is not an agent", "Write a name, or {name: {option: value}}.", at)
         name, options = data["name"], data.get("options") or {}
-        if not isinstance(name, str):
-            raise wrong("is not an agent", "Write a name, or {name: {option: value}}.", at_name)
         if ":" not in name and name not in AGENTS:
             problem, remedy = AGENTS.unknown(name)
             raise wrong(problem, remedy, at_name, name)
@@ -58,7 +54,7 @@ class AgentSpec(Model):
             # Only here the class is imported: validating plain names stays fast.
             kind = _load(name, at_name)
             check_options(kind, options, at_options)
-            data = {"label": _label(name, options), **data, "options": options}
+            data = {"label": _label(name, _short(options)), **data, "options": options}
         return {"label": name, **data}
 
     def make(self) -> Agent:
@@ -93,21 +89,8 @@ def _said(value: Any) -> Any:
     return value
 
 
-def shortly(agents: tuple[AgentSpec, ...]) -> tuple[AgentSpec, ...]:
-    """Shorten the paths and long lists in labels that nobody gave, where these still tell all agents apart."""
-    labels = [
-        _label(agent.name, _short(agent.options))
-        if agent.options and agent.label == _label(agent.name, agent.options)
-        else agent.label
-        for agent in agents
-    ]
-    if len(set(labels)) < len(labels):
-        return agents
-    return tuple(agent.model_copy(update={"label": label}) for agent, label in zip(agents, labels, strict=True))
-
-
 def _short(value: Any, key: str = "") -> Any:
-    """Write the last two parts of a `path`, the file of a function or class, and the first item of a long list."""
+    """Shorten what a label shows: a `path` to its last two parts, a long list to its first item, code to its file."""
     if isinstance(value, Mapping):
         return {name: _short(each, name) for name, each in value.items()}
     if isinstance(value, list) and len(str(value)) > LONG:

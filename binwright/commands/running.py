@@ -75,7 +75,7 @@ def _batches(args: Namespace) -> list[Batch]:
     """Prepare the batches of all files, each with a folder of its own."""
     from binwright.api import as_overrides
     from binwright.scenarios.batch.batch import Batch
-    from binwright.scenarios.schema.load import default_folder, load_to_run
+    from binwright.scenarios.schema.load import folder_for, load_to_run
 
     if args.out == "":
         raise UserError("is empty", key="--out", remedy="Name a folder, or leave it out: then it is results/NAME.")
@@ -84,7 +84,7 @@ def _batches(args: Namespace) -> list[Batch]:
     for file in args.files:
         scenario = load_to_run(file, overrides)
         folder = Path(args.out or ".") / scenario.name if len(args.files) > 1 and args.out else args.out
-        batch = Batch(scenario, folder or default_folder(scenario))
+        batch = Batch(scenario, folder_for(scenario, folder or None))
         if batches.setdefault(batch.folder.absolute(), batch) is not batch:
             remedy = "Give one of them another `name:`, or run them one after the other with --out."
             raise UserError("two scenarios have this name", file=file, key="name", value=scenario.name, remedy=remedy)

@@ -19,10 +19,8 @@ class Wait(Model):
 
     together: Annotated[
         int, Field(strict=True, ge=1, le=MOST_TOGETHER), BeforeValidator(whole), Shown("whole number from 1")
-    ] = Field(description="So many at most, from the head of the line on.", examples=[32])
-    window: Time = Field(
-        default=0.0, description="Only at multiples of this time, so that requests pile up.", examples=["30 s"]
-    )
+    ] = Field(description="So many at most, from the head of the line on.")
+    window: Time = Field(default=0.0, description="Only at multiples of this time, so that requests pile up.")
     one_by_one: bool = Field(
         default=False,
         description="After every single arrival and end (at one instant arrivals first, then ends in the order of "

@@ -60,7 +60,7 @@ def load_to_run(path: str | Path, overrides: Iterable[Override] = ()) -> Scenari
             if f"{key}.".startswith(f"{swept}.") or f"{swept}.".startswith(f"{key}."):
                 raise ScenarioError(
                     f"has no effect: the sweep sets {swept} at every point",
-                    file=f"--set {override}",
+                    file=f"override {override}",
                     remedy="Set `sweep=null` as well, or change the sweep.",
                 )
     return scenario
@@ -84,17 +84,12 @@ def loaded(
     return scenario
 
 
-def default_folder(scenario: Scenario) -> Path:
-    """Name the folder of results that are not sent elsewhere."""
-    return Path("results") / scenario.name
-
-
 def folder_for(scenario: Scenario, out: str | Path | None, *below: str) -> Path:
     """Choose the folder that is named, or else the default one, or what is `below` that."""
     if out == "":
         remedy = "Name a folder, or leave it out: then it is in results/NAME."
         raise UserError("is empty", key="out", remedy=remedy)
-    return Path(out) if out is not None else default_folder(scenario).joinpath(*below)
+    return Path(out) if out is not None else Path("results", scenario.name, *below)
 
 
 def validate(source: Source) -> Scenario:
@@ -127,8 +122,6 @@ def shipped() -> dict[str, Path]:
 
 
 def _find(path: str | Path) -> Path:
-    if not str(path):
-        raise ScenarioError("names no file", remedy="Name a scenario file, or one that is shipped (quickstart).")
     if Path(path).is_dir():
         remedy = "Name a scenario file in it, or one that is shipped (quickstart)."
         raise ScenarioError("this is a folder", file=path, remedy=remedy)

@@ -5,14 +5,14 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
-from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, model_validator
+from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 from pydantic_core import to_jsonable_python
 
 from binwright.agents.learned import TRAINERS
 from binwright.analysis.measure.condition import target_of
 from binwright.analysis.measure.definition import check_added, describe
 from binwright.analysis.measure.metric import Metric
-from binwright.scenarios.agent_spec import AgentEntry, AgentSpec, shortly
+from binwright.scenarios.agent_spec import AgentEntry, AgentSpec
 from binwright.scenarios.features import features, used, with_keys
 from binwright.scenarios.features.feature import CORE, Named, WithFeatures, chosen, way, written
 from binwright.scenarios.features.overflow import AfterPreemption, Word
@@ -50,12 +50,9 @@ class Size(Model):
         default=None,
         description="The group of servers whose number is looked for, by its name, or its place (0, 1, ...) where it "
         "has none; the others stay as they are.",
-        examples=["large"],
     )
     most: Count | None = Field(
-        default=None,
-        description="The most servers to try; by default a hundred times those that there are.",
-        examples=[500],
+        default=None, description="The most servers to try; by default a hundred times those that there are."
     )
 
 
@@ -72,9 +69,9 @@ def place_of(cluster: ClusterSpec, kind: str | None) -> tuple[str, int]:
     names = [group.name or str(number) for number, group in enumerate(cluster.groups or ())]
     if kind is None and len(names) > 1:
         remedy = f"Say which by `size: {{kind: ...}}`: {', '.join(names)}."
-        raise UserError("the cluster has several groups, and one of them can be sized", key="kind", remedy=remedy)
+        raise UserError("the cluster has several groups, and one of them can be sized", key="size.kind", remedy=remedy)
     if kind is not None and kind not in names:
-        raise UserError("there is no such group of servers", key="kind", value=kind, remedy=suggest(kind, names))
+        raise UserError("there is no such group of servers", key="size.kind", value=kind, remedy=suggest(kind, names))
     number, groups = names.index(kind or names[0]), cluster.groups or ()
     return f"cluster.groups.{number}.count", groups[number].count
 
@@ -120,7 +117,7 @@ class Train(Model):
     """How an agent is trained in this scenario. `binwright run` ignores it."""
 
     agent: Learner = Field(description="Who learns.", examples=["nara", "{nara: {rate: 0.005}}"])
-    iterations: Count = Field(description="How long.", examples=[150])
+    iterations: Count = Field(description="How long.")
     sweep: dict[str, Annotated[tuple[Any, ...], Field(min_length=1)]] = Field(
         default_factory=dict,
         description="Settings of its trainer to try: a training for every combination.",
@@ -132,7 +129,7 @@ class Train(Model):
         examples=["{workload.requests: 32}"],
     )
     validation: Validation = Field(default_factory=Validation, description="How it is judged.")
-    seeds: Count = Field(default=1, description="How many times it is trained, with a seed each.", examples=[3])
+    seeds: Count = Field(default=1, description="How many times it is trained, with a seed each.")
     seed: Index = Field(default=0, description="The first seed; the others follow it.")
     threads: Count = Field(default=1, description="CPU threads. Small networks gain nothing from more.")
 
@@ -222,15 +219,13 @@ class Scenario(WithFeatures):
         "(`expand`), moves (`make_room`), or evictions (`preempt`).",
         examples=["stop", "{expand: {by: 10, limit: 110}}", "{wait: {together: 32}}", "{make_room: {moves: 3}}"],
     )
-    agents: Annotated[tuple[AgentEntry, ...], AfterValidator(shortly)] = Field(
+    agents: tuple[AgentEntry, ...] = Field(
         description="The agents to compare; all meet the same requests.",
         examples=["[first-fit, {best-fit: {node: loose}}, mine.py:Mine]"],
         min_length=1,
     )
-    replications: Annotated[Count, Field(le=100_000)] = Field(default=1, description="How many seeds.", examples=[100])
-    seed: Annotated[Index, Field(le=2**62)] = Field(
-        default=0, description="The first seed; the others follow it.", examples=[7]
-    )
+    replications: Annotated[Count, Field(le=100_000)] = Field(default=1, description="How many seeds.")
+    seed: Annotated[Index, Field(le=2**62)] = Field(default=0, description="The first seed; the others follow it.")
     sweep: Sweep = Field(default_factory=Sweep, description="Points to run instead of one.")
     record: tuple[Literal["requests", "samples", "states", "times", "devices", "moves", "sites", "use"], ...] = Field(
         default=(),
@@ -249,7 +244,6 @@ class Scenario(WithFeatures):
         default=600.0,
         description="A decision that takes longer is interrupted, and its run fails. Starting an agent may take ten "
         "minutes.",
-        examples=["30 s"],
     )
     train: Train | None = Field(
         default=None,
@@ -394,7 +388,7 @@ class Scenario(WithFeatures):
                     place_of(self.cluster, self.size.kind)
                 target_of(self.size.until, self.described_metrics)
             except UserError as error:
-                at = ("size", error.key) if error.key in Size.known() else ("size",)
+                at = ("size", error.key) if error.key == "until" else tuple((error.key or "size").split("."))
                 raise wrong(error.problem, error.remedy, at, error.value) from None
 
     def _check_headline_metrics(self) -> None:

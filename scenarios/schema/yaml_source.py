@@ -106,12 +106,11 @@ class Source:
     def override(self, text: str) -> None:
         """Set one key from the command line's `key=value`; the value is YAML, and null takes the key out."""
         name, equals, value = text.partition("=")
-        origin = f"--set {text}"
+        origin = Place(f"override {text}")
         if not equals or not name.strip():
-            raise mistake("is not an override", "Write --set key.of.the.scenario=value.", Place(origin))
-        keys = undotted(name.strip())
-        places = {keys: Place(origin)}
-        data = _Reader(Place(origin), Path.cwd(), places).read(value, keys)
+            raise mistake("is not an override", "Write key.of.the.scenario=value.", origin)
+        keys, places = undotted(name.strip()), {undotted(name.strip()): origin}
+        data = _Reader(origin, Path.cwd(), places).read(value, keys)
         had = self.value(keys) is not None
         self.set(keys, data, places)
         parent = self.value(keys[:-1])
@@ -172,9 +171,7 @@ class _Reader:
     """
 
     def __init__(self, origin: Place, folder: Path, places: dict[Keys, Place]) -> None:
-        self._origin = origin
-        self._folder = folder
-        self._places = places
+        self._origin, self._folder, self._places = origin, folder, places
         self._open: list[yaml.Node] = []
 
     def read(self, text: str, at: Keys) -> Any:
@@ -204,8 +201,8 @@ class _Reader:
                 raise self._too_deep(event.start_mark.line if event.start_mark else 0, at)
 
     def _convert(self, node: yaml.Node, at: Keys) -> Any:
-        self._places.setdefault(at, self._place(node.start_mark.line))
         place = self._place(node.start_mark.line)
+        self._places.setdefault(at, place)
         if node.tag.removeprefix("tag:yaml.org,2002:") not in _TAGS[type(node)]:
             remedy = "Write plain text, numbers, lists and mappings."
             raise mistake(f"the tag {short(node.tag)} is not taken", remedy, place, at)

@@ -245,7 +245,7 @@ BAD = SCENARIO.replace("servers: 2", "sevrers: 2")
 MISTAKES: list[tuple[str, list[str]]] = [
     ("run no.yaml", ["no.yaml", "there is no such file", f"`binwright list scenarios` lists all {len(shipped())}."]),
     ("run bad.yaml", ["bad.yaml:1: cluster.sevrers: unknown key", "Did you mean 'servers'?"]),
-    ("run s.yaml --set 'replications: 3'", ["is not an override", "Write --set key.of.the.scenario=value."]),
+    ("run s.yaml --set 'replications: 3'", ["is not an override", "Write key.of.the.scenario=value."]),
     ("run s.yaml --seeds abc", ["run: argument --seeds: invalid int value: 'abc'", "binwright run --help"]),
     ("run s.yaml --out file/below", ["cannot be written", "--out"]),
     ("run missing.yaml", ["was not found", "huawei-east-1", "Get it from github.com", "Licence: CC BY-NC 4.0"]),

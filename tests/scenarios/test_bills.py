@@ -7,13 +7,13 @@ import pytest
 
 import binwright as bw
 from binwright.scenarios.batch.batch import Batch
-from binwright.scenarios.build.cluster import build_cluster
 from binwright.scenarios.build.world import measured
 from binwright.scenarios.run.check import check_scenario
 from binwright.scenarios.schema.load import load_scenario, resolved, scenario_from
 from binwright.simcore.errors import ScenarioError, UserError
 from binwright.simcore.types import QUANTUM
 from tests.support.batches import plain
+from tests.support.scenarios import build_cluster
 
 POWER: dict[str, Any] = {"idle": "100 W", "peak": "0.3 kW"}
 GROUPS = [

@@ -13,12 +13,12 @@ import binwright as bw
 from binwright.cli import main
 from binwright.fabric.fragmentation import CAUSES, USABLE
 from binwright.scenarios.batch.batch import Batch
-from binwright.scenarios.build.cluster import build_cluster
 from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import UserError
 from binwright.simcore.types import QUANTUM
 from binwright.workloads.traces.library import FOLDER, find_servers
 from tests.support.mixed import MIXED
+from tests.support.scenarios import build_cluster
 
 
 def changed(**keys: Any) -> dict[str, Any]:

@@ -8,13 +8,12 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from binwright.scenarios.build.cluster import build_cluster
 from binwright.scenarios.build.plan import plan
 from binwright.scenarios.run.execute import execute
 from binwright.scenarios.schema.load import load_scenario, scenario_from
 from binwright.simcore.errors import ScenarioError
 from binwright.simcore.types import QUANTUM
-from tests.support.scenarios import WAYS, deciding, first_run
+from tests.support.scenarios import WAYS, build_cluster, deciding, first_run
 
 GROUPS: list[dict[str, Any]] = [
     {"count": 1, "nodes": 3, "node": {"cpu": 2, "mem": 8}},

@@ -7,12 +7,11 @@ import polars as pl
 import pytest
 
 import binwright as bw
-from binwright.scenarios.build.cluster import build_cluster
 from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import ScenarioError, UserError
 from binwright.simcore.types import QUANTUM
 from tests.support.batches import TIMES, data, plain
-from tests.support.scenarios import Way, deciding, random_requests
+from tests.support.scenarios import Way, build_cluster, deciding, random_requests
 
 GROUPS = [
     {"count": 2, "node": {"cpu": 4, "mem": "8 GB"}, "overcommit": {"cpu": 2}},

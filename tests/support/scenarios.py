@@ -10,7 +10,9 @@ import pytest
 
 from binwright.agents.world import World
 from binwright.analysis.results_api import Results
+from binwright.fabric.cluster import Cluster
 from binwright.scenarios.batch.batch import Batch
+from binwright.scenarios.build.cluster import cluster_of, servers_of
 from binwright.scenarios.build.plan import plan
 from binwright.scenarios.run.execute import execute
 from binwright.scenarios.schema.load import scenario_from
@@ -22,6 +24,11 @@ def random_requests(requests: int, every: Any, flavours: list[Any], lifetimes: A
     law = lifetimes if isinstance(lifetimes, dict) else {"exponential": {"mean": lifetimes}}
     arrivals = {"poisson": {"every": every}}
     return {"requests": requests, "arrivals": arrivals, "flavours": flavours, "lifetimes": law, **more}
+
+
+def build_cluster(scenario: Scenario, seed: int = 0) -> Cluster:
+    """Make the cluster at the start of a run of a seed."""
+    return cluster_of(scenario.cluster, servers_of(scenario, seed))
 
 
 Way: TypeAlias = Literal["python", "compiled"]

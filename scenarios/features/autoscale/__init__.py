@@ -27,9 +27,9 @@ MOST = 1000  # of those who wait are looked at
 class Bought(Model):
     """A kind of servers that can be bought: those of a group, its `count` at most."""
 
-    price: Number = Field(default=0.0, description="Of an hour of one server.", examples=[2.4])
-    delay: Time = Field(default=0.0, description="Until a server that was bought is there.", examples=["5 min"])
-    first: Index = Field(default=0, description="So many are there at the start.", examples=[2])
+    price: Number = Field(default=0.0, description="Of an hour of one server.")
+    delay: Time = Field(default=0.0, description="Until a server that was bought is there.")
+    first: Index = Field(default=0, description="So many are there at the start.")
 
 
 class Autoscale(Model):
@@ -38,14 +38,12 @@ class Autoscale(Model):
     buy: dict[str, Bought] = Field(
         min_length=1, description="Names of groups; others stay.", examples=["{large: {price: 1.5, delay: 5 min}}"]
     )
-    every: PositiveTime = Field(default=60.0, description="How often that is decided.", examples=["30 s"])
+    every: PositiveTime = Field(default=60.0, description="How often that is decided.")
     above: dict[str, Share] = Field(
         default={}, description="More are bought where a larger share is allocated.", examples=["{cpu: 80 %}"]
     )
-    idle: Time = Field(default=600.0, description="Servers that are empty for so long are let go.", examples=["10 min"])
-    below: Share | None = Field(
-        default=None, description="Those with less allocated are emptied by moves, and let go.", examples=["20 %"]
-    )
+    idle: Time = Field(default=600.0, description="Servers that are empty for so long are let go.")
+    below: Share | None = Field(default=None, description="Those with less allocated are emptied by moves, and let go.")
 
 
 @dataclass(slots=True)

@@ -1,6 +1,5 @@
 """Costs: what servers draw and cost, and what allocated resources earn."""
 
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -67,24 +66,6 @@ def _series(rate: float | OverTime | None, key: str, *, below_zero: bool) -> Tim
     return None if rate is None else TimeSeries(np.array([rate], np.float64))
 
 
-def check_prices(prices: Mapping[str, float], resources: tuple[str, ...]) -> None:
-    """Refuse a price of what the cluster does not have."""
-    for key in prices:
-        if key not in (known := _price_keys(resources)):
-            usual = [name for name in known if measure_of(known[name][0]) is not DATA or "_gb_" in name]
-            raise wrong("is not a price of the cluster's resources", suggest(key, usual), ("prices", key))
-
-
-def hourly(prices: Mapping[str, float], resources: tuple[str, ...]) -> dict[str, float]:
-    """Tell what an hour of one unit of each priced resource earns."""
-    known = _price_keys(resources)
-    earned: dict[str, float] = {}
-    for key, price in prices.items():
-        resource, units = known[key]
-        earned[resource] = earned.get(resource, 0.0) + price / units
-    return earned
-
-
 def _price_keys(resources: tuple[str, ...]) -> dict[str, tuple[str, float]]:
     """Every way to name a price: the resource, and the units that it is for."""
     known: dict[str, tuple[str, float]] = {}
@@ -105,7 +86,11 @@ class _Feature(Feature):
         return scenario.costs or scenario.prices
 
     def check(self, scenario: Any) -> None:
-        check_prices(scenario.prices, scenario.resources)
+        known = _price_keys(scenario.resources)
+        for key in scenario.prices:
+            if key not in known:
+                usual = [name for name in known if measure_of(known[name][0]) is not DATA or "_gb_" in name]
+                raise wrong("is not a price of the cluster's resources", suggest(key, usual), ("prices", key))
         if spec := scenario.costs:
             spec.check_against(scenario.resources, scenario.cluster.kinds, scenario.moves.memory(scenario.resources))
             if scenario.use and spec.activity != 1:
@@ -113,7 +98,11 @@ class _Feature(Feature):
                 raise wrong("is for requests that do not say what they use", remedy, ("costs", "activity"))
 
     def measure(self, point: Point, known: dict[str, Any]) -> None:
-        known["prices"] = hourly(point.scenario.prices, point.scenario.resources)
+        keys, hourly = _price_keys(point.scenario.resources), dict[str, float]()
+        for key, price in point.scenario.prices.items():
+            resource, units = keys[key]
+            hourly[resource] = hourly.get(resource, 0.0) + price / units
+        known["prices"] = hourly
         known["costs"] = build_costs(point) if point.scenario.costs else None
 
 

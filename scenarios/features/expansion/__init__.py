@@ -12,15 +12,15 @@ from binwright.simcore.fields import Count, Model, Time, wrong
 class Added(Model):
     """Servers added at a planned time."""
 
-    at: Time = Field(description="When, counted from the first request.", examples=["2 d"])
-    by: Count = Field(description="How many servers, like those of the last group.", examples=[10])
+    at: Time = Field(description="When, counted from the first request.")
+    by: Count = Field(description="How many servers, like those of the last group.")
 
 
 class Expand(Model):
     """Add servers each time a request fits nowhere."""
 
-    by: Count = Field(description="Servers added at a time, like those of the last group.", examples=[10])
-    limit: Count = Field(description="The cluster never has more servers than this.", examples=[110])
+    by: Count = Field(description="Servers added at a time, like those of the last group.")
+    limit: Count = Field(description="The cluster never has more servers than this.")
     then: Literal["drop", "stop"] = Field(
         default="stop", description="What happens when a request fits nowhere at the limit."
     )

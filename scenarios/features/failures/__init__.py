@@ -1,5 +1,6 @@
 """Failures of servers, links, switches, and of domains such as racks."""
 
+from itertools import compress
 from math import inf
 from typing import Any, ClassVar, Literal, Self
 
@@ -15,9 +16,9 @@ from binwright.simcore.fields import Index, Model, PositiveTime, Text, Time, wro
 class _Planned(Model):
     """What happens at a planned time."""
 
-    at: Time = Field(description="When, counted from the first request.", examples=["1 h"])
+    at: Time = Field(description="When, counted from the first request.")
     repair_after: PositiveTime | None = Field(
-        default=None, description="Time until it is back; by default it never is.", examples=["4 h"]
+        default=None, description="Time until it is back; by default it never is."
     )
 
     @property
@@ -29,7 +30,7 @@ class _Planned(Model):
 class Failure(_Planned):
     """A planned failure of one server."""
 
-    server: Index = Field(description="Which server; the first is 0.", examples=[3])
+    server: Index = Field(description="Which server; the first is 0.")
     announced: bool = Field(
         default=False,
         description="It is known before: easy and conservative backfilling start nothing there that may not end in "
@@ -40,15 +41,13 @@ class Failure(_Planned):
 class PartFailure(_Planned):
     """A planned failure of a link or switch."""
 
-    part: Index = Field(description="Its number: `binwright list topology NAME` lists them.", examples=[3])
+    part: Index = Field(description="Its number: `binwright list topology NAME` lists them.")
 
 
 class DomainFailure(_Planned):
     """A planned failure of all servers of a domain."""
 
-    domain: Text = Field(
-        description="The value of the label: `3` of numbered racks, or `a` of `zone: a`.", examples=["3"]
-    )
+    domain: Text = Field(description="The value of the label: `3` of numbered racks, or `a` of `zone: a`.")
 
     @field_validator("domain", mode="before")
     @classmethod
@@ -60,11 +59,9 @@ class _Chance(Model):
     """What fails and is repaired by chance, if at all."""
 
     mtbf: PositiveTime | None = Field(
-        default=None, description="Mean time from a repair to the next failure (exponential).", examples=["30 d"]
+        default=None, description="Mean time from a repair to the next failure (exponential)."
     )
-    mttr: PositiveTime | None = Field(
-        default=None, description="Mean time to the repair (exponential).", examples=["4 h"]
-    )
+    mttr: PositiveTime | None = Field(default=None, description="Mean time to the repair (exponential).")
 
     @model_validator(mode="after")
     def _pair(self) -> Self:
@@ -101,29 +98,6 @@ class Failures(_Chance):
     )
     links: PartFailures | None = Field(default=None, description="Links of the network that fail.")
     switches: PartFailures | None = Field(default=None, description="Switches that fail, all links with them.")
-
-
-def faults_of(spec: Failures, point: Point) -> list[Faults]:
-    """Make the failures of a seed, for every kind of part that fails."""
-    requeue = spec.on_failure == "requeue"
-    found = []
-    kinds: tuple[tuple[Kind, Failures | PartFailures | None], ...] = (
-        ("server", spec),
-        ("link", spec.links),
-        ("switch", spec.switches),
-    )
-    for kind, failures in kinds:
-        if failures is None:
-            continue
-        scheduled = tuple(
-            (one.at, one.server if isinstance(one, Failure) else one.part, one.lasts) for one in failures.scheduled
-        )
-        if failures.mtbf is not None or scheduled:
-            told = [isinstance(one, Failure) and one.announced for one in failures.scheduled]
-            known = tuple(one for one, said in zip(scheduled, told, strict=True) if said)
-            chance = failures.mtbf or inf, failures.mttr or 0.0
-            found.append(Faults(*chance, scheduled, requeue, point.seed, kind, announced=known))
-    return [*found, *(_together(point, label, each, requeue) for label, each in spec.domains.items())]
 
 
 def _together(point: Point, label: str, spec: DomainFailures, requeue: bool) -> Faults:
@@ -194,7 +168,20 @@ class _Feature(Feature):
                 raise wrong("there is no such server", f"Servers are 0 to {size - 1}.", key, one.server)
 
     def faults(self, point: Point) -> list[Faults]:
-        return faults_of(point.scenario.cluster.failures, point)
+        spec: Failures = point.scenario.cluster.failures
+        kinds: dict[Kind, Failures | PartFailures | None] = {
+            "server": spec,
+            "link": spec.links,
+            "switch": spec.switches,
+        }
+        requeue, found = spec.on_failure == "requeue", list[Faults]()
+        for kind, parts in kinds.items():
+            if parts and (parts.mtbf is not None or parts.scheduled):
+                key, chance = "server" if kind == "server" else "part", (parts.mtbf or inf, parts.mttr or 0.0)
+                scheduled = tuple((one.at, getattr(one, key), one.lasts) for one in parts.scheduled)
+                known = tuple(compress(scheduled, (getattr(one, "announced", False) for one in parts.scheduled)))
+                found.append(Faults(*chance, scheduled, requeue, point.seed, kind, announced=known))
+        return [*found, *(_together(point, label, each, requeue) for label, each in spec.domains.items())]
 
 
 FEATURE = _Feature()

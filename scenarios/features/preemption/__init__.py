@@ -29,16 +29,14 @@ class Preempt(Model):
         "the first two the largest counts.",
         examples=["cheapest", "mine.py:cost"],
     )
-    grace: Time = Field(default=0.0, description="Victims run on for this time after their notice.", examples=["30 s"])
+    grace: Time = Field(default=0.0, description="Victims run on for this time after their notice.")
     then: Literal["requeue", "drop"] = Field(
         default="requeue",
         description="Victims are offered again, first of their priority, and meet `otherwise` where they fit nowhere; "
         "or they are lost.",
     )
     checkpoint: PositiveTime | None = Field(
-        default=None,
-        description="Victims resume from a checkpoint every so often; by default they begin anew.",
-        examples=["10 min"],
+        default=None, description="Victims resume from a checkpoint every so often; by default they begin anew."
     )
     otherwise: Annotated[
         Word | AfterPreemption,

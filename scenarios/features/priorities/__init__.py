@@ -22,7 +22,7 @@ class Spot(Model):
     """Requests that pay less, since they may be evicted."""
 
     of: Names = Field(description="Their priorities: classes, or numbers.", examples=["[batch]"], min_length=1)
-    pays: Share = Field(description="The share of `prices` that they pay.", examples=["30 %"])
+    pays: Share = Field(description="The share of `prices` that they pay.")
 
     def shares(self, classes: Mapping[str, int]) -> dict[int, float]:
         """Return the share that each of these priorities pays."""

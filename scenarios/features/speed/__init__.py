@@ -18,7 +18,6 @@ class _Group(Model):
         default=1.0,
         description="Requests stay on these servers for their lifetime divided by this; a gang goes at the pace of its "
         "slowest part.",
-        examples=[1.5],
     )
 
 

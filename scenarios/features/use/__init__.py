@@ -43,9 +43,7 @@ class UseSpec(Model):
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Cases] = Field(init=False)
 
-    step: PositiveTime = Field(
-        default=300.0, ge=1, description="For how long what is used stays the same.", examples=["5 min"]
-    )
+    step: PositiveTime = Field(default=300.0, ge=1, description="For how long what is used stays the same.")
     others: Cases = Field(
         default=(),
         description="The use of resources that are not named; by default all that is requested.",

@@ -29,8 +29,8 @@ Filler: TypeAlias = Annotated[
 class WarmStartSpec(Model):
     """Requests placed before the run counts: it starts with a partly filled cluster."""
 
-    resource: Text = Field(default="cpu", description="The resource that `until` is about.", examples=["cpu"])
-    until: ShareFromZero = Field(description="The run begins once this share is allocated.", examples=["50 %"])
+    resource: Text = Field(default="cpu", description="The resource that `until` is about.")
+    until: ShareFromZero = Field(description="The run begins once this share is allocated.")
     agent: Filler = Field(
         alias="with",
         description="The agent that places them. With `self` each agent fills the cluster itself, and may begin with "
