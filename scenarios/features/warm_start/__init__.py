@@ -1,6 +1,7 @@
 """Warm start: requests that are placed before the run counts, so that it begins on a partly filled cluster."""
 
 from collections.abc import Callable, Mapping
+from math import inf
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Discriminator, Field, Tag
@@ -9,9 +10,9 @@ from binwright.agents.world import WarmStart
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.agent_spec import AgentEntry, AgentSpec
 from binwright.scenarios.features.feature import Feature
-from binwright.scenarios.features.warm_start.run import fill
-from binwright.simcore.errors import suggest
+from binwright.simcore.errors import RunError, suggest
 from binwright.simcore.fields import Keys, Model, ShareFromZero, Shown, Text, wrong
+from binwright.simcore.rules import Overflow
 from binwright.simcore.types import Agent
 
 
@@ -43,6 +44,34 @@ class _Keys(Model):
     warm_start: WarmStartSpec | None = Field(
         default=None, description="Fill the cluster first.", examples=["{resource: cpu, until: 50 %, with: best-fit}"]
     )
+
+
+def fill(simulation: Simulation, resource: str, until: float, agent: Agent, play: Callable[..., int]) -> None:
+    """Have an agent place requests, skipping misfits, until this share of a resource is allocated.
+
+    `play` is `fabric.run.play.play`, or what does the same in machine code.
+    """
+    view, workload, r = simulation.view, simulation.workload, simulation.view.resources.index(resource)
+    largest = int((workload.demand[:, r] * (1 if workload.gangs is None else workload.gangs.parts)).max())
+    share, missing = 0.0, inf
+
+    def watch() -> int:
+        """Return after how many decisions to look again: no fewer can make up what is missing, and 0 ends it."""
+        nonlocal share, missing
+        if (early := simulation.before(workload.running)) > 0:
+            return early  # what runs already is there before anything begins
+        used, installed = int(simulation.ledger.used()[r]), int(view.capacity[:, :, r].sum())
+        share, missing = used / installed, until * installed - used
+        return 0 if missing <= 0 else max(1, int(missing // max(1, largest)))
+
+    overflow, simulation.overflow = simulation.overflow, Overflow("drop")
+    play(simulation, agent, watch)
+    simulation.overflow = overflow
+    if missing > 0:
+        raise RunError(
+            f"the warm start never reached {until:.0%} of {resource}: all {len(workload)} requests were offered, and "
+            f"{share:.1%} is allocated. Give it more requests, fewer servers, or a lower `until`"
+        )
 
 
 class _Feature(Feature):
