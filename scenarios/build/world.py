@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache, partial
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import ValidationError
 from pydantic_core import PydanticCustomError
@@ -29,16 +29,37 @@ from binwright.simcore.types import QUANTUM, Agent
 
 def build_world(scenario: Scenario) -> World:
     """Make the world of a scenario, whose sweep is left out."""
-    own, requests = used(scenario), ScenarioRequests(scenario, lru_cache(maxsize=1)(partial(_total, scenario)))
+    own, overflow = used(scenario), _overflow(scenario)
+    parts = [parts for _, parts in scenario.workload.gangs]
+
+    def total() -> dict[str, float]:
+        amounts = servers_of(scenario).capacity.sum(axis=(0, 1)) / QUANTUM
+        return dict(zip(scenario.resources, amounts.tolist(), strict=True))
 
     def faults(seed: int) -> list[Faults]:
         return [each for feature in own for each in feature.faults(point_of(scenario, seed))]
 
-    overflow = _overflow(scenario)
+    def attach(simulation: Simulation, seed: int) -> None:
+        for feature in own:
+            with _explained(scenario):
+                feature.attach(point_of(scenario, seed), simulation)
+
+    def begin(simulation: Simulation, seed: int, luck: Luck) -> None:
+        for feature in own:
+            feature.begin(point_of(scenario, seed), simulation, luck)
+
+    def suits(agent: Agent) -> None:
+        for feature in own:
+            feature.suits(scenario, agent)
+
+    def prepare(simulation: Simulation, agent: Agent, play: Callable[..., int]) -> None:
+        for feature in own:
+            feature.prepare(scenario, simulation, agent, play)
+
     faults(0)  # refuses domains that there are not
     return World(
         ledger=partial(build_ledger, scenario),
-        requests=requests,
+        requests=ScenarioRequests(scenario, lru_cache(maxsize=1)(total)),
         overflow=overflow,
         grows_by=scenario.grows,
         faults=faults,
@@ -47,16 +68,16 @@ def build_world(scenario: Scenario) -> World:
         devices=scenario.cluster.has_devices,
         numbered=scenario.cluster.numbering != "given",
         ruled=scenario.ruled_by,
-        gangs=_gangs(scenario),
+        gangs="ruled" if any(each.labels for each in parts) else "plain" if parts else "",
         timed="times" in scenario.record,
         hidden=scenario.knowledge.lifetimes == "hidden",
         stepped=[
             (feature.at(scenario), why) for feature in own if (why := feature.stepped(scenario, overflow.together > 0))
         ],
-        attach=partial(_attach, scenario),
-        begin=partial(_begin, scenario),
-        suits=partial(_suits, scenario),
-        prepare=partial(_prepare, scenario),
+        attach=attach,
+        begin=begin,
+        suits=suits,
+        prepare=prepare,
         **{name: value for feature in own for name, value in feature.world(scenario).items()},
     )
 
@@ -121,19 +142,6 @@ def agents_of(run: Run, world: World) -> tuple[Agent, Agent | None]:
     return agent, adapt_agent(world, (other or run.agent.make)())
 
 
-def _gangs(scenario: Scenario) -> Literal["", "plain", "ruled"]:
-    """Say whether requests have several parts, and whether these keep rules."""
-    parts = [parts for _, parts in scenario.workload.gangs]
-    if any(each.labels for each in parts):
-        return "ruled"
-    return "plain" if parts else ""
-
-
-def _total(scenario: Scenario) -> dict[str, float]:
-    total = servers_of(scenario).capacity.sum(axis=(0, 1)) / QUANTUM
-    return dict(zip(scenario.resources, total.tolist(), strict=True))
-
-
 def point_of(scenario: Scenario, seed: int) -> Point:
     """Return a point with what features ask of its cluster."""
     return Point(scenario, seed, partial(servers_of, scenario, seed))
@@ -156,27 +164,6 @@ def _explained(scenario: Scenario) -> Iterator[None]:
     except (PydanticCustomError, ValidationError) as error:
         found = ValidationError.from_exception_data("mistakes", findings(error))
         raise explain(found, Source(scenario.file, scenario.dump())) from None
-
-
-def _attach(scenario: Scenario, simulation: Simulation, seed: int) -> None:
-    for feature in used(scenario):
-        with _explained(scenario):
-            feature.attach(point_of(scenario, seed), simulation)
-
-
-def _begin(scenario: Scenario, simulation: Simulation, seed: int, luck: Luck) -> None:
-    for feature in used(scenario):
-        feature.begin(point_of(scenario, seed), simulation, luck)
-
-
-def _suits(scenario: Scenario, agent: Agent) -> None:
-    for feature in used(scenario):
-        feature.suits(scenario, agent)
-
-
-def _prepare(scenario: Scenario, simulation: Simulation, agent: Agent, play: Callable[..., int]) -> None:
-    for feature in used(scenario):
-        feature.prepare(scenario, simulation, agent, play)
 
 
 def _overflow(scenario: Scenario) -> Overflow:

@@ -279,9 +279,8 @@ class Scenario(WithFeatures):
             self._check_excluded,
             *(partial(feature.check, self) for feature in used(self)),
             *(partial(feature.check_keys, self) for feature in features()),
-            self._check_spread,
-            self._check_overflow,
-            self._check_gangs,
+            self._check_cluster,
+            self._check_record,
             self._check_names,
             self._check_workload,
             self._check_labels,
@@ -300,18 +299,15 @@ class Scenario(WithFeatures):
                         at, own, what = tuple(own.split(".")), key, CORE[key]
                     raise wrong(f"does not go with {what}: {why}", f"Take it out, or {own}.", at)
 
-    def _check_spread(self) -> None:
-        known_resources(self.cluster.spread_above, self.cluster.resources, ("cluster", "spread_above"))
-
-    def _check_overflow(self) -> None:
-        wait = way(self.overflow, "wait")
+    def _check_record(self) -> None:
         if "devices" in self.record and not self.cluster.has_devices:
             raise wrong("the servers have no devices", "Take devices from record.", ("record",), "devices")
-        if "times" in self.record and wait:
+        if "times" in self.record and way(self.overflow, "wait"):
             remedy = "Take times from record, or offer requests one by one."
             raise wrong("decisions about many requests are not timed one by one", remedy, ("record",), "times")
 
-    def _check_gangs(self) -> None:
+    def _check_cluster(self) -> None:
+        known_resources(self.cluster.spread_above, self.cluster.resources, ("cluster", "spread_above"))
         for at, parts in self.workload.gangs if self.cluster.network else ():
             if parts.labels:
                 remedy = "Take `together` and `at_most` out, or ask for virtual clusters: `workload: {networks: ...}`."
