@@ -63,11 +63,6 @@ class Pool:
         self._jobs, self._work = jobs, work
         self._workers: list[_Worker] = []
 
-    def start(self, tasks: int) -> None:
-        """Start the workers that so many tasks need, in the background."""
-        while len(self._workers) < min(self._jobs, tasks):
-            self._workers.append(_Worker(self._work))
-
     def close(self) -> None:
         """End all workers, whatever they do."""
         for worker in self._workers:
@@ -87,7 +82,8 @@ class Pool:
         left, lost = deque(tasks), Counter[int]()
         try:
             while left or any(worker.task for worker in self._workers):
-                self.start(len(left))  # also in place of those that died
+                while len(self._workers) < min(self._jobs, len(left)):  # also in place of those that died
+                    self._workers.append(_Worker(self._work))
                 self._hand_out(left)
                 wait([worker.pipe for worker in self._workers])
                 yield from self._heard(left, lost, hear)

@@ -165,22 +165,20 @@ def _brought(part: object) -> list[tuple[str, Any]]:
     return [found for value in part for found in _brought(value)] if isinstance(part, list | tuple) else []
 
 
-def _by_content(data: Any) -> Any:
+def _by_content(data: Any, key: str = "") -> Any:
     """Replace every `path` in data, and everything from outside that it names, by what is in the files."""
+    if key == "label":
+        return data
+    if key == "path" and isinstance(data, str):
+        return digest_of(Path(data)) or data  # what cannot be read, the run will report
     if isinstance(data, dict):
-        return {_by_content(key): _value_by_content(key, value) for key, value in data.items()}
+        return {_by_content(name): _by_content(value, name) for name, value in data.items()}
     if isinstance(data, list):
         return [_by_content(value) for value in data]
     thing = _thing(data)
     if thing is None or not (digest := of(thing)):
         return data
     return f"{digest}:{data.rpartition(':')[2]}"
-
-
-def _value_by_content(key: str, value: Any) -> Any:
-    if key == "path" and isinstance(value, str):
-        return digest_of(Path(value)) or value  # what cannot be read, the run will report
-    return value if key == "label" else _by_content(value)
 
 
 def _thing(name: object) -> object:

@@ -2,7 +2,6 @@
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import islice
 from math import inf
 from typing import Any, ClassVar
@@ -18,7 +17,7 @@ from binwright.scenarios.features.moves import MovesSpec, Rescheduling
 from binwright.scenarios.features.moves.run import Moving
 from binwright.simcore.clock import Event
 from binwright.simcore.errors import suggest
-from binwright.simcore.fields import Index, Model, Number, PositiveTime, Share, Time, known_resources, together, wrong
+from binwright.simcore.fields import Index, Model, Number, PositiveTime, Share, Time, known_resources, wrong
 from binwright.simcore.types import Ints, Request, part
 
 MOST = 1000  # of those who wait are looked at
@@ -194,17 +193,13 @@ class _Feature(Feature):
 
     def check(self, scenario: Any) -> None:
         counts = {group.name: group.count for group in scenario.cluster.groups or () if group.name}
-
-        def check(name: str, spec: Bought) -> None:
+        known_resources(scenario.autoscale.above, scenario.resources, ("autoscale", "above"))
+        for name, spec in scenario.autoscale.buy.items():
             if name not in counts:
                 raise wrong("no group has this name", suggest(name, counts), ("autoscale", "buy", name))
             if spec.first > (count := counts[name]):
                 at = ("autoscale", "buy", name, "first")
                 raise wrong("is more than there are", f"The group has {count}: give that or fewer.", at, spec.first)
-
-        spec = scenario.autoscale
-        known_resources(spec.above, scenario.resources, ("autoscale", "above"))
-        together(*(partial(check, name, one) for name, one in spec.buy.items()))
 
     def attach(self, point: Point, simulation: Simulation) -> None:
         simulation.features["autoscale"] = Autoscaler(

@@ -86,15 +86,6 @@ class MovesSpec(Model):
         """Return the resource that moves carry, if it is known."""
         return self.resource or next((name for name in ("mem", "memory") if name in resources), None)
 
-    def check_against(self, resources: Sequence[str]) -> None:
-        """Refuse what does not go with the cluster's resources."""
-        if self.resource is not None and self.resource not in resources:
-            remedy = suggest(self.resource, resources)
-            raise wrong("the cluster has no such resource", remedy, ("moves", "resource"), self.resource)
-        if self.bandwidth is not None and self.memory(resources) is None:
-            remedy = "Say of which resource moves carry what a request holds: moves: {resource: ...}."
-            raise wrong("the cluster has neither mem nor memory", remedy, ("moves", "bandwidth"))
-
 
 class MakeRoom(Model):
     """Requests that run are moved to make room for one that fits nowhere."""
@@ -181,7 +172,13 @@ class _Feature(Feature):
         if "moves" in scenario.record and not self.at(scenario):
             remedy = "Take moves from record, or write `rescheduling`, or `overflow: {make_room: ...}`."
             raise wrong("nothing is moved", remedy, ("record",), "moves")
-        scenario.moves.check_against(scenario.resources)
+        moves, resources = scenario.moves, scenario.resources
+        if moves.resource is not None and moves.resource not in resources:
+            remedy = suggest(moves.resource, resources)
+            raise wrong("the cluster has no such resource", remedy, ("moves", "resource"), moves.resource)
+        if moves.bandwidth is not None and moves.memory(resources) is None:
+            remedy = "Say of which resource moves carry what a request holds: moves: {resource: ...}."
+            raise wrong("the cluster has neither mem nor memory", remedy, ("moves", "bandwidth"))
 
     def names(self, scenario: Any) -> list[Named]:
         return [each for n, where in enumerate(scenario.moves.fixed) for each in chosen(("moves", "fixed", n), where)]

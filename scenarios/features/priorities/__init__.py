@@ -1,7 +1,6 @@
 """Priorities: classes of how urgent requests are, and spot requests, which pay less since they may be evicted."""
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, TypeAlias
 
 from pydantic import Field
@@ -9,7 +8,7 @@ from pydantic import Field
 from binwright.scenarios.features import used
 from binwright.scenarios.features.feature import Feature, Named, Point
 from binwright.simcore.errors import suggest
-from binwright.simcore.fields import Keys, Model, Names, Share, Shown, together, wrong
+from binwright.simcore.fields import Keys, Model, Names, Share, Shown, wrong
 from binwright.simcore.types import Workload
 from binwright.workloads.priorities import LARGEST, number_of, prioritised
 
@@ -56,19 +55,17 @@ class _Feature(Feature):
                 remedy = f"{suggest(name, classes)} Or give a whole number."
                 raise wrong("there is no such priority", remedy, at, name)
 
-        def worded(name: str) -> None:
+        for name in classes:
             if number_of(name, {}) is not None:
                 raise wrong("is a number", "Give the class a name, like production.", ("priorities", name), name)
-
-        def weighted(mix: Mapping[str, float], at: Keys) -> None:
-            if mix and not any(mix.values()):
-                raise wrong("has no weight above zero", "Give one of them a weight above zero.", at)
-
-        checks: list[Callable[[], None]] = [partial(worded, name) for name in classes]
         for keys, placed in scenario.workload.placed:
             at = ("workload", *keys, "priority")
-            checks += [*(partial(known, name, at) for name in placed.priority), partial(weighted, placed.priority, at)]
-        together(*checks, *(partial(known, name, ("spot", "of", n)) for n, name in enumerate(spot.of if spot else ())))
+            for name in placed.priority:
+                known(name, at)
+            if placed.priority and not any(placed.priority.values()):
+                raise wrong("has no weight above zero", "Give one of them a weight above zero.", at)
+        for number, name in enumerate(spot.of if spot else ()):
+            known(name, ("spot", "of", number))
         if spot and not scenario.prices:
             raise wrong("nothing has a price", "Write `prices`, like {cpu_hour: 0.04}.", ("spot", "pays"))
 
