@@ -103,20 +103,13 @@ def points(scenario: Scenario) -> list[tuple[dict[str, Any], Scenario]]:
 
 def _at(scenario: Scenario, base: dict[str, Any], point: dict[str, Any]) -> Scenario:
     """Set the keys of a point in a scenario; a mistake is reported where the sweep says it."""
-    source = Source(scenario.file, copy.deepcopy(base))
+    source = Source(scenario.file, copy.deepcopy(base), dict(scenario._source.places) if scenario._source else {})
     for key, value in point.items():
         keys = undotted(key)
         source.set(keys, value, {keys: _place(scenario, key, value)})
     try:
         return Scenario.model_validate(source.data)
     except ValidationError as error:
-        if scenario._source:
-            swept = [undotted(key) for key in point]
-            source.places |= {
-                keys: place
-                for keys, place in scenario._source.places.items()
-                if not any(keys[: len(other)] == other for other in swept)
-            }
         raise explain(error, source) from None
 
 
