@@ -15,7 +15,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response, StreamingResponse
 from pydantic import ValidationError
 from starlette.exceptions import HTTPException
-from starlette.routing import Route
+from starlette.routing import Match, Route
 
 from binwright.agents.solver import examples
 from binwright.service.access import HEADERS, refusal, refused
@@ -167,7 +167,11 @@ def application(folder: Path, limits: Limits, workers: int, tokens: frozenset[by
 async def _failed(request: Request, error: Any) -> Response:
     """Say what is wrong."""
     if isinstance(error, HTTPException):
-        return refusal(error.status_code, str(error.detail), "See /v1/openapi.json.", error.headers)
+        headers = dict(error.headers or {})
+        if error.status_code == 405:  # the framework names the methods of one of the routes of a path
+            routes = [route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE]
+            headers["allow"] = ", ".join(sorted({method for route in routes for method in route.methods}))
+        return refusal(error.status_code, str(error.detail), "See /v1/openapi.json.", headers)
     if isinstance(error, QueueFull):
         return refusal(429, "the queue is full", "Try again in 10 s.", {"retry-after": "10"})
     if isinstance(error, StorageError):

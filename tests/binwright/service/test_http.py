@@ -217,6 +217,11 @@ def test_bodies_are_bounded_while_they_stream_in(server: Server) -> None:
         assert raw.recv(100).startswith(b"HTTP/1.1 413")
 
 
+def test_a_wrong_method_is_told_the_right_ones(server: Server) -> None:
+    got = server.ask("PUT", "/v1/problems/none")
+    assert (got.status, got.headers["allow"]) == (405, "DELETE, GET")
+
+
 def test_nonsense_is_refused(server: Server) -> None:
     for nonsense in (b"\x00\xff\r\n\r\n", b"X" * 100_000, b"GET /\xff HTTP/1.1\r\n\r\n"):
         with server.raw() as raw:
