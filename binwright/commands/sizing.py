@@ -99,10 +99,8 @@ def _table(found: Sized) -> rich.table.Table:
     for row in frame.iter_rows(named=True):
         exact = row["agent"] not in drawn
         low, high, size = (_number(row[end], most) for end in ("low", "high", "size"))
-        there = "-"
-        if row["mean"] is not None:
-            between = (row["mean"], row["mean_low"], row["mean_high"])
-            there = metric.exactly(row["mean"]) if exact else metric.between(*between)
+        mean, ends = row["mean"], (row["mean_low"], row["mean_high"])
+        there = "-" if mean is None else metric.exactly(mean) if exact else metric.between(mean, *ends)
         mark = {"best": " *", NOT_TOLD: " ="}.get(row["verdict"], "")
         texts = [
             found.results.heading(row["agent"]),
