@@ -21,6 +21,7 @@ from binwright.agents.solver.local.state import (
     LEAST,
     NOW,
     PAST,
+    RING,
     SPREAD,
     TOTAL,
     TRIED,
@@ -33,11 +34,11 @@ from binwright.agents.solver.local.state import (
     copy,
     drawn,
     evaluate,
+    first_bad,
     insert,
     keep_best,
     remove,
     settle,
-    sound,
     undo,
     worse,
 )
@@ -85,11 +86,11 @@ def refill(call: Utilfn, state: State, many: int, most: int) -> bool:
 
 
 @lean
-def in_the_way(call: Utilfn, state: State, unit: int) -> int:
+def in_the_way(call: Utilfn, state: State, unit: int, dim: int) -> int:
     """Take a unit out, not this one, whose removal lowers something that is `bad`.
 
-    It looks at a light one in the same bin, and at some others. Returns 1 if there was one, 0 if not, and -1 if one is
-    rejected although it is there.
+    It looks at those that touched a dimension last, at a light one in the same bin, and at some others. Returns 1 if
+    there was one, 0 if not, and -1 if one is rejected although it is there.
     """
     units, where = len(state.where), state.where
     lightest, least = NULL, 0
@@ -99,9 +100,11 @@ def in_the_way(call: Utilfn, state: State, unit: int) -> int:
         if other != unit and (lightest == NULL or value < least):
             lightest, least = other, value
         other = state.following[other]
-    far = drawn(state, units)
-    for k in range(1 + min(64, units)):
-        other = lightest if k == 0 else (far + k) % units
+    near, far = drawn(state, RING), drawn(state, units)
+    for k in range(RING + 1 + min(64, units)):
+        other = lightest if k == RING else (far + k) % units
+        if k < RING:
+            other = state.recent[dim, (near + k) % RING]
         if other != NULL and other != unit and where[other] != NULL:
             out = remove(call, state, other, True)
             if out != 0:
@@ -116,9 +119,11 @@ def make_room(call: Utilfn, state: State, unit: int, place: int) -> bool:
         other = state.head[place]
         if other == NULL or remove(call, state, other, False) < 0:
             return False
-    while not sound(state):
-        if state.room.stop[0] or in_the_way(call, state, unit) <= 0:
+    worst = first_bad(state)
+    while worst != NULL:
+        if state.room.stop[0] or in_the_way(call, state, unit, worst) <= 0:
             return False
+        worst = first_bad(state)
     return True
 
 
@@ -188,7 +193,7 @@ def trim(call: Utilfn, state: State) -> bool:
                     break
         if out <= 0:
             return False
-    return sound(state)
+    return first_bad(state) == NULL
 
 
 @lean
@@ -284,7 +289,7 @@ def load(call: Utilfn, state: State, where: Ints) -> bool:
         if not insert(call, state, unit, where[flat.unit_balls[flat.units[unit]]], True):
             return False
     keep_best(state)
-    return sound(state)
+    return first_bad(state) == NULL
 
 
 @lean

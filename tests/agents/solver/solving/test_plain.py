@@ -49,6 +49,18 @@ def test_examples_need_no_kernel(name: str) -> None:
 
 
 @pytest.mark.usefixtures("nothing_compiles")
+def test_goals_of_a_tiny_problem_are_proven_by_trying_all_and_that_is_said() -> None:
+    asked = problem(
+        "MINIMISE sum(b in BINS: UTIL.A[b] * b) procedure UTILFN(BALL, BIN, ALLOC)"
+        " UTIL.A[BIN] += 1 + count(o in BALLS except BALL: ALLOC[o] == BIN) end",
+        balls=4, bins=3, resources={"A[b in BINS]": 4},
+    )  # fmt: skip
+    answer = bw.solve(asked, time=10_000)
+    assert (answer.status, answer.search) == ("optimal", "depth first")
+    assert answer.goals[0].value == 3  # two balls, which take 3 together, in each of the first bins
+
+
+@pytest.mark.usefixtures("nothing_compiles")
 @pytest.mark.parametrize("search", first(1, ["ours", "published"]))
 def test_problems_too_large_for_plain_python_are_answered_in_time(search: str) -> None:
     """By first fit where there is a dense form, and else by what one attempt comes to."""
