@@ -3,15 +3,7 @@
 Others add theirs by the entry point groups `binwright.agents` and `binwright.movers`.
 """
 
-from __future__ import annotations
-
-from collections.abc import Mapping
-from inspect import signature
-from typing import Any
-
-from binwright.simcore.errors import UnknownName, UserError
 from binwright.simcore.registry import Registry
-from binwright.simcore.types import Agent
 
 AGENTS = Registry(
     "agent",
@@ -64,18 +56,3 @@ MOVERS = Registry(
         "empty": "binwright.agents.heuristics.movers:Empty",
     },
 )
-
-
-def agent_of(name: str, options: Mapping[str, Any] | None) -> Agent:
-    """Make the agent that the options `agent` and `options` of another one name; mistakes are of these keys."""
-    try:
-        kind = AGENTS.load(name)
-    except UnknownName as error:
-        raise UserError(error.problem, key="agent", value=name, remedy=error.remedy) from None
-    try:
-        signature(kind).bind(**(options or {}))
-    except TypeError as error:
-        known = ", ".join(signature(kind).parameters) or "none"
-        raise UserError(f"{name}: {error}", key="options", value=options, remedy=f"Options: {known}.") from None
-    made: Agent = kind(**(options or {}))
-    return made

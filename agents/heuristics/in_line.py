@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from binwright.agents import agent_of
 from binwright.agents.availability import AvailabilityProfile, ClusterAvailability, Reservation, Running, servers_of
 from binwright.agents.heuristics.orders import (
     BUILT_IN,
@@ -23,6 +22,7 @@ from binwright.agents.heuristics.orders import (
     SharedOrder,
 )
 from binwright.agents.heuristics.servers.costs import BestFit
+from binwright.agents.nested_agent import inner
 from binwright.agents.network_availability import NetworkAvailability
 from binwright.agents.rules.on_devices import choosing
 from binwright.fabric.network import NetworkView
@@ -63,7 +63,7 @@ class InLine(Agent):
         if commit and backfilling not in ("none", "easy"):
             remedy = "Take `backfilling: none` or `easy`, or leave `commit` out."
             raise UserError("does not go with commit", key="backfilling", value=backfilling, remedy=remedy)
-        self.agent = agent_of(agent, options)
+        self.agent = inner(agent, options)
         self.order, self.backfilling, self.commit, self.any_size = order, backfilling, commit, self.agent.any_size
         self.on_devices = self.agent.on_devices
         self._shared: FairShare | None = DEFAULTS.get(order) if isinstance(order, str) else order.chosen[1]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from binwright.agents import agent_of
+from binwright.agents.nested_agent import inner
 from binwright.agents.rules.on_devices import choosing
 from binwright.agents.rules.scan import places_with_room
 from binwright.fabric.devices import Devices, DeviceView, in_python, on_devices
@@ -34,7 +34,7 @@ class ByAgent(Mover):
     keeps_rules = on_devices = reads_places = True
 
     def __init__(self, agent: str = "best-fit", options: dict[str, Any] | None = None) -> None:
-        self.agent = agent_of(agent, options)
+        self.agent = inner(agent, options)
         self.needs_lifetimes, self.only_devices = self.agent.needs_lifetimes, self.agent.on_devices
 
     def start(self, view: View, rng: np.random.Generator) -> None:

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from binwright.agents import agent_of
 from binwright.agents.heuristics.networks.common import Network, NetworkAgent, one_by_one
+from binwright.agents.nested_agent import inner
 from binwright.agents.rules.scan import places_with_room
 from binwright.fabric.compiled.numa_loop import placement_of
 from binwright.fabric.multi_server import Flags, allow
@@ -115,7 +115,7 @@ class Feasible(Agent):
     reference = "ours: what of a method's failures is due to choices that could not work"
 
     def __init__(self, agent: str = "tetris", options: dict[str, Any] | None = None) -> None:
-        made = agent_of(agent, options)
+        made = inner(agent, options)
         if not isinstance(made, NetworkAgent | RandomFit):
             remedy = "Name an agent that takes servers from a network, such as tetris."
             raise UserError("does not choose servers one by one", key="agent", value=agent, remedy=remedy)

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 
-from binwright.agents import agent_of
 from binwright.agents.heuristics.networks.common import network_of
+from binwright.agents.nested_agent import inner
 from binwright.fabric.network import NetworkView
 from binwright.fabric.topology import Topology
 from binwright.fabric.virtual import hosed, routed
@@ -75,7 +75,7 @@ class VMFirstFit(Agent):
         view = tenants_of(self, view)
         if view.virtual:
             warm(view, view.virtual)
-        self._agent = agent_of("first-fit", None)
+        self._agent = inner("first-fit", None)
         self._agent.start(view.showing(view.free), rng)
 
     def decide(self, view: View, request: Request) -> Embedding | Refusal:
