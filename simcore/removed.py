@@ -93,6 +93,7 @@ REMOVED: Mapping[str, str] = {
     "figure mix": "Draw `size`: how many servers of one kind each agent needs.",
     "size.mix": "Size one kind at a time: `kind`.",
     "rescheduling.on_load": "Move every so often (`every`), or take another number in `overcommit`.",
+    "workload.arrivals.poisson.growth": "Draw requests that come more often by a workload of your own.",
     "workload.fitted": "Leave it out: `traces describe --fit` says how the drawn requests compare.",
     "sites.flexible": "Draw requests that come later by a workload of your own.",
     "knowledge.training": "Leave it out: predictors learn from the rows before the first possible start.",

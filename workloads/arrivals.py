@@ -7,12 +7,11 @@ from typing import ClassVar, Protocol, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from binwright.simcore.errors import WorkloadError
-from binwright.simcore.fields import FromOne, Model, Number, PositiveNumber, PositiveTime, wrong
+from binwright.simcore.fields import FromOne, Model, Number, PositiveTime, wrong
 from binwright.simcore.memmap import blocks, zeros
 from binwright.simcore.types import Floats
 
-HOUR, DAY, WEEK, MONTH = 3_600.0, 86_400.0, 604_800.0, 2_592_000.0
+HOUR, DAY, WEEK = 3_600.0, 86_400.0, 604_800.0
 """Seconds."""
 
 
@@ -27,7 +26,7 @@ class Arrivals(Protocol):
 class Poisson(Model):
     """Independent requests: exponential gaps, at a rate that may depend on the time."""
 
-    every: PositiveTime = Field(description="Mean gap; with `growth` that of the beginning.", examples=["10 s"])
+    every: PositiveTime = Field(description="Mean gap.", examples=["10 s"])
     hours: tuple[Number, ...] | None = Field(
         default=None,
         description="The rates of the 24 hours of a day, in relation; the first request comes in the first.",
@@ -37,11 +36,7 @@ class Poisson(Model):
     days: tuple[Number, ...] | None = Field(
         default=None, description="Those of the 7 days of a week, so too.", min_length=7, max_length=7
     )
-    growth: PositiveNumber = Field(
-        default=1.0, description="By this the rate is multiplied within 30 days.", examples=[1.2]
-    )
-
-    summary: ClassVar[str] = "independent requests: exponential gaps with a mean of `every`, by hours, days and growth."
+    summary: ClassVar[str] = "independent requests: exponential gaps with a mean of `every`, by hours and days."
     reference: ClassVar[str] = "Kingman, Poisson Processes, 1993"
 
     @model_validator(mode="after")
@@ -61,13 +56,6 @@ class Poisson(Model):
 
     def at_rate(self, steady: Floats) -> Floats:
         """Move ascending times of a steady rate, the first 0, to those at which as many have come at this one."""
-        if self.growth != 1:
-            rate = float(np.log(self.growth)) / MONTH
-            if rate * steady[-1] <= -1:
-                remedy = "Let fewer requests come, or let the rate fall more slowly."
-                problem = "the rate has fallen to nothing before all have come"
-                raise WorkloadError(problem, key="workload.requests", value=len(steady), remedy=remedy)
-            steady = np.log1p(rate * steady) / rate
         if self.hours is self.days is None:
             return steady
         hours = np.array(self.hours or [1.0] * 24)

@@ -44,8 +44,7 @@ class TracedDemand:
 
     def law(self) -> Law:
         file = self.file()
-        stat = file.stat()
-        return _read(self, file, (stat.st_mtime_ns, stat.st_size))
+        return _read(self, file, file.stat().st_mtime_ns)
 
     def file(self) -> Path:
         """Find the file; a `WorkloadError` says where a user gets it."""
@@ -99,7 +98,7 @@ class Alibaba(TracedDemand):
 
 
 @lru_cache(maxsize=8)
-def _read(demand: TracedDemand, file: Path, version: tuple[int, int]) -> Law:
+def _read(demand: TracedDemand, file: Path, version: int) -> Law:
     """Read the law of the demand's part of its file, which is taken to be the same while `version` is."""
     rows = demand.amounts(file)
     order = stream(0, "split").permutation(len(rows))

@@ -90,20 +90,13 @@ class Machines(OneOf):
             raise wrong("is an empty range", "Give the smaller size first.", ("uniform",), list(self.uniform))
         return self
 
-    @property
-    def range(self) -> tuple[int, int]:
-        """The smallest and the largest size."""
-        if self.exponential:
-            return self.exponential.least, self.exponential.most
-        return self.uniform or (self.fixed or 1, self.fixed or 1)
-
     def at(self, uniform: Floats) -> Ints:
         """Find the sizes int64 [n] below which lie the shares `uniform`, float64 [n] in [0, 1)."""
-        least, most = self.range
-        if self.exponential is None:
-            return least + (uniform * (most - least + 1)).astype(np.int64)
-        found = np.rint(self.exponential.above - self.exponential.mean * np.log1p(-uniform))
-        return np.clip(found, least, most).astype(np.int64)
+        if drawn := self.exponential:
+            sizes = np.rint(drawn.above - drawn.mean * np.log1p(-uniform))
+            return np.clip(sizes, drawn.least, drawn.most).astype(np.int64)
+        least, most = self.uniform or (self.fixed or 1, self.fixed or 1)
+        return least + (uniform * (most - least + 1)).astype(np.int64)
 
 
 class _Network(Model):

@@ -1,6 +1,6 @@
 """The schema of `workload:`: a trace, generators, a published model or input, tenants, or a class of one's own."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from inspect import signature
 from math import inf
@@ -104,10 +104,13 @@ class Changing(Model):
 class WorkloadKind(WithFeatures):
     """A kind of workload, which knows what does not go with it."""
 
+    knows_groups: ClassVar[bool] = False
+    """Whether the scenario says the groups of its requests; of others they are known only when these are drawn."""
+
     @property
     def groups(self) -> set[str] | None:
-        """The groups of its requests; `None` where they are known only when they are drawn."""
-        return None
+        """The groups of its requests, where they are known."""
+        return {role.group for _, role in self.placed} - {""} if self.knows_groups else None
 
     @property
     def placed(self) -> Sequence[tuple[Keys, Placed]]:
@@ -133,9 +136,7 @@ class Roled(WorkloadKind):
         examples=["[{group: web, weight: 3}, {group: db, where: {pod: pod-0}}]"],
     )
 
-    @property
-    def groups(self) -> set[str]:
-        return {role.group for role in self.roles} - {""}
+    knows_groups: ClassVar[bool] = True
 
     @property
     def placed(self) -> Sequence[tuple[Keys, Placed]]:
@@ -144,9 +145,13 @@ class Roled(WorkloadKind):
 
     @model_validator(mode="after")
     def _weighted(self) -> Self:
-        if self.roles and not any(role.weight for role in self.roles):
-            raise wrong("have no weight above zero", "Give one of them a weight above zero.", ("roles",))
+        _some_weight("roles", self.roles)
         return self
+
+
+def _some_weight(key: str, kinds: "Sequence[WeightedRole | Flavour]") -> None:
+    if kinds and not any(kind.weight for kind in kinds):
+        raise wrong("have no weight above zero", "Give one of them a weight above zero.", (key,))
 
 
 def _columns(values: Any) -> dict[str, Any]:
@@ -166,17 +171,23 @@ def _columns(values: Any) -> dict[str, Any]:
     return found
 
 
-def _empty(values: Any) -> dict[str, str]:
-    """Read what an empty cell stands for: a time or `never`, or an amount; texts that read as exactly the same."""
+def _stands_for(name: str, value: Any) -> float:
+    """Read what an empty cell stands for: a time or `never`, or an amount."""
+    if name not in TIMES:
+        return amount(name, value)
+    return inf if value in ("never", inf) else TIME.parse(value)
 
-    def stands_for(name: str, value: Any) -> str:
-        if name not in TIMES:
-            return measure_of(name).show(checked(partial(amount, name), (name,))(value))
+
+def _empty(values: Any) -> dict[str, str]:
+    """Read what empty cells stand for, as texts that read as exactly the same."""
+
+    def text(name: str, value: Any) -> str:
         if name == "arrival":
             raise wrong("has no default", "Leave out such rows: `keep: {Created: '!='}`.", (name,))
-        return "never" if value in ("never", inf) else TIME.show(checked(TIME.parse, (name,))(value))
+        found = checked(partial(_stands_for, name), (name,))(value)
+        return "never" if found == inf else (TIME if name in TIMES else measure_of(name)).show(found)
 
-    return mapping_of(values, "columns to values", "{end: never, gpu: 0}", stands_for)
+    return mapping_of(values, "columns to values", "{end: never, gpu: 0}", text)
 
 
 def _keep(values: Any) -> dict[str, list[str]]:
@@ -202,74 +213,6 @@ _Keep: TypeAlias = Annotated[
     BeforeValidator(_keep),
     Shown("{column: value, list of values, or comparisons}"),
 ]
-
-
-class Mapped(Model):
-    """What a table calls its columns, and which rows of a trace are read."""
-
-    columns: _Names = Field(
-        default_factory=dict,
-        description="The columns of a `table` for `arrival`, `lifetime` or `end`, `id`, resources, `models`, "
-        "`group`, `where` (or one for each label) and `tolerates`, where they have other names.",
-        examples=["{arrival: Created At, end: Deleted At, cpu: vCPUs, mem: RAM, where: {zone: AZ}}"],
-    )
-    units: Units = Field(
-        default_factory=dict,
-        description="The unit of a column, or how much a 1 there is: of resources, and in a `table` of `arrival`, "
-        "`end` and `lifetime`. Needed for data in a `table` and for azure-packing-2020.",
-        examples=["{cpu: millicores, mem: GiB, arrival: ms}"],
-    )
-    labels: dict[str, Text] = Field(
-        default_factory=dict,
-        description="Columns of a `table` that become labels of the requests. Agents do not see them.",
-        examples=["{tenant: Customer, priority: Prio}"],
-    )
-    empty: _Empty = Field(
-        default_factory=dict,
-        description="What an empty cell of a `table` is: a time or `never` for `end` or `lifetime`, an amount for a "
-        "resource. Otherwise such a row is refused.",
-        examples=["{end: never, gpu: 0}"],
-    )
-    keep: _Keep = Field(
-        default_factory=dict,
-        description="Read only rows with one of these values, or that meet all comparisons (>, >=, <, <=, !=) with "
-        "numbers or dates. Columns are those of a `table`'s file; of other traces `arrival` and "
-        "`lifetime` in seconds, and resources.",
-        examples=["{State: [running, stopped], vCPUs: '> 0', Created: '>= 2026-11-01'}", "{cpu: '>= 4'}"],
-    )
-
-    @property
-    def reads_mapped(self) -> bool:
-        """Whether anything is said about the columns of a table."""
-        return bool(self.columns or self.labels or self.empty or set(self.units) & set(TIMES))
-
-    def mapping(self) -> dict[str, Any]:
-        """Return the options of the reader, in seconds and units."""
-
-        def stands_for(name: str, value: str) -> float:
-            if name in TIMES:
-                return inf if value == "never" else TIME.parse(value)
-            return amount(name, value)
-
-        found: dict[str, Any] = {
-            "columns": self.columns,
-            "factors": self.units,
-            "labels": self.labels,
-            "empty": {name: stands_for(name, value) for name, value in self.empty.items()},
-            "keep": self.keep,
-        }
-        return {name: value for name, value in found.items() if value}
-
-    def check_mapping(self, resources: tuple[str, ...]) -> None:
-        """Refuse names in the mapping that mean nothing."""
-        known = {"columns": ["id", *TIMES, *TEXTS, *resources], "empty": ["end", "lifetime", *resources]}
-
-        def meant(key: str, name: str) -> None:
-            if name not in known[key]:
-                problem = "is neither a resource of the cluster nor anything else that requests have"
-                raise wrong(problem, suggest(name, known[key]), ("workload", key, name))
-
-        together(*(partial(meant, key, name) for key in known for name in getattr(self, key)))
 
 
 class Flavour(Placed):
@@ -308,6 +251,8 @@ class Flavour(Placed):
 class Generated(Changing, WorkloadKind):
     """Requests drawn from a mix of flavours."""
 
+    knows_groups: ClassVar[bool] = True
+
     arrivals: Arrivals = Field(description="When requests arrive.", examples=["{poisson: {every: 10 s}}"])
     flavours: tuple[Flavour, ...] = Field(
         description="The sizes of requests.",
@@ -320,11 +265,6 @@ class Generated(Changing, WorkloadKind):
         examples=["{exponential: {mean: 1 h}}"],
     )
     requests: Count = Field(description="How many requests.", examples=[10000])
-
-    @property
-    def groups(self) -> set[str]:
-        """The groups of its requests."""
-        return {flavour.group for flavour in self.flavours} - {""}
 
     @property
     def placed(self) -> Sequence[tuple[Keys, Placed]]:
@@ -346,25 +286,18 @@ class Generated(Changing, WorkloadKind):
                 raise wrong("has no lifetimes", "Give `lifetimes:` here or for the workload.", ("flavours", number))
             if not any(flavour.demand.values()):
                 raise wrong("asks for nothing", "Give an amount, like cpu: 1.", ("flavours", number))
-        if not any(flavour.weight for flavour in self.flavours):
-            raise wrong("have no weight above zero", "Give one of them a weight above zero.", ("flavours",))
+        _some_weight("flavours", self.flavours)
         return self
 
     def check_against(self, cluster: ClusterSpec, agents: Sequence[tuple[Keys, AgentSpec]], seeds: int) -> None:
-        at, others = ("workload", "flavours"), tuple(Flavour.known())
-        demands = enumerate(flavour.demand for flavour in self.flavours)
-        found: list[Callable[[], None]] = []
-        for n, each in demands:
-            found.append(partial(known_resources, each, cluster.resources, (*at, n), others))
-            if cluster.has_devices:
-                found.append(partial(_check_devices, each.get(DEVICE, 0), (*at, n, DEVICE)))
-        together(*found)
+        def fits(number: int, demand: Mapping[str, float]) -> None:
+            at, devices = ("workload", "flavours", number), demand.get(DEVICE, 0)
+            known_resources(demand, cluster.resources, at, tuple(Flavour.known()))
+            if cluster.has_devices and devices > 1 and quanta(devices) % QUANTUM:
+                remedy = "Give up to 1, or a whole number."
+                raise wrong("is neither a part of one device nor whole ones", remedy, (*at, DEVICE), devices)
 
-
-def _check_devices(amount: float, at: Keys) -> None:
-    """Refuse an amount of devices that is neither a part of one nor whole ones."""
-    if amount > 1 and quanta(amount) % QUANTUM:
-        raise wrong("is neither a part of one device nor whole ones", "Give up to 1, or a whole number.", at, amount)
+        together(*(partial(fits, number, flavour.demand) for number, flavour in enumerate(self.flavours)))
 
 
 _UNITS = ("workload", "units")
@@ -396,7 +329,7 @@ def _trace_kind(name: str) -> type:
 
 
 @with_keys("workload")
-class Trace(Placed, Mapped, Window, Changing, WorkloadKind):
+class Trace(Placed, Window, Changing, WorkloadKind):
     """Requests of a trace. Options of a trace of your own are further keys."""
 
     model_config = ConfigDict(extra="allow")
@@ -410,6 +343,36 @@ class Trace(Placed, Mapped, Window, Changing, WorkloadKind):
         description="The file, relative to this one; by default it is looked up in $BINWRIGHT_TRACES and the user's "
         "cache.",
         examples=["../shared/traces/huawei-east-1.csv"],
+    )
+    columns: _Names = Field(
+        default_factory=dict,
+        description="The columns of a `table` for `arrival`, `lifetime` or `end`, `id`, resources, `models`, "
+        "`group`, `where` (or one for each label) and `tolerates`, where they have other names.",
+        examples=["{arrival: Created At, end: Deleted At, cpu: vCPUs, mem: RAM, where: {zone: AZ}}"],
+    )
+    units: Units = Field(
+        default_factory=dict,
+        description="The unit of a column, or how much a 1 there is: of resources, and in a `table` of `arrival`, "
+        "`end` and `lifetime`. Needed for data in a `table` and for azure-packing-2020.",
+        examples=["{cpu: millicores, mem: GiB, arrival: ms}"],
+    )
+    labels: dict[str, Text] = Field(
+        default_factory=dict,
+        description="Columns of a `table` that become labels of the requests. Agents do not see them.",
+        examples=["{tenant: Customer, priority: Prio}"],
+    )
+    empty: _Empty = Field(
+        default_factory=dict,
+        description="What an empty cell of a `table` is: a time or `never` for `end` or `lifetime`, an amount for a "
+        "resource. Otherwise such a row is refused.",
+        examples=["{end: never, gpu: 0}"],
+    )
+    keep: _Keep = Field(
+        default_factory=dict,
+        description="Read only rows with one of these values, or that meet all comparisons (>, >=, <, <=, !=) with "
+        "numbers or dates. Columns are those of a `table`'s file; of other traces `arrival` and "
+        "`lifetime` in seconds, and resources.",
+        examples=["{State: [running, stopped], vCPUs: '> 0', Created: '>= 2026-11-01'}", "{cpu: '>= 4'}"],
     )
     parts: Parts | None = Field(
         default=None,
@@ -451,8 +414,8 @@ class Trace(Placed, Mapped, Window, Changing, WorkloadKind):
         for key, there in (("changes", self.changes), ("resample", self.resample), ("parts", self.parts)):
             if there and self.inflate:
                 raise wrong("does not go with `inflate`", "Remove one of the two.", (key,))
-        if self.reads_mapped and not self.knows_units:
-            key = next(key for key in ("columns", "labels", "empty", "units") if getattr(self, key))
+        written = [key for key in ("columns", "labels", "empty") if getattr(self, key)]
+        for key in (*written, *["units"] * bool({*self.units} & {*TIMES})) if not self.knows_units else ():
             raise wrong("is for a table of your own", f"{self.trace} knows its columns: remove it.", (key,))
         return self
 
@@ -462,30 +425,33 @@ class Trace(Placed, Mapped, Window, Changing, WorkloadKind):
         return [((), self)]
 
     def check_against(self, cluster: ClusterSpec, agents: Sequence[tuple[Keys, AgentSpec]], seeds: int) -> None:
+        resources, start = cluster.resources, self.start
+        known = {"columns": ["id", *TIMES, *TEXTS, *resources], "empty": ["end", "lifetime", *resources]}
+
+        def meant(key: str, name: str) -> None:
+            if name not in known[key]:
+                problem = "is neither a resource of the cluster nor anything else that requests have"
+                raise wrong(problem, suggest(name, known[key]), ("workload", key, name))
+
+        def inflated() -> None:
+            if self.inflate and self.inflate.of not in resources:
+                remedy, at = suggest(self.inflate.of, resources), ("workload", "inflate", "of")
+                raise wrong("the cluster has no such resource", remedy, at, self.inflate.of)
+
+        def apart() -> None:
+            if isinstance(start, ApartStart) and self.requests and start.count(self.requests) < seeds * self.superpose:
+                problem = f"has {start.count(self.requests)} windows of {self.requests} requests side by side, too few"
+                problem += f" for {seeds} seeds" + f" with {self.superpose} windows each" * (self.superpose > 1)
+                remedy = "Give fewer replications, shorter windows, or a wider range."
+                raise wrong(problem, remedy, ("workload", "start", "apart"), [*start.apart])
+
         together(
-            partial(known_resources, [name for name in self.units if name not in TIMES], cluster.resources, _UNITS),
-            partial(self.check_mapping, cluster.resources),
-            partial(self._check_inflate, cluster.resources),
-            partial(self.units_of, cluster.resources),
-            partial(self._check_windows, seeds),
+            partial(known_resources, [name for name in self.units if name not in TIMES], resources, _UNITS),
+            *(partial(meant, key, name) for key in known for name in getattr(self, key)),
+            inflated,
+            partial(self.units_of, resources),
+            apart,
         )
-
-    def _check_inflate(self, resources: tuple[str, ...]) -> None:
-        if self.inflate and self.inflate.of not in resources:
-            remedy = suggest(self.inflate.of, resources)
-            raise wrong("the cluster has no such resource", remedy, ("workload", "inflate", "of"), self.inflate.of)
-
-    def _check_windows(self, seeds: int) -> None:
-        if not (isinstance(self.start, ApartStart) and self.requests):
-            return
-        there, wanted = self.start.count(self.requests), seeds * self.superpose
-        if there < wanted:
-            most = there // self.superpose
-            at_most = f"{most} replications at most" if most else "fewer requests"
-            remedy = f"Give {at_most}, shorter windows, or a wider range."
-            problem = f"has {there} windows of {self.requests} requests side by side, too few for {seeds} seeds"
-            problem += f" with {self.superpose} windows each" if self.superpose > 1 else ""
-            raise wrong(problem, remedy, ("workload", "start", "apart"), [*self.start.apart])
 
     def units_of(self, resources: tuple[str, ...]) -> dict[str, float]:
         """Return how many units of each of these resources a 1 in the trace is; refuses what nobody has said."""
@@ -508,12 +474,17 @@ class Trace(Placed, Mapped, Window, Changing, WorkloadKind):
 
     @property
     def options(self) -> dict[str, Any]:
-        """The trace's own options."""
-        mapping = self.mapping()
-        if self.use and self.use.labels and self.knows_units:
-            mapping["labels"] = {**{name: name for name in self.use.labels}, **self.labels}
-        read = mapping if self.knows_units else {key: mapping[key] for key in mapping if key == "keep"}
-        return {**(self.model_extra or {}), **read}
+        """The reader's options, in seconds and units: the trace's own, and what is said of a table."""
+        found: dict[str, Any] = {"keep": self.keep}
+        if self.knows_units:
+            shares = self.use.labels if self.use else ()
+            found |= {
+                "columns": self.columns,
+                "factors": self.units,
+                "labels": {**{name: name for name in shares}, **self.labels},
+                "empty": {name: _stands_for(name, value) for name, value in self.empty.items()},
+            }
+        return {**(self.model_extra or {}), **{name: value for name, value in found.items() if value}}
 
 
 @with_keys("workload")

@@ -262,7 +262,7 @@ def test_fit_finds_the_generator_again() -> None:
     spec = fit(frame, flavours=2)
     assert spec.requests == 20_000
     assert isinstance(spec.arrivals, Poisson)
-    assert (spec.arrivals.hours, spec.arrivals.days, spec.arrivals.growth) == (None, None, 1)  # chance is no profile
+    assert (spec.arrivals.hours, spec.arrivals.days) == (None, None)  # chance is no profile
     assert spec.arrivals.every == pytest.approx(20, rel=0.03)
     assert [dict(flavour.demand) for flavour in spec.flavours] == [{"cpu": 1, "mem": 2}, {"cpu": 4, "mem": 8}]
     assert [flavour.weight for flavour in spec.flavours] == pytest.approx([0.75, 0.25], abs=0.01)
@@ -302,17 +302,13 @@ def test_fitted_lifetimes_stay_within_what_was_seen() -> None:
     assert flavour.lifetimes == Empirical(quantiles=(60.0, 60.0, 86_400.0))
 
 
-def test_poisson_rate_follows_hours_days_and_growth() -> None:
+def test_poisson_rate_follows_hours_and_days() -> None:
     hours, days = (0.5,) * 12 + (1.5,) * 12, (1.2,) * 5 + (0.5,) * 2
-    rates = Poisson(every=60.0, hours=hours, days=days, growth=2.0)
+    rates = Poisson(every=60.0, hours=hours, days=days)
     times = rates.draw(200_000, np.random.default_rng(0)) / 86_400
     assert (times[0], times[:500].tolist()) == (0, (rates.draw(500, np.random.default_rng(0)) / 86_400).tolist())
-    months = np.bincount((times // 28).astype(int))
-    assert months[1] / months[0] == pytest.approx(2 ** (28 / 30), rel=0.03)
     assert (times % 1 >= 0.5).mean() == pytest.approx(0.75, abs=0.01)
     assert (times[times < 28] % 7 >= 5).mean() == pytest.approx(1 / 7, abs=0.015)
-    with pytest.raises(WorkloadError, match="the rate has fallen to nothing before all have come"):
-        Poisson(every=60.0, growth=0.5).draw(100_000, np.random.default_rng(0))
 
 
 def test_fit_keeps_hours_and_days_and_so_the_peak() -> None:

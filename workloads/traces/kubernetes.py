@@ -77,14 +77,11 @@ def quantity(text: str | float) -> float:
 def _items(path: Path) -> list[dict[str, Any]]:
     data = contents(path)
     try:
-        found = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        problem, line = f"not JSON: {getattr(error, 'msg', error)}", getattr(error, "lineno", None)
+        items = json.loads(data)["items"]
+    except (ValueError, RecursionError, TypeError, KeyError) as error:
+        problem, line = f"not JSON with items: {error!r}", getattr(error, "lineno", None)
         raise WorkloadError(problem, file=path, line=line, remedy=GET) from None
-    items = found.get("items") if isinstance(found, dict) else None
-    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
-        raise WorkloadError("has no items", file=path, remedy=GET)
-    return items
+    return items if isinstance(items, list) else []
 
 
 def _each(items: Iterable[Mapping[str, Any]], kind: str, make: Callable[[Mapping[str, Any]], T], path: Path) -> list[T]:
@@ -92,7 +89,7 @@ def _each(items: Iterable[Mapping[str, Any]], kind: str, make: Callable[[Mapping
     found = []
     for number, item in enumerate(items):
         try:
-            if item.get("kind") == kind:
+            if item["kind"] == kind:
                 found.append(make(item))
         except WorkloadError as error:
             error.file = path
