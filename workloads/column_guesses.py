@@ -24,8 +24,6 @@ _UNITS: dict[str, dict[str, str]] = {
 }
 _EPOCHS = ((1e17, "0.001 us"), (1e14, "us"), (1e11, "ms"), (1e8, "s"))
 """Numbers above which times are since 1970, in this unit."""
-IDS = range(4)
-"""Ranks of the words by which nothing but a name is meant: id, uuid, guid, vmid."""
 _SOME = 20
 """Distinct words up to which a column of them is worth naming."""
 
@@ -230,8 +228,6 @@ class Proposal:
 
         if column := self.best("id", fits=is_key):
             self.guesses.insert(0, Guess("id", column.name, "", "its name; different in every row"))
-        elif named := [each.name for each in self.columns if each.rank("id") in IDS and each.name not in self.taken]:
-            self.doubts.append(f"{named[0]} is empty or the same in some rows: requests are named by their row.")
 
     def texts(self) -> None:
         """Take columns of words: labels, and a group."""

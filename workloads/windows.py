@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import date
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeAlias
 
@@ -79,7 +80,7 @@ class ListedStart(Model):
     )
     of: _Of = "requests"
 
-    @property
+    @cached_property
     def listed(self) -> list[tuple[int, int | None]]:
         """For every seed from 0 on the row, and how many requests, if the column `requests` says it."""
         file = Path(self.path)

@@ -1,6 +1,5 @@
 """What requests use: the distributions that are asked for, the same answers in whatever order one asks."""
 
-
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings

@@ -27,10 +27,6 @@ TEXTS = (MODELS, *PLACED)
 """All columns of text that a trace may have beside its ids and labels."""
 LABELS = "labels."
 """What the names of columns of the requests' own labels begin with: `labels.tenant`."""
-OWN = (
-    " In a scenario, `keep` leaves out such rows, as in `keep: {Created: '!='}`, and of a table, `empty` says what an "
-)
-OWN += "empty cell is: `empty: {end: never}`."
 LARGEST = 1e9
 """Units. Beyond it, sums of quanta over a few thousand requests would leave int64."""
 
@@ -54,12 +50,18 @@ def require(found: list[str], wanted: frozenset[str], path: Path, line: int | No
 
 
 def check(
-    frame: pl.DataFrame, path: Path, keys: Mapping[str, str], factors: Mapping[str, float] = MappingProxyType({})
+    frame: pl.DataFrame,
+    path: Path,
+    keys: Mapping[str, str],
+    factors: Mapping[str, float] = MappingProxyType({}),
+    *,
+    own: bool = False,
 ) -> pl.DataFrame:
     """Check the common columns of `frame`; the `WorkloadError` names the first row that breaks each rule, and others.
 
     `frame` holds the common columns in file order and, where the file has lines, `line`; `keys` says what the
     file calls a column, where its name differs, and `factors` how many units a 1 in a column is, where it is not one.
+    Of a table of one's `own`, messages also say what a scenario may say of its rows.
     """
     columns = [name for name in frame.columns if name != "line"]
     if frame.is_empty():
@@ -67,10 +69,10 @@ def check(
     if not resources_in(columns):
         raise WorkloadError("no column with a demand", file=path, remedy="Add a column per resource: cpu, mem.")
     mistakes = []
-    for name, broken, problem, remedy in _rules(frame, factors, ends="end" in keys):
+    for name, broken, problem, remedy in _rules(frame, keys, factors, own=own):
         mask = frame.select(broken.alias("broken"))["broken"].fill_null(value=False)
         if mask.any():
-            value = _shown(frame.row(int(mask.arg_max() or 0), named=True), name, ends="end" in keys)
+            value = _shown(frame.row(int(mask.arg_max() or 0), named=True), name, keys)
             try:
                 report(frame, mask, path, keys.get(name, name), problem, remedy, value)
             except WorkloadError as error:
@@ -80,28 +82,38 @@ def check(
     return frame.select(columns)
 
 
-def _shown(row: Mapping[str, Any], name: str, *, ends: bool) -> Any:
+def _shown(row: Mapping[str, Any], name: str, keys: Mapping[str, str]) -> Any:
     """Write a value as the file has it, 2 and not 2.0; a lifetime in seconds, or by its end if it has one."""
     value, arrival = row[name], row["arrival"]
     if name == "lifetime" and value is not None:
-        return f"{moment(arrival)} to {moment(arrival + value)}" if ends else f"{value:g} s"
+        return f"{moment(arrival)} to {moment(arrival + value)}" if "end" in keys else f"{value:g} s"
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 1e15 else value
 
 
-def _rules(frame: pl.DataFrame, factors: Mapping[str, float], *, ends: bool) -> Iterator[tuple[str, pl.Expr, str, str]]:
+def _rules(
+    frame: pl.DataFrame, keys: Mapping[str, str], factors: Mapping[str, float], *, own: bool
+) -> Iterator[tuple[str, pl.Expr, str, str]]:
     """Yield for each rule its column, where it is broken, what is wrong, and what to do."""
-    columns = [name for name in frame.columns if name != "line"]
-    resources = resources_in(columns)
-    for name in columns:
-        yield name, pl.col(name).is_null(), "no value", f"Fill the cell or remove the row.{OWN}"
+    resources, ends = resources_in(name for name in frame.columns if name != "line"), "end" in keys
+
+    def keep(name: str, condition: str) -> str:
+        return f" In a scenario, `keep: {{{keys.get(name, name)}: '{condition}'}}` leaves such rows out." * own
+
+    for name in frame.columns:
+        remedy = f"Fill the cell or remove the row.{keep(name, '!=')}"
+        if own and (name == "lifetime" or name in resources):
+            meaning = f"{name}: 0" if name in resources else "end: never" if ends else "lifetime: never"
+            remedy += f" `empty: {{{meaning}}}` says what an empty cell is."
+        yield name, pl.col(name).is_null(), "no value", remedy
     for name in resources:
-        demand, remedy = pl.col(name), f"Give an amount in units, or remove the row.{OWN}"
+        demand, remedy = pl.col(name), f"Give an amount in units, or remove the row.{keep(name, '>= 0')}"
         yield name, demand.is_nan(), "a demand that is not a number", remedy
         yield name, demand < 0, "negative demand", remedy
         much = demand * factors.get(name, 1.0) > LARGEST
         yield name, much, f"a demand above {LARGEST:.0e} units", "Check the column's unit."
     nothing = pl.all_horizontal(pl.col(name) == 0 for name in resources)
-    yield resources[0], nothing, "a request for nothing", f"Give some resource a demand, or remove the row.{OWN}"
+    remedy = f"Give some resource a demand above zero, or remove the row.{keep(resources[0], '> 0')}"
+    yield resources[0], nothing, "a request for nothing", remedy
     lifetime, arrival = pl.col("lifetime"), pl.col("arrival")
     yield "lifetime", lifetime.is_nan(), "a lifetime that is not a number", "Give seconds, or inf to keep running."
     remedy = "A request must end after it arrives: correct or remove it."
@@ -110,7 +122,7 @@ def _rules(frame: pl.DataFrame, factors: Mapping[str, float], *, ends: bool) -> 
     yield "arrival", arrival.abs() > LATEST, f"an arrival beyond {LATEST:.0e} s", "Give seconds from any near moment."
     yield "arrival", arrival.diff() < 0, "arrivals are not sorted: earlier than the row before", "Sort by arrival."
     yield "id", ~pl.col("id").is_first_distinct(), "duplicate id", "Every request needs its own id."
-    for text in frame["where"].unique(maintain_order=True).to_list() if "where" in columns else ():
+    for text in frame["where"].unique(maintain_order=True).to_list() if "where" in frame.columns else ():
         try:
             read_where(text)
         except UserError as error:

@@ -101,8 +101,7 @@ def _header(path: Path, start: bytes) -> list[str]:
         return table_names(path)
     if start.startswith(PARQUET):
         return read_parquet(path).columns
-    first = start.removeprefix(b"\xef\xbb\xbf").partition(b"\n")[0]
-    return header(first.decode(errors="replace").encode(), path)[0]
+    return header(start)[0]
 
 
 def read(

@@ -52,7 +52,7 @@ class Table(Trace):
     def requests(
         self, frame: pl.DataFrame, path: Path, resources: tuple[str, ...] | None = None, *, own: bool = True
     ) -> pl.DataFrame:
-        """Make requests of the rows of a file, perhaps one's `own`, in whose texts `unknown` is an empty cell."""
+        """Make requests of the rows of a file; messages say what a scenario may say of them if it is one's `own`."""
         names = self._resources(frame) if resources is None else list(resources)
         of = self._sources(frame, names, path)
         if "id" not in of:
@@ -72,7 +72,7 @@ class Table(Trace):
         lines = [frame["line"]] if "line" in frame.columns else []
         found = pl.DataFrame([*lines, *(column.alias(name) for name, column in columns.items())])
         keys = {**of, "lifetime": of.get("end") or of.get("lifetime", "lifetime")}
-        found = check(found.sort("arrival", maintain_order=True), path, keys, self.factors)
+        found = check(found.sort("arrival", maintain_order=True), path, keys, self.factors, own=own)
         return found.with_columns(found[name] * factor for name, factor in self.factors.items() if name in names)
 
     def _resources(self, frame: pl.DataFrame) -> list[str]:

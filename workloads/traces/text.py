@@ -7,6 +7,7 @@ import gzip
 import io
 import zlib
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from binwright.simcore.errors import WorkloadError
@@ -53,61 +54,46 @@ def read_text(path: Path, *wanted: frozenset[str], columns: Sequence[str] = ()) 
     lack the header has these `columns`.
     """
     data, first = contents(path), 2
-    names, separator = header(data, path)
+    names, separator = header(data)
     if columns:
         wanted = (frozenset(columns),)
         if {*columns}.isdisjoint(names):
-            names, separator, first = list(columns), ",", 1
+            separator, first = ",", 1
             data = ",".join(columns).encode() + b"\n" + data
-    if twin := next((name for name in names if name and names.count(name) > 1), None):
-        remedy = "The first line gives every column a name of its own."
-        raise WorkloadError(f"two columns are called {twin}", file=path, line=1, remedy=remedy)
     try:
         frame = pl.read_csv(data, infer_schema=False, separator=separator)
     except pl.exceptions.NoDataError as error:
         raise WorkloadError("has no rows: the file is empty", file=path, remedy="Download it again.") from error
     except pl.exceptions.PolarsError as error:
-        raise _differing(_ragged(data, separator, first), path, columns) from error
+        raise _ragged(data, separator, first, path, columns) from error
     # Short rows are filled up with cells that are empty.
-    if frame[:, -1].null_count() and (ragged := _ragged(data, separator, first)):
-        raise _differing(ragged, path, columns)
-    if wanted and not any(needed <= set(names) for needed in wanted):
+    if frame[:, -1].null_count() and (ragged := _ragged(data, separator, first, path, columns)).line:
+        raise ragged
+    # Polars numbers what is there twice.
+    names = [name.strip().partition("_duplicated_")[0] for name in frame.columns]
+    if twin := next((name for name in ("line", *names) if name and ("line", *names).count(name) > 1), None):
+        remedy = "The first line gives every column a name of its own; `line` is taken."
+        raise WorkloadError(f"two columns are called {twin}", file=path, line=1, remedy=remedy)
+    if wanted and not any(needed <= {*names} for needed in wanted):
         require(names, wanted[0], path, line=1)
-    if "line" in names:
-        raise WorkloadError("a column is called line", file=path, line=1, remedy="Give it another name.")
-    if len(names) != frame.width:  # quotes that end on another line, for one
-        problem = f"not a CSV file: its first line names {len(names)} columns, and there are {frame.width}"
-        raise WorkloadError(problem, file=path, line=1, remedy=SOUND)
-    frame = frame.rename({found: name for found, name in zip(frame.columns, names, strict=True) if name})
+    frame.columns = [name or other for name, other in zip(names, frame.columns, strict=True)]
     return frame.with_row_index("line", offset=first)
 
 
-def header(data: bytes, path: Path) -> tuple[list[str], str]:
-    """List the names of the columns, without the blanks around them, and find what separates cells."""
-    first = data.partition(b"\n")[0].decode().removeprefix("\ufeff").strip("\r")
+def header(data: bytes) -> tuple[list[str], str]:
+    """List the names in the first line of a table, and find what separates them."""
+    first = data.partition(b"\n")[0].decode(errors="replace").removeprefix("\ufeff")
     separator = next((mark for mark in ",;\t|" if mark in first), ",")
-    try:
-        return [name.strip() for name in next(csv.reader([first], delimiter=separator), [])], separator
-    except csv.Error as error:
-        raise WorkloadError(f"not a CSV file: {error}", file=path, line=1, remedy=SOUND) from error
+    return [name.strip('" \r') for name in first.split(separator)], separator
 
 
-def _ragged(data: bytes, separator: str, first: int) -> tuple[int, int] | None:
-    """Find a line that has more or fewer cells than the header, and how many; None where all have as many.
-
-    The line below the header is number `first`.
-    """
+def _ragged(data: bytes, separator: str, first: int, path: Path, columns: Sequence[str]) -> WorkloadError:
+    """Say which line has more or fewer cells than the header, and how many; the line below that is number `first`."""
     rows = csv.reader(io.StringIO(data.decode(), newline=""), delimiter=separator)
-    try:
+    odd: tuple[int | None, int | None] = (None, None)
+    with suppress(csv.Error):
         width = len(next(rows))
-        return next(((line, len(row)) for line, row in enumerate(rows, first) if len(row) not in (0, width)), None)
-    except csv.Error:
-        return None
-
-
-def _differing(ragged: tuple[int, int] | None, path: Path, columns: Sequence[str]) -> WorkloadError:
-    """Say that a row has more or fewer cells than the first: its line and cells, where they are known."""
-    line, cells = ragged or (None, None)
+        odd = next(((line, len(row)) for line, row in enumerate(rows, first) if len(row) not in (0, width)), odd)
     remedy = f"{SOUND} Without a header, the columns are {', '.join(columns)}." if columns else SOUND
     problem = "not a CSV file: rows differ in their number of cells"
-    return WorkloadError(problem, file=path, line=line, value=cells, remedy=remedy)
+    return WorkloadError(problem, file=path, line=odd[0], value=odd[1], remedy=remedy)
