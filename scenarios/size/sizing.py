@@ -266,8 +266,10 @@ class Runs:
         targets, most = self._question.targets, self._question.most
         means = {agent: [mean for mean, _ in self.looked[agent][most].means] for agent in self.sizes}
         nearest = max(means, key=lambda agent: targets[0].sign * means[agent][0])
-        each = zip(targets, means[nearest], strict=True)
-        reached = " and ".join(f"{target.metric.name} {target.metric.exactly(mean)}" for target, mean in each)
+        reached = " and ".join(
+            f"{metric.name} {metric.exactly(mean)}{' %' if metric.unit == '%' else ''}"
+            for metric, mean in zip((target.metric for target in targets), means[nearest], strict=True)
+        )
         remedy = "Lower the target, look further with `size: {most: N}`, or turn its sign round."
         problem = f"no agent meets this with {many_of(most, 'server')}: the nearest, {nearest}, comes to {reached}"
         return UserError(problem, key="until", value=self._question.until, remedy=remedy)
