@@ -70,10 +70,10 @@ def take(times: Floats, levels: Ints, count: int, start: float, end: float, need
 @lean
 def enough(levels: Ints, at: int, need: Ints) -> bool:
     """Tell whether so much is free then."""
-    there = True
+    sufficient = True
     for k in range(len(need)):
-        there &= levels[at, k] >= need[k]
-    return there
+        sufficient &= levels[at, k] >= need[k]
+    return sufficient
 
 
 @lean
@@ -105,12 +105,12 @@ def earliest(times: Floats, levels: Ints, count: int, duration: float, need: Int
 @lean
 def copies(levels: Ints, first: int, last: int, need: Ints) -> int:
     """Count how many that need so much have room together at each of some steps; `MANY` at most."""
-    found = MANY
+    fitting = MANY
     for i in range(first, last):
         for k in range(len(need)):
             if need[k] > 0:
-                found = min(found, levels[i, k] // need[k])
-    return max(found, 0)
+                fitting = min(fitting, levels[i, k] // need[k])
+    return max(fitting, 0)
 
 
 @lean
@@ -125,7 +125,7 @@ def parts_from(times: Floats, levels: Ints, count: int, start: float, duration: 
 
 
 @lean
-def least_from(times: Floats, levels: Ints, count: int, starts: Floats, duration: float, found: Ints) -> None:
+def least_from(times: Floats, levels: Ints, count: int, starts: Floats, duration: float, least: Ints) -> None:
     """Write what is free all the time from each start on, not before now, for so long: int64 [starts, kinds]."""
     first = 0
     for n in range(len(starts)):
@@ -133,10 +133,10 @@ def least_from(times: Floats, levels: Ints, count: int, starts: Floats, duration
             first += 1
         end, i = over(starts[n], duration), first
         for k in range(levels.shape[1]):
-            found[n, k] = levels[first, k]
+            least[n, k] = levels[first, k]
         while i < count and times[i] < end:
             for k in range(levels.shape[1]):
-                found[n, k] = min(found[n, k], levels[i, k])
+                least[n, k] = min(least[n, k], levels[i, k])
             i += 1
 
 

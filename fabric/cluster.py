@@ -52,9 +52,9 @@ class Cluster:
 
     def installed(self, servers: int = 0) -> Ints:
         """Return what the servers have, so many with added ones, int64 [servers, nodes, resources]."""
-        there = self.capacity if self.physical is None else self.physical
+        capacity = self.capacity if self.physical is None else self.physical
         growth = self.growth if self.physical_growth is None else self.physical_growth
-        return np.concatenate([there, np.repeat(growth[None], max(0, servers - len(there)), axis=0)])
+        return np.concatenate([capacity, np.repeat(growth[None], max(0, servers - len(capacity)), axis=0)])
 
     def spreads(self, demand: Ints) -> npt.NDArray[np.bool_]:
         """Tell which demands [n, resources] are spread over all nodes of a server, bool [n]."""

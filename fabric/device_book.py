@@ -89,14 +89,16 @@ class DeviceBook:
             raise InfeasiblePlacement(f"this request takes {takes}: answer OnDevices with as many, not {devices}")
         if not devices:
             return ()
-        own, there = self._own, int(self._own.there[server])
+        own, count_there = self._own, int(self._own.there[server])
         for device in devices:
-            if not 0 <= device < there:
-                raise InfeasiblePlacement(f"there is no device {device} of server {server}, which has {there}")
+            if not 0 <= device < count_there:
+                raise InfeasiblePlacement(f"there is no device {device} of server {server}, which has {count_there}")
         if request.models and not request.models >> int(own.model[server]) & 1:
-            asked = ", ".join(name for bit, name in enumerate(self._spec.models) if request.models >> bit & 1)
+            wanted = ", ".join(name for bit, name in enumerate(self._spec.models) if request.models >> bit & 1)
             model = self._spec.models[own.model[server]]
-            raise InfeasiblePlacement(f"server {server} has devices of model {model}, and it takes {asked or 'others'}")
+            raise InfeasiblePlacement(
+                f"server {server} has devices of model {model}, and it takes {wanted or 'others'}"
+            )
         for device in devices:
             if own.free[server, device] < each:
                 if server in self._ledger.down:
@@ -132,16 +134,16 @@ class DeviceBook:
 
     def changed(self, server: int) -> None:
         """Set what the devices of an empty server have free, which fails or is back."""
-        there = np.arange(self._own.free.shape[1]) < self._own.there[server]
-        self._own.free[server] = np.where(there & (server not in self._ledger.down), QUANTUM, 0)
+        exists = np.arange(self._own.free.shape[1]) < self._own.there[server]
+        self._own.free[server] = np.where(exists & (server not in self._ledger.down), QUANTUM, 0)
         self._shown.free[server] = self._own.free[server]
 
     def grow(self, by: int) -> None:
         """Add devices like the last server's to so many more. The view's arrays are new ones afterwards."""
         own, (count, model) = self._own, self._spec.added
-        there = np.where(np.arange(own.free.shape[1]) < count, QUANTUM, 0)
+        free = np.where(np.arange(own.free.shape[1]) < count, QUANTUM, 0)
         self._own = Devices(
-            np.concatenate([own.free, np.tile(there, (by, 1))]),
+            np.concatenate([own.free, np.tile(free, (by, 1))]),
             np.concatenate([own.there, np.full(by, count)]),
             np.concatenate([own.model, np.full(by, model)]),
             np.concatenate([own.held, np.zeros((by, own.held.shape[1]), np.int64)]),
@@ -160,9 +162,9 @@ class DeviceBook:
             self.missing = sorted({name for text in workload.models[nowhere].tolist() for name in text.split("|")})
         usual = slice(None, workload.usual)
         kinds = np.column_stack([workload.demand[usual], bits[usual]])
-        found, count = np.unique(kinds, axis=0, return_counts=True)
+        distinct, count = np.unique(kinds, axis=0, return_counts=True)
         order = np.argsort(-count, kind="stable")
-        self._view.usual = Usual(found[order, :-1].copy(), found[order, -1].copy(), count[order].astype(np.int64))
+        self._view.usual = Usual(distinct[order, :-1].copy(), distinct[order, -1].copy(), count[order].astype(np.int64))
         return bits
 
     def _bits(self, text: str) -> int:
@@ -184,10 +186,10 @@ class DeviceBook:
         own = [array if servers is None else array[servers] for array in (self._own.there, self._own.model)]
         fits = np.zeros(len(demand), np.bool_)
         for kind in np.unique(np.column_stack([capacity[:, 0], *own]), axis=0):
-            here = (kind[:-2] >= demand).all(axis=1) & (kind[-2] >= count)
+            holds = (kind[:-2] >= demand).all(axis=1) & (kind[-2] >= count)
             if models is not None:
-                here &= (models == 0) | (count == 0) | ((models >> max(int(kind[-1]), 0) & 1 == 1) & (kind[-1] >= 0))
-            fits |= here
+                holds &= (models == 0) | (count == 0) | ((models >> max(int(kind[-1]), 0) & 1 == 1) & (kind[-1] >= 0))
+            fits |= holds
         found: npt.NDArray[np.bool_] = fits & whole
         return found
 
@@ -197,16 +199,16 @@ class DeviceBook:
         if not count:
             return rooms
         own = self._own
-        there = np.arange(own.free.shape[1]) < own.there[:, None]
-        devices = np.where(there, QUANTUM if empty else own.free, 0) // each
+        exists = np.arange(own.free.shape[1]) < own.there[:, None]
+        devices = np.where(exists, QUANTUM if empty else own.free, 0) // each
         right = (own.model >= 0) & ((request.models == 0) | self._of_models(request))
         return np.where(right, np.minimum(rooms, devices.sum(axis=1) // count), 0)
 
     def _of_models(self, request: Request) -> npt.NDArray[np.bool_]:
         """Tell which servers have devices of a model that the request names, bool [servers]."""
         model = self._own.model
-        found: npt.NDArray[np.bool_] = (request.models >> np.maximum(model, 0) & 1 == 1) & (model >= 0)
-        return found
+        matching: npt.NDArray[np.bool_] = (request.models >> np.maximum(model, 0) & 1 == 1) & (model >= 0)
+        return matching
 
     def fitting(self, request: Request) -> npt.NDArray[np.bool_]:
         """Tell on which servers a request fits, with its devices, bool [servers]."""
@@ -220,8 +222,8 @@ class DeviceBook:
 
     def _amounts(self, request: Request) -> npt.NDArray[np.bool_]:
         """Tell which servers have the amounts free, bool [servers]."""
-        found: npt.NDArray[np.bool_] = np.all(self._ledger.arrays[2][:, 0] >= request.demand, axis=1)
-        return found
+        enough: npt.NDArray[np.bool_] = np.all(self._ledger.arrays[2][:, 0] >= request.demand, axis=1)
+        return enough
 
     def why_not(self, request: Request) -> int:
         """Return the place in `reasons` of what keeps a request out now that has the amounts; -1 for nothing."""
@@ -251,7 +253,7 @@ class DeviceBook:
         ledger, empty = self._ledger, empty_devices(self._ledger.cluster)
         free, count = np.zeros_like(self._own.free), np.zeros_like(self._own.held)
         free[np.arange(free.shape[1]) < self._own.there[:, None]] = QUANTUM
-        for server, devices, each in (one for holding in held.values() for one in holding.devices):
+        for server, devices, each in (held_devices for holding in held.values() for held_devices in holding.devices):
             free[server, list(devices)] -= each
             count[server, len(devices) if each == QUANTUM else 0] += 1
         free[list(ledger.down)] = 0

@@ -80,39 +80,39 @@ in_python: Callable[[int], tuple[int, int]] = cast(Any, wanted).py_func
 
 
 @inlined
-def has_devices(left: Ints, server: int, there: int, model: int, count: int, each: int, models: int) -> bool:
+def has_devices(left: Ints, server: int, devices: int, model: int, count: int, each: int, models: int) -> bool:
     """Tell whether a server has so many devices with so much free, of one of the models.
 
-    `left` int64 [servers, most] is what devices have free; the server has the first `there` of them, of `model`.
+    `left` int64 [servers, most] is what devices have free; the server has the first `devices` of them, of `model`.
     """
     if count == 0:
         return True
     if models != 0 and (model < 0 or (models >> model) & 1 == 0):
         return False
-    found = 0
-    for device in range(there):
-        found += left[server, device] >= each
-    return found >= count
+    fitting = 0
+    for device in range(devices):
+        fitting += left[server, device] >= each
+    return fitting >= count
 
 
 @inlined
 def fits_server(
-    free: Ints, left: Ints, server: int, there: int, model: int, demand: Amounts, count: int, each: int, models: int
+    free: Ints, left: Ints, server: int, devices: int, model: int, demand: Amounts, count: int, each: int, models: int
 ) -> bool:
     """Tell whether a request fits on a server, its devices included, which are as in `has_devices`."""
     fits = True
     for r in range(len(demand)):
         fits &= free[server, 0, r] >= demand[r]
-    return fits and has_devices(left, server, there, model, count, each, models)
+    return fits and has_devices(left, server, devices, model, count, each, models)
 
 
 @kernel
-def tightest(left: Ints, server: int, there: int, count: int, each: int) -> int:
+def tightest(left: Ints, server: int, devices: int, count: int, each: int) -> int:
     """Choose the devices with least free that have so much, the first of equals: the bits of a number."""
     chosen = 0
     for _ in range(count):
         best, least = -1, QUANTUM + 1
-        for device in range(there):
+        for device in range(devices):
             if each <= left[server, device] < least and (chosen >> device) & 1 == 0:
                 best, least = device, left[server, device]
         if best < 0:
@@ -125,10 +125,10 @@ def tightest(left: Ints, server: int, there: int, count: int, each: int) -> int:
 def fitting(free: Ints, devices: Devices, demand: Amounts, resource: int, models: int, shown: Ints) -> None:
     """Write to `shown`, of the shape of `free`, what is free where a request fits with its devices, and 0 elsewhere."""
     # Unpacked once: within the loop, numba would count references at every access.
-    left, there, model, _ = devices
+    left, counts, model, _ = devices
     count, each = wanted(demand[resource])
     for server in range(len(free)):
-        fits = has_devices(left, server, there[server], model[server], count, each, models)
+        fits = has_devices(left, server, counts[server], model[server], count, each, models)
         for r in range(free.shape[2]):
             shown[server, 0, r] = free[server, 0, r] if fits else 0
 

@@ -54,11 +54,11 @@ def typical(view: DeviceView, top: float = TOP) -> Typical:
     def order(kind: tuple[int, int, int, int]) -> tuple[Any, ...]:
         return counts[kind], kind[:3], "|".join(name for bit, name in enumerate(view.models) if kind[3] >> bit & 1)
 
-    ordered, every, found, rows = sorted(counts, key=order, reverse=True), sum(counts.values()), 0, 0
-    while rows < len(ordered) and found < top * every:
-        found += counts[ordered[rows]]
+    ordered, every, covered, rows = sorted(counts, key=order, reverse=True), sum(counts.values()), 0, 0
+    while rows < len(ordered) and covered < top * every:
+        covered += counts[ordered[rows]]
         rows += 1
-    share = [counts[kind] / every / (found / every) for kind in ordered[:rows]]
+    share = [counts[kind] / every / (covered / every) for kind in ordered[:rows]]
     return Typical(np.array(ordered[:rows], np.int64).reshape(-1, 4), np.array(share))
 
 
@@ -78,7 +78,7 @@ def fragments(cpu: int, left: Ints, count: int, model: int, kinds: Ints, share: 
         return 0.0
     all_free = total / 1000.0
     for kind in range(len(kinds)):
-        each, asked, models = kinds[kind, 1], kinds[kind, 2], kinds[kind, 3]
+        each, devices, models = kinds[kind, 1], kinds[kind, 2], kinds[kind, 3]
         enough = cpu >= kinds[kind, 0]
         if each == 0:
             out[NOT_ASKED if enough else NOT_ASKED_NO_CPU] += share[kind] * all_free
@@ -92,7 +92,7 @@ def fragments(cpu: int, left: Ints, count: int, model: int, kinds: Ints, share: 
                 fitting += 1
             else:
                 small += left[device]
-        if fitting < asked:
+        if fitting < devices:
             out[DEVICES if enough else BOTH] += share[kind] * all_free
         elif enough:
             out[DEVICES] += share[kind] * (small / 1000.0)
@@ -113,13 +113,13 @@ def stranded(free: Ints, devices: Devices, flavours: Ints, resource: int) -> Int
     `flavours` int64 [k, resources]. Of the devices' resource a device's free part is usable where some flavour fits on
     the server and takes a part of a device that has so much free; of the others all is, where any flavour fits.
     """
-    left, there, model, _ = devices
+    left, counts, model, _ = devices
     lost = np.zeros(free.shape[2], np.int64)
     for server in range(len(free)):
         any_fits, least = False, np.iinfo(np.int64).max
         for f in range(len(flavours)):
             count, each = wanted(flavours[f, resource])
-            fits = has_devices(left, server, there[server], model[server], count, each, 0)
+            fits = has_devices(left, server, counts[server], model[server], count, each, 0)
             for r in range(free.shape[2]):
                 fits &= free[server, 0, r] >= flavours[f, r]
             any_fits |= fits
@@ -128,7 +128,7 @@ def stranded(free: Ints, devices: Devices, flavours: Ints, resource: int) -> Int
         for r in range(free.shape[2]):
             if r != resource and not any_fits:
                 lost[r] += free[server, 0, r]
-        for device in range(there[server]):
+        for device in range(counts[server]):
             if left[server, device] < least:
                 lost[resource] += left[server, device]
     return lost
@@ -138,7 +138,7 @@ def stranded(free: Ints, devices: Devices, flavours: Ints, resource: int) -> Int
 def follow(
     cpu: Ints,
     left: Ints,
-    there: Ints,
+    counts: Ints,
     model: Ints,
     kinds: Ints,
     share: Floats,
@@ -153,16 +153,16 @@ def follow(
 ) -> None:
     """Write to `out` float64 [decisions, CAUSES] the fragments of all servers after every decision, in thousandths.
 
-    `cpu` int64 [servers] and `left` int64 [servers, most] are free at the beginning, and change; `there` and `model`
+    `cpu` int64 [servers] and `left` int64 [servers, most] are free at the beginning, and change; `counts` and `model`
     are as in `Devices`. Placement p, of `placed_at` int64 [p] ascending decisions, takes `cores` [p] and the devices
     that are the bits of `taken` [p], `amounts` [p] in all; it is gone from decision `gone_at` [p] on. `gone` int64 [p]
     sorts the placements by that.
     """
-    now, here, new = np.zeros(out.shape[1]), np.zeros((len(cpu), out.shape[1])), np.zeros(out.shape[1])
+    now, by_server, new = np.zeros(out.shape[1]), np.zeros((len(cpu), out.shape[1])), np.zeros(out.shape[1])
     for server in range(len(cpu)):
-        fragments(cpu[server], left[server], there[server], model[server], kinds, share, here[server])
+        fragments(cpu[server], left[server], counts[server], model[server], kinds, share, by_server[server])
         for cause in range(len(now)):
-            now[cause] += here[server, cause]
+            now[cause] += by_server[server, cause]
     next_placed, next_gone = 0, 0
     for decision in range(len(out)):
         while True:
@@ -175,15 +175,15 @@ def follow(
             else:
                 break
             server, count = servers[place], 0
-            for device in range(there[server]):
+            for device in range(counts[server]):
                 count += (taken[place] >> device) & 1
             cpu[server] += sign * cores[place]
-            for device in range(there[server]):
+            for device in range(counts[server]):
                 if (taken[place] >> device) & 1:
                     left[server, device] += sign * (amounts[place] // count)
-            fragments(cpu[server], left[server], there[server], model[server], kinds, share, new)
+            fragments(cpu[server], left[server], counts[server], model[server], kinds, share, new)
             for cause in range(len(now)):
-                now[cause] += new[cause] - here[server, cause]
-                here[server, cause] = new[cause]
+                now[cause] += new[cause] - by_server[server, cause]
+                by_server[server, cause] = new[cause]
         for cause in range(len(now)):
             out[decision, cause] = now[cause]

@@ -47,14 +47,14 @@ class Graph:
 
     def hops(self, sources: Iterable[str]) -> dict[str, int]:
         """Count the hops to every vertex from the nearest of some; vertices that none reaches are left out."""
-        found = dict.fromkeys(sources, 0)
-        ahead = list(found)
+        hops = dict.fromkeys(sources, 0)
+        ahead = list(hops)
         for vertex in ahead:  # grows while it is walked
             for near in self.near[vertex]:
-                if near not in found:
-                    found[near] = found[vertex] + 1
+                if near not in hops:
+                    hops[near] = hops[vertex] + 1
                     ahead.append(near)
-        return found
+        return hops
 
 
 def read(path: str | Path, name: str | None = None) -> Topology:

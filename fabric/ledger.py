@@ -453,19 +453,19 @@ class Ledger:
         spared that leave room, the first ones first; nobody goes where all are not enough. Nothing changes.
         """
         held = [[self.reserved_by(row) for row in rows] for rows in victims]
-        for one in chain(*held):
-            self._return(one)
+        for holding in chain(*held):
+            self._return(holding)
         gone = []
         enough = self._has_room_in(where, request)
         for place, own in enumerate(held):
-            for one in own:
-                self._take_again(one)
+            for holding in own:
+                self._take_again(holding)
             if enough and not self._has_room_in(where, request):
-                for one in own:
-                    self._return(one)
+                for holding in own:
+                    self._return(holding)
                 gone.append(place)
-        for one in chain(*(held[place] for place in gone)):
-            self._take_again(one)
+        for holding in chain(*(held[place] for place in gone)):
+            self._take_again(holding)
         return gone
 
     def _has_room_in(self, where: int | npt.NDArray[np.bool_], request: Request) -> bool:

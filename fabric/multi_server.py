@@ -127,13 +127,13 @@ def choose(
     complete = True
     for node in range(free.shape[1]):
         share = room.counts[1]
-        given = False
+        gives = False
         for r in range(free.shape[2]):
             amount = min(free[server, node, r], room.need[r])
             room.amounts[share, r] = amount
             room.need[r] -= amount
-            given |= amount > 0
-        if given:
+            gives |= amount > 0
+        if gives:
             room.places[share, 0] = server
             room.places[share, 1] = node
             room.counts[1] += 1

@@ -108,8 +108,8 @@ class NetworkBook:
             shares, links, chosen = self._plain(placement)
             amounts: tuple[int, ...] = (request.bandwidth,) * len(links)
         else:
-            found = check_embedding(self.topology, network, placement, servers, nodes)
-            shares, links, amounts = found.shares, found.links, found.amounts
+            embedding = check_embedding(self.topology, network, placement, servers, nodes)
+            shares, links, amounts = embedding.shares, embedding.links, embedding.amounts
         problem = "" if shares else "placed nothing at all"
         problem = problem or self._wrong_shares(shares, request) or self._wrong_links(links, amounts)
         named = (*dict.fromkeys(chain((share[0] for share in shares), chosen)),)
@@ -168,13 +168,13 @@ class NetworkBook:
         """Tell whether a way along these links leads from every server to every other."""
         above: dict[int, int] = {}  # of each vertex another one of its group; the last of all stands for it
         for link in links:
-            one, other = self._ends[link]
-            while one in above:
-                one = above[one]
-            while other in above:
-                other = above[other]
-            if one != other:
-                above[one] = other
+            low, high = self._ends[link]
+            while low in above:
+                low = above[low]
+            while high in above:
+                high = above[high]
+            if low != high:
+                above[low] = high
         groups = set()
         for server in servers:
             vertex = self.topology.switches + server
@@ -271,15 +271,15 @@ class NetworkBook:
         that remembers.
         """
         lain = self._lain(rows, numbers)
-        found = [(at, server, node, *part) for at, held in enumerate(lain) for server, node, part in held.shares]
-        table = np.array(found, np.int64).reshape(-1, 3 + len(self._names))
+        shares = [(at, server, node, *part) for at, held in enumerate(lain) for server, node, part in held.shares]
+        table = np.array(shares, np.int64).reshape(-1, 3 + len(self._names))
         return table[:, 0], table[:, 1], table[:, 2], table[:, 3:]
 
     def wires(self, rows: Ints, numbers: Ints) -> tuple[Ints, Ints, Ints]:
         """List places in `rows`, links, and the quanta reserved on each, int64 [n] each; arguments as of `places`."""
         lain = self._lain(rows, numbers)
-        found = [(at, *wire) for at, held in enumerate(lain) for wire in zip(held.links, held.amounts, strict=True)]
-        who, link, amount = np.array(found, np.int64).reshape(-1, 3).T
+        wires = [(at, *wire) for at, held in enumerate(lain) for wire in zip(held.links, held.amounts, strict=True)]
+        who, link, amount = np.array(wires, np.int64).reshape(-1, 3).T
         return who, link, amount
 
     def _lain(self, rows: Ints, numbers: Ints) -> list[Wired]:

@@ -97,8 +97,8 @@ class PeakBook:
 
     def _grow_rows(self, by: int) -> None:
         """Make room for more shares."""
-        there = len(self._row)
-        self._vacant += range(there + by - 1, there - 1, -1)
+        rows = len(self._row)
+        self._vacant += range(rows + by - 1, rows - 1, -1)
 
         def longer(array: Ints, fill: int = 0) -> Ints:
             return np.concatenate([array, np.full((by, *array.shape[1:]), fill, np.int64)])
@@ -109,7 +109,7 @@ class PeakBook:
         for resource, predictor in self.predictors.items():
             back, ahead = max(1, ceil(predictor.back / self.step)), ceil(predictor.ahead / self.step)
             for series, columns in ((self._past, back), (self._future, ahead)):
-                series[resource] = longer(series.get(resource, np.zeros((there, columns), np.int64)))
+                series[resource] = longer(series.get(resource, np.zeros((rows, columns), np.int64)))
 
     # -- predictions ---------------------------------------------------------------------------------------------------
 
@@ -215,17 +215,17 @@ class PeakBook:
 
     def check(self, held: Mapping[int, Any]) -> None:
         """Count again from all that is held; raises `LedgerError` when a quantum is missing."""
-        asked = np.zeros_like(self.asked)
+        demand = np.zeros_like(self.asked)
         for row, holding in held.items():
             for at, (server, node, amounts) in zip(self._parts[row], holding.shares, strict=True):
-                asked[server, node] += amounts
+                demand[server, node] += amounts
                 if not (self._reserved[at] >= 0).all() or (self._reserved[at] > amounts).any():
                     raise LedgerError(f"request {row} reserves more than it asks for")
-        if not np.array_equal(asked, self.asked):
+        if not np.array_equal(demand, self.asked):
             raise LedgerError("what is asked for is not the sum over the requests")
 
 
-def _quanta(shares: Floats | float, asked: Ints) -> Ints:
+def _quanta(shares: Floats | float, demand: Ints) -> Ints:
     """Return what is used, in quanta and not more than is asked for."""
-    used: Ints = np.minimum(np.rint(shares * asked).astype(np.int64), asked)
+    used: Ints = np.minimum(np.rint(shares * demand).astype(np.int64), demand)
     return used

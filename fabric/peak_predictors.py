@@ -54,8 +54,8 @@ class Seen(NamedTuple):
     def shares(self, seconds: float) -> tuple[Floats, Ints]:
         """Return which share of what is asked for a place used, float64 [places, past], and in how many steps."""
         used, steps = self.past(seconds)
-        asked = self.total(np.where(np.arange(used.shape[1]) < steps[:, None], self.asked[:, None], 0))
-        share: Floats = self.total(used) / np.maximum(asked, 1)
+        demand = self.total(np.where(np.arange(used.shape[1]) < steps[:, None], self.asked[:, None], 0))
+        share: Floats = self.total(used) / np.maximum(demand, 1)
         return share, np.maximum.reduceat(steps, self.first)
 
 
@@ -86,8 +86,8 @@ class _OfPast(Model, PeakPredictor):
 
     def peaks(self, seen: Seen) -> Floats:
         warm = seen.warm(self.warm_up)
-        found: Floats = seen.total(seen.asked - warm.asked) + self.predict(warm)
-        return found
+        peaks: Floats = seen.total(seen.asked - warm.asked) + self.predict(warm)
+        return peaks
 
     def predict(self, seen: Seen) -> Floats:
         """Return the peak of those that are warm on each place, float64 [places]; others ask for nothing here."""
@@ -111,8 +111,8 @@ class PercentilePeak(_OfPast):
     def predict(self, seen: Seen) -> Floats:
         if self.of == "requests":
             values, steps = seen.past(self.window)
-            found: Floats = np.add.reduceat(percentiles(values.astype(np.float64), steps, self.percentile), seen.first)
-            return found
+            peaks: Floats = np.add.reduceat(percentiles(values.astype(np.float64), steps, self.percentile), seen.first)
+            return peaks
         together: Floats = percentiles(*seen.shares(self.window), self.percentile) * seen.total(seen.asked)
         return together
 
@@ -130,12 +130,12 @@ class SigmaPeak(_OfPast):
 
     def predict(self, seen: Seen) -> Floats:
         shares, steps = seen.shares(self.window)
-        there, count = np.arange(shares.shape[1]) < steps[:, None], np.maximum(steps, 1)
-        mean = np.add.accumulate(np.where(there, shares, 0), axis=1)[:, -1] / count
-        spread = np.add.accumulate(np.where(there, shares - mean[:, None], 0) ** 2, axis=1)[:, -1]
+        observed, count = np.arange(shares.shape[1]) < steps[:, None], np.maximum(steps, 1)
+        mean = np.add.accumulate(np.where(observed, shares, 0), axis=1)[:, -1] / count
+        spread = np.add.accumulate(np.where(observed, shares - mean[:, None], 0) ** 2, axis=1)[:, -1]
         deviation = np.sqrt(spread / np.maximum(count - 1, 1))
-        found: Floats = np.minimum(mean + self.sigma * deviation, 1.0) * seen.total(seen.asked)
-        return found
+        peaks: Floats = np.minimum(mean + self.sigma * deviation, 1.0) * seen.total(seen.asked)
+        return peaks
 
 
 class LimitPeak(Model, PeakPredictor):
@@ -187,5 +187,5 @@ def percentiles(values: Floats, count: Ints, percentile: float) -> Floats:
     below, above = ordered[row, low], ordered[row, np.minimum(low + 1, np.maximum(count - 1, 0))]
     some = count > 0
     below, above = np.where(some, below, 0.0), np.where(some, above, 0.0)
-    found: Floats = below + (above - below) * (place - low)
-    return found
+    interpolated: Floats = below + (above - below) * (place - low)
+    return interpolated

@@ -57,13 +57,13 @@ def log_of(servers: int, before: Ints | None = None) -> Ints:
     return before if before is not None and len(before) == 1 + blocks else np.zeros(1 + blocks, np.int64)
 
 
-def standings(free: Ints, kept: int = KEPT) -> Standings:
+def standings(free: Ints, demands: int = KEPT) -> Standings:
     """Make room for trees of as many servers as a log is for that suits `free` int64 [servers, nodes, resources].
 
     Memory that no demand uses is not touched.
     """
-    known = np.zeros((kept, AMOUNTS + free.shape[2]), np.int64)
-    return Standings(known, np.zeros((kept, 3 * blocks_of(len(free))), np.int64))
+    known = np.zeros((demands, AMOUNTS + free.shape[2]), np.int64)
+    return Standings(known, np.zeros((demands, 3 * blocks_of(len(free))), np.int64))
 
 
 @lean

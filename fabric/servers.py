@@ -39,14 +39,14 @@ def _parts_fit(free: Ints, server: int, demand: Amounts, nodes: int) -> bool:
 @kernel
 def with_room(free: Ints, demand: Amounts, spread: bool) -> npt.NDArray[np.bool_]:
     """Tell on which servers a request fits, bool [servers]."""
-    found = np.zeros(len(free), np.bool_)
+    fitting = np.zeros(len(free), np.bool_)
     for server in range(len(free)):
         if spread:
-            found[server] = fits_spread(free, server, demand)
+            fitting[server] = fits_spread(free, server, demand)
         else:
             for node in range(free.shape[1]):
-                found[server] |= fits_node(free, server, node, demand)
-    return found
+                fitting[server] |= fits_node(free, server, node, demand)
+    return fitting
 
 
 @kernel

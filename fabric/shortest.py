@@ -105,7 +105,7 @@ def _complete(
     Writes `path` from there on, and how long it is then; not through what is `on_path`, and not next to what is
     `barred`. `away` and `hops`, int64 [switches], are scratch: how far it is from each vertex to b.
     """
-    here = path[2 + place]
+    tail = path[2 + place]
     away[:] = FAR
     away[b], hops[b] = 0, 0
     border: list[Any] = [(0, 0, b)]
@@ -121,7 +121,7 @@ def _complete(
             further = so_far + more, before + 1
             if more < 0:
                 continue
-            if near == here:
+            if near == tail:
                 if not barred[vertex] and further < (rest, left):
                     rest, left = further
             elif not on_path[near] and further < (away[near], hops[near]):
@@ -134,15 +134,15 @@ def _complete(
     for step in range(place):
         path[0] += length[edges[_edge(first, edges, path, step), 1]]
     while left > 0:
-        for edge in range(first[here], first[here + 1]):
+        for edge in range(first[tail], first[tail + 1]):
             near, more = edges[edge, 0], length[edges[edge, 1]]
             nearer = more >= 0 and away[near] == rest - more and hops[near] == left - 1
-            if nearer and (here != path[2 + place] or not barred[near]):
+            if nearer and (tail != path[2 + place] or not barred[near]):
                 break
-        here = near
+        tail = near
         rest -= more
         left -= 1
-        path[2 + path[1] - left] = here
+        path[2 + path[1] - left] = tail
     return True
 
 
@@ -165,11 +165,11 @@ def _least(first: Indices, edges: Indices, length: Ints, path: Ints) -> int:
 
 
 @kernel
-def _share(one: Ints, other: Ints, place: int) -> bool:
+def _share(path: Ints, other: Ints, place: int) -> bool:
     """Tell whether two paths are the same up to this vertex."""
     same = True
     for k in range(2, 3 + place):
-        same &= bool(one[k] == other[k])
+        same &= bool(path[k] == other[k])
     return same
 
 
@@ -184,9 +184,9 @@ def _extreme(paths: Ints, count: int, last: bool) -> int:
 
 
 @kernel
-def _before(one: Ints, other: Ints) -> bool:
+def _before(path: Ints, other: Ints) -> bool:
     """Tell whether a path comes before another: shorter, then fewer hops, then the lower numbers of vertices."""
-    for place in range(3 + min(one[1], other[1])):
-        if one[place] != other[place]:
-            return bool(one[place] < other[place])
+    for place in range(3 + min(path[1], other[1])):
+        if path[place] != other[place]:
+            return bool(path[place] < other[place])
     return False

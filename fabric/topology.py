@@ -119,10 +119,10 @@ def assemble(
 
 def adjacency(ends: Indices, servers: int, vertices: int) -> tuple[Indices, Indices, Indices]:
     """Find the neighbours of so many vertices and the links to them: the last `servers` first, each ascending."""
-    here, there = np.concatenate([ends, ends[:, ::-1]]).T
-    order = np.lexsort(((there + servers) % vertices, here))
-    first = np.concatenate([[0], np.cumsum(np.bincount(here, minlength=vertices))])
-    return fixed(first, np.int32), fixed(there[order], np.int32), fixed(order % len(ends), np.int32)
+    ends_from, ends_to = np.concatenate([ends, ends[:, ::-1]]).T
+    order = np.lexsort(((ends_to + servers) % vertices, ends_from))
+    first = np.concatenate([[0], np.cumsum(np.bincount(ends_from, minlength=vertices))])
+    return fixed(first, np.int32), fixed(ends_to[order], np.int32), fixed(order % len(ends), np.int32)
 
 
 def level_name(number: int) -> str:
@@ -133,16 +133,16 @@ def level_name(number: int) -> str:
 def capacity(value: object, *, key: str | None = None, file: Any = None, line: int | None = None) -> int:
     """Quanta of a link's capacity as a user wrote it; a `TopologyError` unless it is a finite bandwidth above 0."""
     try:
-        found = quanta(amount("bandwidth", value))
+        link_quanta = quanta(amount("bandwidth", value))
     except UserError as error:
         raise TopologyError(
             f"the capacity {error.problem}", key=key, file=file, line=line, value=error.value, remedy=error.remedy
         ) from None
-    if found == 0:
+    if link_quanta == 0:
         raise TopologyError(
             "the capacity is 0", key=key, file=file, line=line, remedy="Leave the link out, or give it a capacity."
         )
-    return found
+    return link_quanta
 
 
 TOPOLOGIES = Registry(

@@ -75,10 +75,10 @@ def check_embedding(
 
 def _numbers(array: object, name: str) -> Ints:
     """Copy an array of whole numbers, as numpy's own type."""
-    found = np.array(array) if isinstance(array, np.ndarray) else np.zeros(0)
-    if found.ndim != 1 or not np.issubdtype(found.dtype, np.integer):
+    numbers = np.array(array) if isinstance(array, np.ndarray) else np.zeros(0)
+    if numbers.ndim != 1 or not np.issubdtype(numbers.dtype, np.integer):
         raise InfeasiblePlacement(f"its {name} are not a one-dimensional array of whole numbers")
-    return found.astype(np.int64, copy=False)
+    return numbers.astype(np.int64, copy=False)
 
 
 def _check_paths(topology: Topology, network: VirtualNetwork, servers: Ints, first: Ints, links: Ints) -> None:
@@ -90,8 +90,8 @@ def _check_paths(topology: Topology, network: VirtualNetwork, servers: Ints, fir
         raise InfeasiblePlacement("a path has a link that there is not")
     wrong = _first_astray(topology.link_ends, topology.switches + servers[pairs], first, links)
     if wrong >= 0:
-        one, other = servers[pairs[wrong]].tolist()
-        raise InfeasiblePlacement(f"the path of pair {wrong} does not lead from server {one} to server {other}")
+        source, target = servers[pairs[wrong]].tolist()
+        raise InfeasiblePlacement(f"the path of pair {wrong} does not lead from server {source} to server {target}")
 
 
 @kernel
@@ -100,11 +100,11 @@ def _first_astray(link_ends: Indices, ends: Ints, first: Ints, links: Ints) -> i
     for pair in range(len(ends)):
         vertex = ends[pair, 0]
         for place in range(first[pair], first[pair + 1]):
-            one, other = link_ends[links[place], 0], link_ends[links[place], 1]
-            if vertex == one:
-                vertex = other
-            elif vertex == other:
-                vertex = one
+            low, high = link_ends[links[place], 0], link_ends[links[place], 1]
+            if vertex == low:
+                vertex = high
+            elif vertex == high:
+                vertex = low
             else:
                 return pair
         if vertex != ends[pair, 1]:

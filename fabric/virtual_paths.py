@@ -69,7 +69,7 @@ def route_pairs(
     reached, width = np.empty(switches, np.int64), np.empty(switches, np.int64)
     came, out = np.empty((switches, 2), np.int32), np.empty(switches + 2, np.int32)
     begin, length = np.zeros(len(pairs), np.int64), np.zeros(len(pairs), np.int64)
-    found = np.empty(8 * len(pairs) + switches + 2, np.int32)
+    paths = np.empty(8 * len(pairs) + switches + 2, np.int32)
     used = 0
     for place in range(len(order)):
         pair, rate = order[place], rates[order[place]]
@@ -80,16 +80,16 @@ def route_pairs(
             k = find_route(routes, link_free, s, t, rate, False)
             count = -1 if k < 0 else route_links(routes, link_free, s, t, k, False, out)
         if count < 0:
-            return pair, begin, found[:0]
-        if used + count > len(found):
-            found = np.concatenate((found, np.empty(len(found), np.int32)))
+            return pair, begin, paths[:0]
+        if used + count > len(paths):
+            paths = np.concatenate((paths, np.empty(len(paths), np.int32)))
         begin[pair], length[pair] = used, count
         for step in range(count):
             link_free[out[step]] -= rate
-            found[used] = out[step]
+            paths[used] = out[step]
             used += 1
     first, links = np.zeros(len(pairs) + 1, np.int64), np.empty(used, np.int32)
     for pair in range(len(pairs)):
         first[pair + 1] = first[pair] + length[pair]
-        links[first[pair] : first[pair + 1]] = found[begin[pair] : begin[pair] + length[pair]]
+        links[first[pair] : first[pair + 1]] = paths[begin[pair] : begin[pair] + length[pair]]
     return -1, first, links

@@ -101,8 +101,8 @@ class NetworkEpisodes:
             bool(pacing and pacing.await_room),
             feasible,
         )
-        one = filling(view.routing, nodes, resources)
-        self.filling = Filling(*(np.zeros((count, *array.shape), array.dtype) for array in one))
+        scratch = filling(view.routing, nodes, resources)
+        self.filling = Filling(*(np.zeros((count, *array.shape), array.dtype) for array in scratch))
         self._most = servers * nodes, topology.links  # of what a request can add to the log
         self.state = self._arrays(1, 4 * self._most[0], 4 * self._most[1])
         arguments = self.rules, self.state, self.filling

@@ -148,8 +148,8 @@ def fits(free: Ints, demand: Amounts, server: int, node: int) -> bool:
 @kernel
 def _ruled_reason(mask: Any, view: Any, role: int, left: Ints, demand: Amounts, spread: bool) -> int:
     """Return why a rule refuses a request that has room: a place in the ledger's `reasons`, 0 if none refuses."""
-    said = why_ruled(mask, view, role, left, demand, spread)
-    return said + ROOMLESS + left.shape[2] if said >= 0 else 0
+    rule = why_ruled(mask, view, role, left, demand, spread)
+    return rule + ROOMLESS + left.shape[2] if rule >= 0 else 0
 
 
 @inlined

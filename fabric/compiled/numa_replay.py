@@ -67,8 +67,8 @@ class Replay:
         changing += [state.due[:ends], state.holder[:ends]]
         return tuple((array, array.copy()) for array in changing)
 
-    def _restore(self, kept: _Kept) -> None:
-        for array, before in kept:
+    def _restore(self, copies: _Kept) -> None:
+        for array, before in copies:
             array[:] = before
         self._state.holds[self._state.holder[: self._state.at[loop.ENDS]]] = loop.HOLDS
         self._state.log[0] += len(self._state.log)  # any server may have changed
@@ -133,15 +133,15 @@ class Replay:
 
         A rule answers all later ones. The request stays on offer.
         """
-        here = self._copied()
-        found = np.zeros(len(codes), np.int64)
+        start = self._copied()
+        placed = np.zeros(len(codes), np.int64)
         for number, code in enumerate(codes):
-            self._restore(here)
+            self._restore(start)
             self._go(Compiled(given, (np.array([float(code)]),)), 1)
             self._go(rule, -1)
-            found[number] = self._placed()
-        self._restore(here)
-        return found
+            placed[number] = self._placed()
+        self._restore(start)
+        return placed
 
 
 class Offer(NamedTuple):

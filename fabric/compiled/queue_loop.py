@@ -316,9 +316,9 @@ def go_line(
                 for s in range(len(left) if many == 1 else 0):
                     for n in range(1 if spread[row] else nodes):
                         needed(need, demand, SPREAD if spread[row] else n, nodes)
-                        found = earliest(times[s], levels[s], steps[s], expected[row], need)
-                        if found < start:
-                            place[row], start = s * nodes + n, found
+                        earliest_start = earliest(times[s], levels[s], steps[s], expected[row], need)
+                        if earliest_start < start:
+                            place[row], start = s * nodes + n, earliest_start
                 if start < np.inf:
                     promise[row], end = start, over(start, expected[row])
                     hold(times, levels, steps, need, demand, spread[row], place, row, many, start, end, 1)

@@ -121,7 +121,7 @@ def promise_first(
     demand, spread, many = demand_of(demands, row, nothing), spreads[row], parts_of(parts, row)
     ways = 1 if spread else nodes
     now_free = left.reshape(level.shape)
-    need, given = np.zeros(nodes * kinds, np.int64), np.zeros(nodes * kinds, np.int64)
+    need, released = np.zeros(nodes * kinds, np.int64), np.zeros(nodes * kinds, np.int64)
     room, lacking = np.zeros(len(left) * ways, np.int64), np.zeros(kinds, np.int64)
     for r in range(kinds):
         lacking[r] = demand[r] * many
@@ -142,9 +142,9 @@ def promise_first(
                 while part < end:
                     after = alike(place, part, end)
                     s = place[part] // nodes
-                    needed(given, gives, node_of(place[part], spreads[other], nodes), nodes)
+                    needed(released, gives, node_of(place[part], spreads[other], nodes), nodes)
                     for k in range(len(need)):
-                        level[s, k] += given[k] * (after - part)
+                        level[s, k] += released[k] * (after - part)
                     for way in range(s * ways, s * ways + ways if looked else 0):
                         needed(need, demand, node_of(way, spread, nodes), nodes)
                         total -= room[way]

@@ -56,8 +56,8 @@ def exceeded(quotas: QuotaTable, used: Ints, demand: Ints, parts: int, tenant: i
             same = other == tenant or (cohort[other] >= 0 and cohort[other] == cohort[tenant])
             if same and nominal[other, r] >= 0:
                 lent += quotas.lent[other, r]
-                kept = nominal[other, r] - quotas.lent[other, r]
-                taken += max(0, used[other, r] + (amount if other == tenant else 0) - kept)
+                reserved = nominal[other, r] - quotas.lent[other, r]
+                taken += max(0, used[other, r] + (amount if other == tenant else 0) - reserved)
         if taken > lent:
             return 2 * r + COHORTS
     return -1

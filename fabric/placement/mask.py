@@ -197,9 +197,9 @@ def show(mask: Mask, view: RoleView, role: int, free: Ints) -> None:
     for server in range(servers):
         if out[server] >= 0:
             refusing[server] = min(refusing[server], out[server]) if refusing[server] >= 0 else out[server]
-        there = refusing[server] < 0
+        allowed = refusing[server] < 0
         for k in range(width):
-            into[server, k] = have[server, k] if there else 0
+            into[server, k] = have[server, k] if allowed else 0
 
 
 @lean

@@ -18,15 +18,15 @@ def open_to(rules: PartRules, domains: Callable[[str], Ints], taken: Sequence[in
 
     `domains` says the domain of every server by a label, int64 [servers].
     """
-    found = np.ones(servers, np.bool_)
+    allowed = np.ones(servers, np.bool_)
     for label, most in rules.at_most:
         domain = domains(label)
         count = np.bincount(domain[list(taken)], minlength=servers)
-        found &= count[domain] < most
+        allowed &= count[domain] < most
     if rules.together and taken:
         domain = domains(rules.together)
-        found &= domain == domain[taken[0]]
-    return found
+        allowed &= domain == domain[taken[0]]
+    return allowed
 
 
 def most_parts(rules: PartRules, domains: Callable[[str], Ints], rooms: Ints) -> Ints:
@@ -38,7 +38,7 @@ def most_parts(rules: PartRules, domains: Callable[[str], Ints], rooms: Ints) ->
     servers = len(rooms)
     whole = domains(rules.together) if rules.together else np.zeros(servers, np.int64)
     # From small domains to large ones: what a domain takes is put to its first server.
-    for label, most in sorted(rules.at_most, key=lambda one: -int(domains(one[0]).max(initial=0))):
+    for label, most in sorted(rules.at_most, key=lambda limit: -int(domains(limit[0]).max(initial=0))):
         _, first, domain = np.unique(whole * servers + domains(label), return_index=True, return_inverse=True)
         sums, rooms = _sums(domain, rooms), np.zeros(servers, np.int64)
         rooms[first] = np.minimum(sums[: len(first)], most)

@@ -120,9 +120,9 @@ class RuleBook:
         """Get ready for the roles of a workload's requests, and return them, int64 [n]."""
         roles = workload.roles
         self._roles = (NO_ROLE,) if roles is None else roles.all
-        there = {NO_ROLE.group} if roles is None else {roles.all[role].group for role in np.unique(roles.of).tolist()}
+        groups = {NO_ROLE.group} if roles is None else {roles.all[role].group for role in np.unique(roles.of).tolist()}
         named = {group for rule in self.written for group in groups_of(rule)}
-        self.unasked = {group: suggest(group, there - {""}) for group in sorted(named - there)}
+        self.unasked = {group: suggest(group, groups - {""}) for group in sorted(named - groups)}
         self._compile()
         return np.zeros(len(workload), np.int64) if roles is None else roles.of
 
@@ -176,10 +176,10 @@ class RuleBook:
         """
         assert request.gang
         gang = request.gang
-        found = open_to(gang.rules, self._domains, taken, len(self._free))
+        allowed = open_to(gang.rules, self._domains, taken, len(self._free))
         if gang.rules.together and not taken:
-            found &= most_parts(gang.rules, self._domains, rooms) >= gang.parts
-        return found
+            allowed &= most_parts(gang.rules, self._domains, rooms) >= gang.parts
+        return allowed
 
     def _open_to_part(self, request: Request, free: Ints) -> npt.NDArray[np.bool_]:
         """Tell where a part of a gang may lie now, bool [servers, 1, 1]."""
@@ -203,8 +203,8 @@ class RuleBook:
         if request.gang and request.gang.rules.restricts:
             view.free = read_only(np.where(self._open_to_part(request, view.free), view.free, 0))
         if self.routing:
-            there = self.routing.offer(request, partial(self._has_room_among, request))
-            view.free = read_only(np.where(there[:, None, None], view.free, 0))
+            at_site = self.routing.offer(request, partial(self._has_room_among, request))
+            view.free = read_only(np.where(at_site[:, None, None], view.free, 0))
 
     def _has_room_among(self, request: Request, servers: npt.NDArray[np.bool_]) -> bool:
         """Tell whether a request, or enough of its gang, has room on some of these servers, bool [servers]."""
@@ -216,10 +216,10 @@ class RuleBook:
     def problem(self, request: Request, servers: Sequence[int]) -> str:
         """Say why a request may not lie on these servers, its amounts aside; empty where it may."""
         gang, server, refusing = request.gang, servers[0], self._refusing(request.role)
-        for one in servers:
-            if refusing[one] >= 0:
+        for each in servers:
+            if refusing[each] >= 0:
                 self._fresh = -1  # as what it has taken is given back
-                return f"not on server {one}: {self._rule(int(refusing[one]))}"
+                return f"not on server {each}: {self._rule(int(refusing[each]))}"
         if gang and not open_to(gang.rules, self._domains, self._taken(request), len(self._free))[server]:
             return f"not on server {server}: rule: parts {gang.rules}"
         if self.routing and not self.routing.is_open(request)[server]:
@@ -323,24 +323,24 @@ class RuleBook:
     def _with_room(self, request: Request) -> npt.NDArray[np.bool_]:
         """Tell which servers have room for a request, whatever the rules say, bool [servers]."""
         devices = self._ledger.devices
-        found: npt.NDArray[np.bool_] = (
+        fitting: npt.NDArray[np.bool_] = (
             with_room(self._free, request.demand, request.spread) if devices is None else devices.fitting(request)
         )
-        return found
+        return fitting
 
     def kept_out(self, request: Request, others: Mapping[int, str]) -> dict[int, str]:
         """Say why of every server that a request is kept from by something else than the amounts that are free.
 
         `others` says so of servers that other books keep it from.
         """
-        found = dict.fromkeys(
+        why = dict.fromkeys(
             np.flatnonzero(~self.routing.reach(request)).tolist() if self.routing else (), "is at another site"
         )
         if request.gang and request.gang.rules.restricts:
-            found |= dict.fromkeys(np.flatnonzero(~self._open_to_part(request, self._free)).tolist(), AMONG_PARTS)
-        found |= others
+            why |= dict.fromkeys(np.flatnonzero(~self._open_to_part(request, self._free)).tolist(), AMONG_PARTS)
+        why |= others
         refusing = enumerate(self._refusing(request.role).tolist())
-        return found | {server: self._rule(number) for server, number in refusing if number >= 0}
+        return why | {server: self._rule(number) for server, number in refusing if number >= 0}
 
     @property
     def reasons(self) -> tuple[str, ...]:

@@ -58,21 +58,21 @@ class ServerLabels:
 
     def matching(self, where: Iterable[tuple[str, tuple[str, ...]]]) -> npt.NDArray[np.bool_]:
         """Tell which servers have one of the values of each of these labels, bool [servers]."""
-        found = np.ones(self.servers, np.bool_)
+        matches = np.ones(self.servers, np.bool_)
         for label, values in where:
             if label not in self.labels:
                 remedy = suggest(label, self.labels)
                 raise UserError("the servers have no such label", key="where", value=label, remedy=remedy)
-            found &= np.isin(self.labels[label], values)
-        return found
+            matches &= np.isin(self.labels[label], values)
+        return matches
 
     def tolerated(self, taints: Iterable[str]) -> npt.NDArray[np.bool_]:
         """Tell which servers have no taints but these, bool [servers]."""
-        found = np.ones(self.servers, np.bool_)
-        for taint, there in self.taints.items():
+        tolerated = np.ones(self.servers, np.bool_)
+        for taint, tainted in self.taints.items():
             if taint not in taints:
-                found &= ~there
-        return found
+                tolerated &= ~tainted
+        return tolerated
 
     def grown(self, by: int) -> ServerLabels:
         """Describe the servers with so many more."""
@@ -82,7 +82,9 @@ class ServerLabels:
             size = self.blocks.get(label)
             added = np.full(by, values[self.like]) if size is None else (more // size).astype(np.str_)
             labels[label] = np.concatenate([values, added])
-        taints = {taint: np.concatenate([there, np.full(by, there[self.like])]) for taint, there in self.taints.items()}
+        taints = {
+            taint: np.concatenate([tainted, np.full(by, tainted[self.like])]) for taint, tainted in self.taints.items()
+        }
         like = self.like % self.servers
         return ServerLabels(self.servers + by, labels, taints, self.blocks, like)
 
@@ -286,9 +288,9 @@ class Drain(Model):
 
     def __str__(self) -> str:
         where = where_of(self.drain) if isinstance(self.drain, dict) else ()
-        said = "; ".join(f"{label}={'|'.join(values)}" for label, values in where)
+        servers = "; ".join(f"{label}={'|'.join(values)}" for label, values in where)
         until = "" if self.until is None else f" until {self.until / 3600:g} h"
-        return f"drain {said or ', '.join(map(str, self.drain))}{until}"
+        return f"drain {servers or ', '.join(map(str, self.drain))}{until}"
 
 
 Rule: TypeAlias = AtMost | Spread | Apart | Together | Near | Drain

@@ -213,9 +213,9 @@ def requests(workload: Workload, spread: Any, possible: Any) -> NumaRequests:
     rows = zeros(int(np.count_nonzero(possible)), np.int32)
     filled = 0
     for some in blocks(len(possible)):
-        found = np.flatnonzero(possible[some])
-        rows[filled : filled + len(found)] = found + some.start
-        filled += len(found)
+        rows_of_block = np.flatnonzero(possible[some])
+        rows[filled : filled + len(rows_of_block)] = rows_of_block + some.start
+        filled += len(rows_of_block)
     return NumaRequests(
         rows,
         np.require(workload.arrival, np.float64, ["C", "W"]),

@@ -138,14 +138,14 @@ class ClusterEvents:
                 self._ledger.repair(server)
                 self._changed("repair", server)
 
-    def evict(self, rows: Sequence[int], requeue: bool, kept: Callable[[float], float]) -> None:
-        """Interrupt requests that run; `kept` says how much of the time that one has run is not lost."""
+    def evict(self, rows: Sequence[int], requeue: bool, saved: Callable[[float], float]) -> None:
+        """Interrupt requests that run; `saved` says how much of the time that one has run is not lost."""
         self._ledger.evict(rows)
         self._run.blocked = False
-        self._interrupt(rows, requeue, kept)
+        self._interrupt(rows, requeue, saved)
 
     def _interrupt(
-        self, interrupted: Sequence[int], requeue: bool, kept: Callable[[float], float] = lambda ran: ran
+        self, interrupted: Sequence[int], requeue: bool, saved: Callable[[float], float] = lambda ran: ran
     ) -> None:
         run, now = self._run, self._run.clock.now
         gangs = self._gangs if run.workload.gangs is not None else None
@@ -158,8 +158,10 @@ class ClusterEvents:
             run.freed(row)
         if requeue and interrupted:
             if gangs:
-                back = gangs.send_back(interrupted, kept)
+                back = gangs.send_back(interrupted, saved)
             else:
-                back = [run.rows.send_back(row, now, kept) for row in interrupted]
+                back = [run.rows.send_back(row, now, saved) for row in interrupted]
             run.rows.add_returned(back)
-            self._line.take_back([one for one in back if not one.gang or one.gang.first == one.index])
+            self._line.take_back(
+                [request for request in back if not request.gang or request.gang.first == request.index]
+            )

@@ -36,9 +36,9 @@ class GangPlacement:
         gang, placed = request.gang, self.placed
         first = gang.first if gang else request.index
         if request.index == first + len(placed) and (not placed or placed[0][0].index == first):
-            for one in self._run.offer:
-                if one is request or (gang and one.gang == gang):
-                    return one
+            for head in self._run.offer:
+                if head is request or (gang and head.gang == gang):
+                    return head
         known = describe_request(request, self._run.view.resources)
         raise AgentError(f"answered {known}, which is not offered or has its answer")
 
@@ -88,15 +88,15 @@ class GangPlacement:
         self._ledger.evict(sorted({*rows} - {*interrupted}))
         return rows
 
-    def send_back(self, rows: Sequence[int], kept: Callable[[float], float]) -> list[Request]:
+    def send_back(self, rows: Sequence[int], saved: Callable[[float], float]) -> list[Request]:
         """Make new requests of these rows that were interrupted."""
-        found: list[Request] = []
+        returned: list[Request] = []
         for lead in dict.fromkeys(map(self.lead, rows)):
             gang = self._rows.running_request(lead).gang
             parts = range(lead, lead + (gang.parts if gang else 1))
-            back = [self._rows.send_back(row, self._run.now, kept) for row in parts]
-            found += [one._replace(gang=gang and gang._replace(first=back[0].index)) for one in back]
-        return found
+            back = [self._rows.send_back(row, self._run.now, saved) for row in parts]
+            returned += [request._replace(gang=gang and gang._replace(first=back[0].index)) for request in back]
+        return returned
 
     def rule_out(self) -> None:
         """Note which gangs have more parts than the empty cluster has room for."""
@@ -106,8 +106,8 @@ class GangPlacement:
         heads = np.flatnonzero(rows.leads & (gangs.parts > 1) & (outcome[: len(rows.leads)] == PENDING))
         others = [column for column in (rows.models, rows.roles) if column is not None]
         columns = [*self._run.workload.demand.T, gangs.parts, gangs.of, *others]
-        told = np.stack([column[heads] for column in columns], axis=1)
-        _, alike, kind = np.unique(told, axis=0, return_index=True, return_inverse=True)
-        room = [self._ledger.room_for_parts(one) >= one.parts for one in rows.requests(heads[alike])]
+        kinds = np.stack([column[heads] for column in columns], axis=1)
+        _, alike, kind = np.unique(kinds, axis=0, return_index=True, return_inverse=True)
+        room = [self._ledger.room_for_parts(request) >= request.parts for request in rows.requests(heads[alike])]
         for first in heads[~np.array(room, np.bool_)[kind.ravel()]].tolist():
             outcome[first : first + gangs.parts[first]] = IMPOSSIBLE

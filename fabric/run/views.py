@@ -69,6 +69,6 @@ class Holdings(MutableMapping[int, Holding]):
     def on(self, server: int) -> list[int]:
         """List the rows of the requests that hold something on a server."""
         rows = np.flatnonzero(self._run.holds != loop.EVICTED)
-        found = rows[self._run.record.server[rows] == server].tolist()
+        on_server = rows[self._run.record.server[rows] == server].tolist()
         moving = [row for row, held in self._elsewhere.items() if server in held.servers]
-        return [row for row in found if row not in self._elsewhere] + moving
+        return [row for row in on_server if row not in self._elsewhere] + moving
