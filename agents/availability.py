@@ -109,9 +109,9 @@ class AvailabilityProfile:
 
     def least(self, starts: Floats, duration: float) -> Ints:
         """Return what is free all the time from each start on, ascending, for so long: int64 [starts, kinds]."""
-        found = np.empty((len(starts), self._levels.shape[1]), np.int64)
-        least_from(self._times, self._levels, self._count, starts, duration, found)
-        return found
+        result = np.empty((len(starts), self._levels.shape[1]), np.int64)
+        least_from(self._times, self._levels, self._count, starts, duration, result)
+        return result
 
     @property
     def overdrawn(self) -> bool:
@@ -174,11 +174,11 @@ class ClusterAvailability:
     def _on(self, node: int, amounts: Sequence[int], devices: int = 0) -> list[int]:
         """Write amounts on a node as amounts of its whole server, with the devices that are the bits of a number."""
         kinds = len(amounts)
-        found = [*[0] * (node * kinds), *amounts, *[0] * ((self._nodes - 1 - node) * kinds)]
+        result = [*[0] * (node * kinds), *amounts, *[0] * ((self._nodes - 1 - node) * kinds)]
         if self._devices:
             _, each = in_python(amounts[self._devices.resource])
-            found += [each * (devices >> device & 1) for device in range(self._devices.devices.free.shape[1])]
-        return found
+            result += [each * (devices >> device & 1) for device in range(self._devices.devices.free.shape[1])]
+        return result
 
     def _ways(self, request: Request) -> list[tuple[slice, list[int]]]:
         """List the nodes that the request may take of a server, and what it takes then, of all nodes but no devices."""
@@ -210,12 +210,12 @@ class ClusterAvailability:
         """
         if request.gang or self._devices or self._view.rules:
             return self._earliest_of_parts(request)
-        found = [
+        result = [
             Reservation(profile.earliest(stays, demand), stays, (server,), demand, request)
             for server, (profile, stays) in enumerate(zip(self._profiles, self._stays(request).tolist(), strict=True))
             for _, demand in self._ways(request)
         ]
-        best = min(found, key=lambda one: one.start)
+        best = min(result, key=lambda reservation: reservation.start)
         return [best] if best.start < inf else []
 
     @property
@@ -230,16 +230,16 @@ class ClusterAvailability:
         levels = self._least(starts, stays)
         rooms = self._rooms(request, levels)
         for n in np.flatnonzero(rooms.sum(axis=(0, 2)) >= request.parts).tolist():
-            time, level, found = float(starts[n]), levels[:, n].copy(), list[Reservation]()
+            time, level, result = float(starts[n]), levels[:, n].copy(), list[Reservation]()
             left = np.where(self._may(request, time)[:, None], rooms[:, n], 0)
             order = np.arange(left.size)
             if not (self._devices or self._view.rules):
                 now = self._rooms(request, self._least(np.array([self.now]), time - self.now + stays))
                 order = np.argsort(now, axis=None, kind="stable")
-            while len(found) < request.parts:
+            while len(result) < request.parts:
                 open_to = left > 0
                 if request.gang and request.gang.rules.restricts:
-                    so_far = [one.server for one in found]
+                    so_far = [each.server for each in result]
                     open_to &= self._view.rules.open_to_part(request, so_far, left.sum(axis=1))[:, None]
                 if not open_to.any():
                     break
@@ -250,9 +250,9 @@ class ClusterAvailability:
                 demand = self._with_tightest(request, level[server], ways[way][1])
                 level[server] -= demand
                 left[server, way] -= 1
-                found.append(Reservation(time, float(stays[server]), (server,), demand, request))
-            if len(found) == request.parts:
-                return found
+                result.append(Reservation(time, float(stays[server]), (server,), demand, request))
+            if len(result) == request.parts:
+                return result
         return []
 
     def _least(self, starts: Floats, stays: Floats) -> Ints:
@@ -288,8 +288,16 @@ class ClusterAvailability:
         if not rules:
             return np.ones(len(self._view.capacity), np.bool_)
         gone = [job.request.index for job in self._jobs if job.end <= time]
-        some = [one for one in (*self._reserved, *([more] if more else ())) if one.request.index != row]
-        come = [(one.servers, one.request.role) for one in some if one.start <= time < one.start + one.duration]
+        some = [
+            reservation
+            for reservation in (*self._reserved, *([more] if more else ()))
+            if reservation.request.index != row
+        ]
+        come = [
+            (reservation.servers, reservation.request.role)
+            for reservation in some
+            if reservation.start <= time < reservation.start + reservation.duration
+        ]
         may: npt.NDArray[np.bool_] = rules.open_to(request, gone, come)
         return may
 
@@ -298,26 +306,31 @@ class ClusterAvailability:
         if not self._view.rules:
             return False
         more = Reservation(start, float(self._stays(request)[server]), (server,), (), request)
-        later = (one for one in self._reserved if start <= one.start < start + more.duration)
+        later = (reservation for reservation in self._reserved if start <= reservation.start < start + more.duration)
         return any(
-            (self._may(one.request, one.start) & ~self._may(one.request, one.start, more))[[*one.servers]].any()
-            for one in later
+            (
+                self._may(reservation.request, reservation.start)
+                & ~self._may(reservation.request, reservation.start, more)
+            )[[*reservation.servers]].any()
+            for reservation in later
         )
 
     def keeps(self, promised: Sequence[Reservation]) -> bool:
         """Tell whether an earlier promise is better than one that is made anew, and can be kept: never on servers."""
         return False
 
-    def reserve(self, one: Reservation, sign: int = 1) -> None:
+    def reserve(self, reservation: Reservation, sign: int = 1) -> None:
         """Promise a job its place; with sign -1, take the promise back."""
-        self._promised[one.server] += sign
-        (self._reserved.append if sign > 0 else self._reserved.remove)(one)
-        self._profiles[one.server].take(one.start, one.duration, one.demand, sign)
+        self._promised[reservation.server] += sign
+        (self._reserved.append if sign > 0 else self._reserved.remove)(reservation)
+        self._profiles[reservation.server].take(reservation.start, reservation.duration, reservation.demand, sign)
 
     @property
     def overdrawn(self) -> bool:
         """Whether some server has more promised than it will have."""
-        return any(one.overdrawn for one, promised in zip(self._profiles, self._promised, strict=True) if promised)
+        return any(
+            profile.overdrawn for profile, promised in zip(self._profiles, self._promised, strict=True) if promised
+        )
 
     def harmless(self, view: View, request: Request, but: Collection[int] = ()) -> View:
         """Return what a request may see free now: nothing where it would be in the way of a reservation.

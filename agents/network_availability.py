@@ -74,7 +74,7 @@ class NetworkAvailability(ClusterAvailability):
         """Find the earliest start of a request, or of all parts of a gang; none for never."""
         lasts, starts = self._lasts(request), np.maximum(self._profile.times, self.now)
         for time, level in zip(starts.tolist(), self._profile.least(starts, lasts), strict=True):
-            found, may = list[Reservation](), self._may(request, time)
+            result, may = list[Reservation](), self._may(request, time)
             for part in request.each():
                 view = self._showing(level, may)
                 enough = (view.free.sum(axis=(0, 1)) >= request.demand).all()
@@ -85,21 +85,23 @@ class NetworkAvailability(ClusterAvailability):
                 if any(self.breaks(request, server, time) for server in servers_of(answer)):
                     break
                 level = level - own
-                found.append(Reservation(time, lasts, servers_of(answer), own, request, answer))
-                if len(found) == request.parts:
-                    return found
+                result.append(Reservation(time, lasts, servers_of(answer), own, request, answer))
+                if len(result) == request.parts:
+                    return result
         return []
 
     def keeps(self, promised: Sequence[Reservation]) -> bool:
-        need = np.array([one.demand for one in promised]).sum(axis=0)
+        need = np.array([reservation.demand for reservation in promised]).sum(axis=0)
         start, lasts = promised[0].start, promised[0].duration
-        links = {link for one in promised if one.placement for link in one.placement.links}
+        links = {link for reservation in promised if reservation.placement for link in reservation.placement.links}
         free = (self._profile.least(np.array([start]), lasts)[0] >= need).all() and not self._failed[[*links]].any()
-        return bool(free) and all(self._may(one.request, start)[[*one.servers]].all() for one in promised)
+        return bool(free) and all(
+            self._may(reservation.request, start)[[*reservation.servers]].all() for reservation in promised
+        )
 
-    def reserve(self, one: Reservation, sign: int = 1) -> None:
-        (self._reserved.append if sign > 0 else self._reserved.remove)(one)
-        self._profile.take(one.start, one.duration, one.demand, sign)
+    def reserve(self, reservation: Reservation, sign: int = 1) -> None:
+        (self._reserved.append if sign > 0 else self._reserved.remove)(reservation)
+        self._profile.take(reservation.start, reservation.duration, reservation.demand, sign)
 
     @property
     def overdrawn(self) -> bool:

@@ -66,9 +66,9 @@ def __getattr__(name: str) -> Any:
         return version("binwright")
     if name not in __all__:
         raise AttributeError(f"module 'binwright' has no attribute {name!r}")
-    found = getattr(import_module(_homes()[name]), name)
-    globals()[name] = found
-    return found
+    result = getattr(import_module(_homes()[name]), name)
+    globals()[name] = result
+    return result
 
 
 def __dir__() -> list[str]:

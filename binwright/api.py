@@ -77,8 +77,8 @@ def run(
     cluster: `ray` starts one, `ray://host:port` is there. `finished` is called with every finished run's row, and
     `on_progress` now and then with how far a run is.
     """
-    given = loaded(scenario, with_keys(overrides, keys), load_to_run)
-    batch = Batch(given, folder_for(given, out))
+    settings = loaded(scenario, with_keys(overrides, keys), load_to_run)
+    batch = Batch(settings, folder_for(settings, out))
     return batch.run(fresh=fresh, jobs=jobs, on=on, finished=finished, on_progress=on_progress)
 
 
@@ -109,8 +109,8 @@ def solve(
     if not isinstance(problem, str | Path | Problem):
         remedy = "Give a file, the name of an example, or what binwright.agents.solver.problem(...) makes."
         raise UserError("is no problem", key="problem", value=type(problem).__name__, remedy=remedy)
-    given = changed(load_problem(problem) if isinstance(problem, str | Path) else problem, now, moves, drain)
-    return solve(given, device=device, search=search, seed=seed, time=time, attempts=attempts)
+    stated = changed(load_problem(problem) if isinstance(problem, str | Path) else problem, now, moves, drain)
+    return solve(stated, device=device, search=search, seed=seed, time=time, attempts=attempts)
 
 
 def load(folder: str | Path) -> Results:
@@ -186,8 +186,8 @@ def train(
     """
     from binwright.scenarios.learn.training import train
 
-    given = loaded(scenario, with_keys(overrides, keys))
-    return train(given, folder_for(given, out, "training"), fresh, on_progress, say, jobs)
+    settings = loaded(scenario, with_keys(overrides, keys))
+    return train(settings, folder_for(settings, out, "training"), fresh, on_progress, say, jobs)
 
 
 def size(
@@ -213,9 +213,9 @@ def size(
     """
     from binwright.scenarios.size.sizing import size as size_servers
 
-    given = loaded(scenario, with_keys(overrides, keys), load_to_run)
+    settings = loaded(scenario, with_keys(overrides, keys), load_to_run)
     return size_servers(
-        given, until=until, kind=kind, most=most, jobs=jobs, out=out, on_progress=on_progress, finished=finished
+        settings, until=until, kind=kind, most=most, jobs=jobs, out=out, on_progress=on_progress, finished=finished
     )
 
 

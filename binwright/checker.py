@@ -54,8 +54,8 @@ _STATE = "Keep what changes in the agent itself, and draw from the generator tha
 @cache
 def worlds() -> Mapping[str, Mapping[str, Any]]:
     """Read the small worlds that agents play, as parts of scenarios."""
-    found = yaml.safe_load(files("binwright").joinpath("check_worlds.yaml").read_text("utf-8"))
-    return {name: world for name, world in found.items() if not name.startswith(".")}
+    result = yaml.safe_load(files("binwright").joinpath("check_worlds.yaml").read_text("utf-8"))
+    return {name: world for name, world in result.items() if not name.startswith(".")}
 
 
 def scenario_of(world: str, agent: object = None, lifetimes: str = "known") -> Scenario:
@@ -85,7 +85,7 @@ class AgentCheck:
             compiled = ", compiled the same" * (world in self.compiled)
             lines.append(f"  {world}: {self.placed[world]} of {count} placed{compiled}")
         for why in dict.fromkeys(self.declined.values()):
-            worlds = [world for world, said in self.declined.items() if said == why]
+            worlds = [world for world, reason in self.declined.items() if reason == why]
             lines.append(f"  declined: {', '.join(worlds)}\n    {why}")
         return "\n".join(lines)
 
@@ -166,8 +166,10 @@ class _Check:
             check.decisions[world] = len(first.sequence)
             check.placed[world] = int((first.server >= 0).sum())
         if not check.decisions:
-            said = next(iter(check.declined.values()))
-            self._wrong(f"starts in no world at all: {said}", "", "Raise a UserError in start only where it has to be.")
+            reason = next(iter(check.declined.values()))
+            self._wrong(
+                f"starts in no world at all: {reason}", "", "Raise a UserError in start only where it has to be."
+            )
         if not any(check.placed.values()):
             self._wrong("has placed nothing in any world", "", "Return a placement where a request fits.")
         return check
@@ -223,10 +225,10 @@ class _Check:
         except Exception as error:
             self._wrong(f"start raised {error!r}", world, f"Mend that line. {_SIZES}", error)
 
-    def _same(self, one: Record, other: Record, world: str, problem: str, remedy: str) -> None:
+    def _same(self, mine: Record, other: Record, world: str, problem: str, remedy: str) -> None:
         """Refuse two records of a world that differ, naming the first request in which they do."""
         for name in ("outcome", "server", "node", "decided"):
-            before, after = (np.asarray(getattr(record, name), np.float64) for record in (one, other))
+            before, after = (np.asarray(getattr(record, name), np.float64) for record in (mine, other))
             if len(before) != len(after) or not np.array_equal(before, after, equal_nan=True):
                 both = min(len(before), len(after))
                 differ = np.flatnonzero(~np.isclose(before[:both], after[:both], rtol=0, atol=0, equal_nan=True))

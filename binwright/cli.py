@@ -54,33 +54,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
             is_given = getattr(args, name.replace("-", "_"), True) not in (None, [])
             if mistake.file is None and f"--{name}" in args.parser.options and is_given:
                 mistake.key = f"--{mistake.key}"  # Python has it without dashes
-        said, code = str(error), MISTAKE
+        message, code = str(error), MISTAKE
     except KeyboardInterrupt as why:
-        said = "Interrupted." + " Run the same command to resume." * (args.command in RESUMED)
+        message = "Interrupted." + " Run the same command to resume." * (args.command in RESUMED)
         code = why.code if isinstance(why, Terminated) else INTERRUPTED
     except BrokenPipeError:
         _without(sys.stdout)  # its reader went away, `| head` for one
         return 0
     except OSError as error:
         where = str(error.filename or "what this command prints")
-        said, code = f"{where}: {os.strerror(error.errno) if error.errno else error}", MISTAKE
+        message, code = f"{where}: {os.strerror(error.errno) if error.errno else error}", MISTAKE
         if not error.filename:
             _without(sys.stdout)
     except UnicodeEncodeError as error:
-        said, code = f"{error.object!r}: is not UTF-8\n  Rename that file or folder.", MISTAKE
+        message, code = f"{error.object!r}: is not UTF-8\n  Rename that file or folder.", MISTAKE
     except MemoryError as error:
         remedy = "Ask for less at a time: fewer servers, requests, machines of a network, or runs at a time (--jobs)."
-        said, code = f"there is not enough memory{f': {error}' if str(error) else ''}\n  {remedy}", MISTAKE
+        message, code = f"there is not enough memory{f': {error}' if str(error) else ''}\n  {remedy}", MISTAKE
     except BaseException as error:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":  # Polars' is no Exception
             raise
         problem = f"this should not have happened: {error!r}"
-        said = f"{problem}\n  It is a mistake of Binwright's. Please report it with\n{traceback.format_exc()}"
+        message = f"{problem}\n  It is a mistake of Binwright's. Please report it with\n{traceback.format_exc()}"
         code = BUG
     else:
         return code
     try:
-        print(f"binwright: {said}", file=sys.stderr, flush=True)
+        print(f"binwright: {message}", file=sys.stderr, flush=True)
     except OSError:
         _without(sys.stderr)
     return code
@@ -126,8 +126,8 @@ def _terminable() -> Iterator[None]:
     heard = [number for number in ENDS if signal.getsignal(number) is not signal.SIG_IGN]
 
     def terminate(number: int, frame: FrameType | None) -> None:
-        for one in heard:
-            signal.signal(one, signal.SIG_IGN)
+        for each in heard:
+            signal.signal(each, signal.SIG_IGN)
         raise Terminated(number)
 
     before = {number: signal.signal(number, terminate) for number in heard}

@@ -95,10 +95,10 @@ class Client:
                     return json.load(answer)
             except HTTPError as error:
                 with error:
-                    said = error.read()
+                    text = error.read()
                 problem, remedy = f"answered {error.code}", "Is this the address of binwright serve?"
-                if said.startswith(b'{"error":'):
-                    what = json.loads(said)["error"]
+                if text.startswith(b'{"error":'):
+                    what = json.loads(text)["error"]
                     problem, remedy = what["message"], what["remedy"]
                 again = error.code in LATER
             except (OSError, HTTPException, ValueError) as error:

@@ -66,8 +66,8 @@ def _several(name: str, dest: str, metavar: str, help: str) -> Option:
 
 def _number(name: str, help: str, default: int | None = None) -> Option:
     """Make an option that is a whole number."""
-    said = f"{help} (default: {default})" if default is not None else help
-    return _option(name, type=int, metavar="N", default=default, help=said)
+    text = f"{help} (default: {default})" if default is not None else help
+    return _option(name, type=int, metavar="N", default=default, help=text)
 
 
 def _out(help: str, metavar: str = "DIR", **how: Any) -> Option:

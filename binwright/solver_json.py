@@ -41,7 +41,7 @@ def left(problem: Problem, alloc: Sequence[int]) -> list[dict[str, Any]]:
 
 def reached(goals: Sequence[Reached]) -> list[dict[str, Any]]:
     """Say what became of goals."""
-    return [one._asdict() | {"gap": one.gap} for one in goals]
+    return [goal._asdict() | {"gap": goal.gap} for goal in goals]
 
 
 def as_json(answer: Answer) -> dict[str, Any]:
@@ -60,7 +60,7 @@ def as_json(answer: Answer) -> dict[str, Any]:
         "checked": answer.checked,
         "seconds": round(answer.seconds, 6),
         "impossible": answer.impossible,
-        "at_fault": [one._asdict() for one in answer.at_fault],
+        "at_fault": [each._asdict() for each in answer.at_fault],
         "goals": reached(answer.goals),
         "notes": list(answer.notes),
         "left": left(answer.problem, answer.alloc),
@@ -72,7 +72,7 @@ def as_json(answer: Answer) -> dict[str, Any]:
 
 
 def _moves(answer: Answer) -> list[dict[str, int | None]]:
-    return [{"ball": ball, "from": here, "to": _place(there)} for ball, here, there in answer.moves]
+    return [{"ball": ball, "from": source, "to": _place(target)} for ball, source, target in answer.moves]
 
 
 def _place(place: int) -> int | None:

@@ -66,14 +66,14 @@ class AgentSpec(Model):
 
 def _load(name: str, at: tuple[str, ...]) -> type[Agent]:
     try:
-        found = AGENTS.load(name)
+        result = AGENTS.load(name)
     except UserError as error:
         raise wrong(error.problem, error.remedy, at) from None
-    if not (isinstance(found, type) and issubclass(found, Agent)):
+    if not (isinstance(result, type) and issubclass(result, Agent)):
         raise wrong("is not an agent", "Name a subclass of binwright.Agent.", at, name)
-    if found.decide is Agent.decide and found.decide_line is Agent.decide_line:
+    if result.decide is Agent.decide and result.decide_line is Agent.decide_line:
         raise wrong("decide is missing", WRITE_DECIDE, at, name)
-    return found
+    return result
 
 
 def _label(name: str, options: Mapping[str, Any]) -> str:

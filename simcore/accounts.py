@@ -57,8 +57,8 @@ class Accounts:
             known = ", ".join([*workload.labels, *(["group"] if workload.roles is not None else [])])
             remedy = f"Known: {known or 'none'}. A table's `labels:` say which columns are some."
             raise WorkloadError("the requests have no such label", key="by", value=label, remedy=remedy)
-        found: list[str] = workload.labels[label].tolist()
-        return found
+        words: list[str] = workload.labels[label].tolist()
+        return words
 
 
 class _Book:
@@ -74,11 +74,11 @@ class _Book:
         """Return what everybody has used until now."""
         self._close()
         now = self._run.now
-        found = {owner: used * self._left(now - when) for owner, (used, when) in self._sums.items()}
+        used_by = {owner: used * self._left(now - when) for owner, (used, when) in self._sums.items()}
         for row, (began, units) in sorted(self._runs.items()):
             owner = self._owner(row)
-            found[owner] = found.get(owner, 0.0) + self._since(began, now, units)
-        return found
+            used_by[owner] = used_by.get(owner, 0.0) + self._since(began, now, units)
+        return used_by
 
     def _close(self) -> None:
         """Book what was placed and what is over, in order of the ends."""

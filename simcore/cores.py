@@ -24,5 +24,5 @@ def usable_threads() -> int:
 
     Workers of a batch get 1, because there is one of them per CPU.
     """
-    given = os.environ.get("BINWRIGHT_THREADS", "")
-    return min(usable_cpus(), max(1, int(given))) if given.isdecimal() else usable_cpus()
+    setting = os.environ.get("BINWRIGHT_THREADS", "")
+    return min(usable_cpus(), max(1, int(setting))) if setting.isdecimal() else usable_cpus()

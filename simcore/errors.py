@@ -56,8 +56,8 @@ class UserError(BinwrightError):
             where += f":{self.line}"
         text = ": ".join(short(part, LONGEST) for part in (where, self.key or "", self.problem) if part)
         if self.value is not None:
-            given = self.value if isinstance(self.value, date) else short(repr(self.value), LONGEST)
-            text += f", got {given}" if self.problem.startswith("expected ") else f" (got {given})"
+            value = self.value if isinstance(self.value, date) else short(repr(self.value), LONGEST)
+            text += f", got {value}" if self.problem.startswith("expected ") else f" (got {value})"
         return f"{text}\n  {short(self.remedy, 10 * LONGEST)}" if self.remedy else text
 
 
@@ -68,8 +68,8 @@ def short(text: str, most: int = 80) -> str:
 
 def from_here(file: str | Path) -> Path:
     """Write a file as it is seen from the working folder, if it is below it."""
-    path, here = Path(file), Path.cwd()
-    return path.relative_to(here) if path.is_relative_to(here) else path
+    path, current = Path(file), Path.cwd()
+    return path.relative_to(current) if path.is_relative_to(current) else path
 
 
 def without_numbers(error: str) -> str:
@@ -79,7 +79,7 @@ def without_numbers(error: str) -> str:
 
 def as_one(mistakes: Iterable[UserError]) -> UserError:
     """Join mistakes: the first of them says the others, too."""
-    first, *first.others = dict.fromkeys(one for mistake in mistakes for one in mistake.each())
+    first, *first.others = dict.fromkeys(error for mistake in mistakes for error in mistake.each())
     return first
 
 
@@ -132,22 +132,22 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     if len(name) > LONGEST:
         return None
     near = []
-    for one in known:
-        most = max(len(name), len(one)) // 3
-        if abs(len(name) - len(one)) <= most and (count := edits(name.lower(), one.lower())) <= most:
-            near.append((count, one))
+    for candidate in known:
+        most = max(len(name), len(candidate)) // 3
+        if abs(len(name) - len(candidate)) <= most and (count := edits(name.lower(), candidate.lower())) <= most:
+            near.append((count, candidate))
     return min(near)[1] if near else None
 
 
-def edits(one: str, other: str) -> int:
+def edits(word: str, other: str) -> int:
     """Count the letters to add, take away, change, or swap with the next one, that make one text the other."""
     before: list[int] = []
     last = list(range(len(other) + 1))
-    for row, letter in enumerate(one):
+    for row, letter in enumerate(word):
         line = [row + 1]
         for at, wanted in enumerate(other):
             line.append(min(last[at] + (letter != wanted), last[at + 1] + 1, line[at] + 1))
-            if row and at and letter == other[at - 1] and wanted == one[row - 1]:
+            if row and at and letter == other[at - 1] and wanted == word[row - 1]:
                 line[-1] = min(line[-1], before[at - 1] + 1)
         before, last = last, line
     return last[-1]
@@ -170,14 +170,14 @@ def meant(file: str | Path, ending: str = "") -> str:
 
     It is of the same kind: it ends in nearly the same way, or in this way where the name that was given has no ending.
     """
-    asked = Path(file)
+    wanted = Path(file)
     try:
-        there = [Path(one.name) for one in sorted(asked.parent.iterdir()) if one.is_file()]
+        files = [Path(path.name) for path in sorted(wanted.parent.iterdir()) if path.is_file()]
     except (OSError, ValueError):
         return ""
-    ending = asked.suffix or ending
-    same = {one.stem: one for one in there if not ending or nearest(ending, [one.suffix])}
-    near = nearest(asked.stem, same)
+    ending = wanted.suffix or ending
+    same = {path.stem: path for path in files if not ending or nearest(ending, [path.suffix])}
+    near = nearest(wanted.stem, same)
     return f"Did you mean {same[near].name!r}?" if near else ""
 
 

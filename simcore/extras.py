@@ -19,8 +19,8 @@ class LazyModule(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):  # `inspect` looks for such in everything that a module has
             raise AttributeError(name)
-        found = self.__dict__[name] = getattr(import_module(self.__name__), name)
-        return found
+        attribute = self.__dict__[name] = getattr(import_module(self.__name__), name)
+        return attribute
 
 
 if TYPE_CHECKING:

@@ -95,25 +95,25 @@ def findings(error: PydanticCustomError | ValidationError) -> list[InitErrorDeta
         return [{"type": error, "loc": (), "input": None}]
     return [
         {
-            "type": wrong(**one["ctx"]) if one["type"] == "binwright" else one["type"],
-            "loc": one["loc"],
-            "input": one["input"],
-            "ctx": one.get("ctx", {}),
+            "type": wrong(**problem["ctx"]) if problem["type"] == "binwright" else problem["type"],
+            "loc": problem["loc"],
+            "input": problem["input"],
+            "ctx": problem.get("ctx", {}),
         }
-        for one in error.errors(include_url=False)
+        for problem in error.errors(include_url=False)
     ]
 
 
 def together(*checks: Callable[[], object]) -> None:
     """Make all of these checks, and raise what they raise as one."""
-    found = []
+    problems = []
     for check in checks:
         try:
             check()
         except (PydanticCustomError, ValidationError) as error:
-            found += findings(error)
-    if found:
-        raise ValidationError.from_exception_data("mistakes", found)
+            problems += findings(error)
+    if problems:
+        raise ValidationError.from_exception_data("mistakes", problems)
 
 
 def known_resources(names: Iterable[str], resources: tuple[str, ...], at: Keys, others: tuple[str, ...] = ()) -> None:
@@ -143,31 +143,33 @@ class Model(BaseModel):
         fields = cls.known()
         if not isinstance(data, Mapping):
             raise wrong("must be a mapping of keys", f"Its keys: {', '.join(fields)}.")
-        found: list[InitErrorDetails] = []
-        given = {key: value for key, value in data.items() if value is not None or not is_name(key)}
-        known = {key: value for key, value in given.items() if key in fields or cls.takes(key, given)}
+        problems: list[InitErrorDetails] = []
+        values = {key: value for key, value in data.items() if value is not None or not is_name(key)}
+        known = {key: value for key, value in values.items() if key in fields or cls.takes(key, values)}
         meant: set[str | None] = set()
-        for key in given.keys() - known.keys():
-            names = [*fields, *cls.more(given)]
+        for key in values.keys() - known.keys():
+            names = [*fields, *cls.more(values)]
             name = cls.other_names.get(str(key), str(key))
             meant.add(near := nearest(name, names))
             remedy = suggest(name, names, "`binwright list schema`" if near else "")
-            found += findings(wrong("unknown key", remedy, (key,)))
+            problems += findings(wrong("unknown key", remedy, (key,)))
         for key, field in fields.items():
             if field.is_required() and key not in known and key not in meant:
-                found += findings(wrong("is missing", f"Add `{key}`: {field.description}", (key,)))
-        if not found:
+                problems += findings(wrong("is missing", f"Add `{key}`: {field.description}", (key,)))
+        if not problems:
             try:
                 known = cls.parse_more(known)
             except (PydanticCustomError, ValidationError) as error:
-                found += findings(error)
+                problems += findings(error)
         try:
             model = handler(known)
         except ValidationError as error:
             # A key that is missing here is said already; within a list of two, it is the other one.
-            found += [one for one in findings(error) if one["type"] != "missing" or len(one["loc"]) > 1]
-        if found:
-            raise ValidationError.from_exception_data(cls.__name__, found)
+            problems += [
+                problem for problem in findings(error) if problem["type"] != "missing" or len(problem["loc"]) > 1
+            ]
+        if problems:
+            raise ValidationError.from_exception_data(cls.__name__, problems)
         return model
 
     @classmethod
@@ -246,28 +248,28 @@ def mapping_of(
     """
     if not isinstance(values, Mapping):
         raise wrong(f"must be a mapping of {what}", f"Write it like {like}.")
-    found: dict[str, T] = {}
+    mapping: dict[str, T] = {}
 
     def one(name: str, value: Any) -> None:
         named(name)
         if value is not None:
-            found[name] = parse(name, value)
+            mapping[name] = parse(name, value)
 
     together(*(partial(one, str(name), value) for name, value in values.items()))
-    return found
+    return mapping
 
 
 def _where(values: Any) -> dict[str, list[str]]:
     """Turn labels with a value, or a list of values, into labels with lists."""
 
     def texts(name: str, value: Any) -> list[str]:
-        found = [value] if isinstance(value, str | int | float) else value
-        if not is_name(name) or not isinstance(found, list | tuple) or not found:
+        listed = [value] if isinstance(value, str | int | float) else value
+        if not is_name(name) or not isinstance(listed, list | tuple) or not listed:
             raise wrong("is no label with its values", "Write it like {zone: a} or {zone: [a, b]}.", (name,))
-        for text in found:
+        for text in listed:
             if not isinstance(text, str):
                 raise wrong("expected text", "Put it in quotes if it looks like a number.", (name,), text)
-        return list(found)
+        return list(listed)
 
     return mapping_of(values, "labels to values", "{zone: a} or {zone: [a, b]}", texts)
 
@@ -299,10 +301,12 @@ class Quantity(Shown):
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         parse = positive(self.measure) if self.above_zero else self.measure.parse
-        found = no_info_before_validator_function(checked(parse), handler(source))  # with the bounds of the field
+        schema = no_info_before_validator_function(checked(parse), handler(source))  # with the bounds of the field
         if self.measure is not SHARE:  # which is a plain number
-            found["serialization"] = plain_serializer_function_ser_schema(self.measure.show, return_schema=str_schema())
-        return found
+            schema["serialization"] = plain_serializer_function_ser_schema(
+                self.measure.show, return_schema=str_schema()
+            )
+        return schema
 
 
 def _resource(name: str) -> None:
@@ -324,7 +328,7 @@ def _checked_unit(name: str, value: object) -> float:
     """Read a unit by its name or as an amount: `GiB` is `1 GiB`."""
     read = positive(TIME if name in TIMES else measure_of(name))
     named = isinstance(value, str) and value.strip()[:1].isalpha()
-    return checked(lambda given: read(f"1 {given}" if named else given), (name,))(value)
+    return checked(lambda unit: read(f"1 {unit}" if named else unit), (name,))(value)
 
 
 def show_units(units: Mapping[str, float]) -> dict[str, str]:

@@ -37,39 +37,39 @@ _stamped: ContextVar[dict[str, Stamp] | None] = ContextVar("files that were aske
 @contextmanager
 def stamping() -> Iterator[dict[str, Stamp]]:
     """Give the files that are digested or read within, each with its stamp of just before that."""
-    found: dict[str, Stamp] = {}
-    token = _stamped.set(found)
+    stamps: dict[str, Stamp] = {}
+    token = _stamped.set(stamps)
     try:
-        yield found
+        yield stamps
     finally:
         _stamped.reset(token)
 
 
 def stamp(file: Path) -> None:
     """Note a file that is going to be read, for `stamping`."""
-    found = _stamped.get()
-    if found is not None:
-        found.setdefault(str(file.absolute()), stamp_of(file))
+    stamps = _stamped.get()
+    if stamps is not None:
+        stamps.setdefault(str(file.absolute()), stamp_of(file))
 
 
 def stamp_of(file: Path) -> Stamp:
     """Return the stamp that a file has now."""
     try:
-        found = file.stat()
+        status = file.stat()
     except (OSError, ValueError):  # the latter of what cannot be a path
         return None
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         return None
-    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def digest_of(file: Path) -> str:
     """Digest what is in a file; empty when it cannot be read."""
     stamp(file)
     try:
-        found = file.stat()
+        status = file.stat()
         # A pipe or a device might never end.
-        return _digest_of(file, found.st_mtime_ns, found.st_size) if stat.S_ISREG(found.st_mode) else ""
+        return _digest_of(file, status.st_mtime_ns, status.st_size) if stat.S_ISREG(status.st_mode) else ""
     except (OSError, ValueError):  # the latter of what cannot be a path
         return ""
 
@@ -100,11 +100,11 @@ def from_outside(file: Path) -> bool:
 @cache
 def _known() -> tuple[str, ...]:
     """How files begin that are ours, Python's or of installed packages, or that we can make again."""
-    found = {Path(path).resolve() for path in (*sysconfig.get_paths().values(), site.getusersitepackages())}
-    found -= {Path(sys.prefix).resolve()}  # the environment's folder: what one works on may lie there
+    folders = {Path(path).resolve() for path in (*sysconfig.get_paths().values(), site.getusersitepackages())}
+    folders -= {Path(sys.prefix).resolve()}  # the environment's folder: what one works on may lie there
     with suppress(RuntimeError):  # a user without a home
-        found.add(user_cache().resolve())
-    return (*_OURS, *(f"{folder}{os.sep}" for folder in found))
+        folders.add(user_cache().resolve())
+    return (*_OURS, *(f"{folder}{os.sep}" for folder in folders))
 
 
 @cache

@@ -25,8 +25,8 @@ class PartRules(NamedTuple):
         return bool(self.together or self.at_most)
 
     def __str__(self) -> str:
-        said = [f"together in one {self.together}"] if self.together else []
-        return ", ".join([*said, *(f"at most {most} per {label}" for label, most in self.at_most)])
+        rules = [f"together in one {self.together}"] if self.together else []
+        return ", ".join([*rules, *(f"at most {most} per {label}" for label, most in self.at_most)])
 
 
 NO_RULES = PartRules()

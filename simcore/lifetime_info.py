@@ -51,10 +51,10 @@ class LifetimeOracle:
         """Return how long the request of a row is expected to stay in all, now that it still runs after `elapsed`."""
         source, parts = self.back.get(row, (row, ()))
         done = self.speeds.done(row, elapsed) if self.speeds else elapsed
-        found = self.foresight.again(source, sum(parts) + done)
+        lifetime = self.foresight.again(source, sum(parts) + done)
         for part in parts:  # one after another, as the engine takes them from what is true
-            found -= part
-        return self.speeds.stays(row, found) if self.speeds else max(0.0, found)
+            lifetime -= part
+        return self.speeds.stays(row, lifetime) if self.speeds else max(0.0, lifetime)
 
 
 def unknown() -> AgentError:

@@ -50,9 +50,9 @@ def zeros(shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any
     # Elsewhere room cannot be taken at once, and a disk that is full later would end the process.
     if folder is not None and size >= LARGE and hasattr(os, "posix_fallocate"):
         with suppress(OSError):  # the disk cannot do this: memory may do
-            there = next(each for each in (folder, *folder.parents) if each.is_dir())  # nothing is to be left
-            if shutil.disk_usage(there).free >= SPARE * size:
-                with tempfile.TemporaryFile(dir=there) as file:
+            existing = next(each for each in (folder, *folder.parents) if each.is_dir())  # nothing is to be left
+            if shutil.disk_usage(existing).free >= SPARE * size:
+                with tempfile.TemporaryFile(dir=existing) as file:
                     os.posix_fallocate(file.fileno(), 0, size)
                     mapped = mmap.mmap(file.fileno(), size)
                 with _lock:

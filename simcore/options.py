@@ -51,15 +51,15 @@ def check_options(kind: Any, options: object, at: tuple[str | int, ...] = ()) ->
     if not isinstance(options, Mapping):
         raise wrong("must be a mapping of options", f"Options: {', '.join(parameters) or 'none'}.", at)
     hints = _hints(kind)
-    found = {}
+    options_checked = {}
 
     def one(name: str, value: object) -> None:
         if name not in parameters and not _takes_any(kind):
             raise wrong("unknown option", suggest(name, parameters), (*at, name))
         try:
-            found[name] = TypeAdapter(hints.get(name, Any)).validate_json(_plain(value), strict=True)
+            options_checked[name] = TypeAdapter(hints.get(name, Any)).validate_json(_plain(value), strict=True)
         except PydanticUserError:  # a type that no YAML can be
-            found[name] = value
+            options_checked[name] = value
         except UserError as error:
             raise wrong(error.problem, error.remedy, (*at, name)) from None
         except ValidationError as error:
@@ -68,8 +68,8 @@ def check_options(kind: Any, options: object, at: tuple[str | int, ...] = ()) ->
             ours = next((each for each in found_in if each["type"] == "binwright"), None)
             below = (*at, name, *(_keys(ours or found_in[0]) if ours or len(found_in) == 1 else ()))
             if ours:  # our own mistake, which knows its place below this option
-                said = ours["ctx"]
-                raise wrong(said["problem"], said["remedy"], (*below, *said["at"]), said["value"]) from None
+                context = ours["ctx"]
+                raise wrong(context["problem"], context["remedy"], (*below, *context["at"]), context["value"]) from None
             if len(found_in) == 1 and (known := choices_of(found_in[0])):
                 raise wrong("is no known value", suggest(str(found_in[0]["input"]), known), below) from None
             texts = dict.fromkeys(expected(each).removeprefix("expected ") for each in found_in)
@@ -81,7 +81,7 @@ def check_options(kind: Any, options: object, at: tuple[str | int, ...] = ()) ->
 
     needed = [name for name, parameter in parameters.items() if parameter.default is Parameter.empty]
     together(*(partial(one, *item) for item in options.items()), *(partial(there, name) for name in needed))
-    return found
+    return options_checked
 
 
 def _keys(detail: ErrorDetails) -> tuple[int | str, ...]:

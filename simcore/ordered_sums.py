@@ -19,5 +19,5 @@ def dot(left: npt.NDArray[Any], right: npt.NDArray[Any]) -> float:
 
 def rows_dot(rows: npt.NDArray[Any], column: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     """Add up the products of each of `rows` [n, k] and a column [k], float64 [n]."""
-    found: npt.NDArray[np.float64] = np.multiply(rows, column, dtype=np.float64).sum(axis=1)
-    return found
+    sums: npt.NDArray[np.float64] = np.multiply(rows, column, dtype=np.float64).sum(axis=1)
+    return sums

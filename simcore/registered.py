@@ -47,10 +47,10 @@ class Registered(OneOf):
     @classmethod
     def check(cls, name: str, options: Any) -> None:
         """Refuse what is of another kind, and options that the thing of this name does not take."""
-        found = checked(cls.registry.load, (name,))(name)
-        if cls.base is not object and not (isinstance(found, type) and issubclass(found, cls.base)):
+        target = checked(cls.registry.load, (name,))(name)
+        if cls.base is not object and not (isinstance(target, type) and issubclass(target, cls.base)):
             raise wrong(f"is not a {cls.what}", f"Name a subclass of binwright.{cls.base.__name__}.", (name,))
-        check_options(found, options, (name,))
+        check_options(target, options, (name,))
 
     def build(self) -> Any:
         """Make the object behind the name, with its options."""

@@ -43,8 +43,8 @@ class Registry:
 
     def _targets(self) -> dict[str, str]:
         if self._all is None:
-            found = {point.name: point.value for point in entry_points(group=self._group)}
-            self._all = {**found, **self._builtin}
+            targets = {point.name: point.value for point in entry_points(group=self._group)}
+            self._all = {**targets, **self._builtin}
         return self._all
 
     def __iter__(self) -> Iterator[str]:

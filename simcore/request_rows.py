@@ -79,15 +79,15 @@ class RequestRows:
 
     def asked(self) -> Workload:
         """List the rows of the record: the workload, and after it every request that was sent back."""
-        asked, back = replace(self._workload, arrival=self.arrival), self._returned
+        rows, back = replace(self._workload, arrival=self.arrival), self._returned
         if back:
             sources = [self.source(request.index) for request in back]
-            asked = with_returned(asked, self._bandwidth, back, self._rests, sources)
+            rows = with_returned(rows, self._bandwidth, back, self._rests, sources)
         if self.longer:
-            duration = asked.duration.copy()
+            duration = rows.duration.copy()
             duration[[*self.longer]] = [*self.longer.values()]
-            asked = replace(asked, duration=duration)
-        return asked
+            rows = replace(rows, duration=duration)
+        return rows
 
     def source(self, row: int) -> int:
         """Find the row of the workload that a row continues, if it is that of a request that was sent back."""
@@ -120,14 +120,14 @@ class RequestRows:
         known = self._known
         if row not in known:
             if len(known) > 2 * len(self._running) + 1024:
-                self._known = known = {one: known[one] for one in self._running if one in known}
+                self._known = known = {running: known[running] for running in self._running if running in known}
             known[row] = self.request(row)
         return known[row]
 
     def next_request(self, row: int) -> Request:
         """Return the request of a row that waits; those of the workload are made many at a time."""
-        found = self._next.get(row)
-        if found is None:
+        request = self._next.get(row)
+        if request is None:
             rows = len(self._workload)
             if row >= rows or self._paced:
                 return self.request(row)
@@ -139,8 +139,8 @@ class RequestRows:
                 self._next.update(zip(come.tolist(), self.requests(come), strict=True))
             else:
                 self._next[row] = self.request(row)
-            found = self._next[row]
-        return found
+            request = self._next[row]
+        return request
 
     def requests(self, rows: Ints) -> Iterator[Request]:
         """Return the requests of these rows of the workload, int64 [n], one after another."""
@@ -162,9 +162,9 @@ class RequestRows:
         # As Request(*row), in half the time.
         return map(tuple.__new__, repeat(self.kind), columns)
 
-    def send_back(self, row: int, now: float, kept: Callable[[float], float]) -> Request:
-        """Make a new request for the rest of an interrupted one; `kept` says how much of what it ran is not lost."""
-        ran = kept(now - float(self._record.decided[row]))
+    def send_back(self, row: int, now: float, saved: Callable[[float], float]) -> Request:
+        """Make a new request for the rest of an interrupted one; `saved` says how much of what it ran is not lost."""
+        ran = saved(now - float(self._record.decided[row]))
         ran = self.speeds.done(row, ran) if self.speeds else ran
         rest = expected = self._full_time(row) - ran
         self._rests.append(rest)

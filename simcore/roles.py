@@ -76,11 +76,11 @@ def read_names(text: str) -> tuple[str, ...]:
 
 def read_where(text: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Read labels and values as in `zone=a|b;kind=large`."""
-    found: dict[str, tuple[str, ...]] = {}
+    where: dict[str, tuple[str, ...]] = {}
     for part in filter(None, (part.strip() for part in text.split(";"))):
         label, equals, values = part.partition("=")
         names = read_names(values)
-        if not (label.strip() and equals and names) or label.strip() in found:
+        if not (label.strip() and equals and names) or label.strip() in where:
             raise UserError("does not say labels and values", key="where", value=text, remedy="Write zone=a|b;rack=r1.")
-        found[label.strip()] = names
-    return where_of(found)
+        where[label.strip()] = names
+    return where_of(where)

@@ -38,8 +38,8 @@ class TimeSeries:
     def at(self, times: Floats) -> Floats:
         """Return the value at each time, float64 of the same shape; the last one at the very end."""
         step, count = ((self.start + times) // self.every).astype(np.int64), len(self.values)
-        found: Floats = self.values[step % count if self.repeats else np.minimum(step, count - 1)]
-        return found
+        values: Floats = self.values[step % count if self.repeats else np.minimum(step, count - 1)]
+        return values
 
     def until(self, times: Floats) -> Floats:
         """Integrate the values from `start` before the run's beginning to each time: value x seconds, float64."""
@@ -49,5 +49,5 @@ class TimeSeries:
         length = self.every * len(self.values)
         rounds = (self.start + times) // length
         rest = self.start + times - rounds * length
-        found: Floats = rounds * total[-1] + np.interp(rest, self.every * np.arange(len(total)), total)
-        return found
+        integral: Floats = rounds * total[-1] + np.interp(rest, self.every * np.arange(len(total)), total)
+        return integral

@@ -312,8 +312,10 @@ class Workload:
     @cached_property
     def flavours(self) -> tuple[Ints, Ints]:
         """Distinct demands int64 [k, resources] in ascending order, and how often each occurs, int64 [k]."""
-        found = [_distinct(self.demand[rows], np.ones(rows.stop - rows.start, np.int64)) for rows in blocks(len(self))]
-        return _distinct(*map(np.concatenate, zip(*found, strict=True))) if len(found) > 1 else found[0]
+        distinct = [
+            _distinct(self.demand[rows], np.ones(rows.stop - rows.start, np.int64)) for rows in blocks(len(self))
+        ]
+        return _distinct(*map(np.concatenate, zip(*distinct, strict=True))) if len(distinct) > 1 else distinct[0]
 
 
 def _distinct(demand: Ints, count: Ints) -> tuple[Ints, Ints]:
@@ -435,8 +437,8 @@ class View:
 
     def showing(self, free: Ints) -> View:
         """Return a view of the same moment for an agent that is to see other amounts free."""
-        told = {"asking": self.asking, "placed": self.placed, "accounts": self.accounts}
-        return View(self.resources, self.capacity, free, self.now, self.origin, speed=self.speed, **told)
+        more = {"asking": self.asking, "placed": self.placed, "accounts": self.accounts}
+        return View(self.resources, self.capacity, free, self.now, self.origin, speed=self.speed, **more)
 
     def expected(self, request: Request, elapsed: float) -> float:
         """Return how long a request is expected to stay in all, seconds, now that it still runs after `elapsed`."""

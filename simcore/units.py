@@ -113,11 +113,11 @@ def amount(resource: str, value: object) -> float:
 
 def say(amounts: Iterable[int], resources: Iterable[str]) -> str:
     """Quanta of these resources for people, rounded to six digits: `16 cpu, 32 GB mem`."""
-    said = []
+    parts = []
     for units, name in zip((amount / QUANTUM for amount in amounts), resources, strict=True):
         base = f"{measure_of(name).base} " if measure_of(name) in (DATA, BANDWIDTH) else ""
-        said.append(f"{units:.6g} {base}{name}")
-    return ", ".join(said)
+        parts.append(f"{units:.6g} {base}{name}")
+    return ", ".join(parts)
 
 
 def many_of(count: int, what: str) -> str:

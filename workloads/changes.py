@@ -22,10 +22,10 @@ _PERCENT = re.compile(r"\s*([+-])\s*(\d+(?:\.\d*)?)\s*%\s*")
 
 def _by(value: Any) -> str:
     """Read how much more or less, as a text that reads as the same."""
-    found = _PERCENT.fullmatch(value) if isinstance(value, str) else None
-    if not found or (found[1] == "-" and float(found[2]) >= 100):
+    result = _PERCENT.fullmatch(value) if isinstance(value, str) else None
+    if not result or (result[1] == "-" and float(result[2]) >= 100):
         raise wrong("does not say how much more or less", "Write it like +20 %, or -10 % (less than 100).", (), value)
-    return f"{found[1]}{found[2]} %"
+    return f"{result[1]}{result[2]} %"
 
 
 class Change(Model):
@@ -50,13 +50,13 @@ class Change(Model):
         by, of = float(self.demand.removesuffix("%")) / 100, dict(where_of(self.of))
         mine, every = np.flatnonzero(matching(base, of, "workload.changes")), np.arange(len(base))
         if not len(mine):
-            said, key = ", ".join(f"{label}: {'|'.join(values)}" for label, values in of.items()), "workload.changes"
-            raise WorkloadError("no request is so", key=key, value=said, remedy="Check label and values.")
+            labels, key = ", ".join(f"{label}: {'|'.join(values)}" for label, values in of.items()), "workload.changes"
+            raise WorkloadError("no request is so", key=key, value=labels, remedy="Check label and values.")
         kinds = [mine[mine >= base.running], mine[mine < base.running]]
         if by < 0:
             lost = [rng.choice(kind, round(-by * len(kind)), replace=False) for kind in kinds]
-            kept = np.delete(every, np.concatenate(lost))
-            return kept, base.arrival[kept]
+            remaining = np.delete(every, np.concatenate(lost))
+            return remaining, base.arrival[remaining]
         rows, times = [every], [base.arrival]
         for kind in kinds:
             count = round(by * len(kind))
@@ -67,10 +67,10 @@ class Change(Model):
 
 def matching(base: Workload, of: Mapping[str, tuple[str, ...]], key: str) -> npt.NDArray[np.bool_]:
     """Tell which requests have one of the values of every label, bool [n]; mistakes are reported under `key`."""
-    found = np.ones(len(base), np.bool_)
+    result = np.ones(len(base), np.bool_)
     for label, values in of.items():
-        found &= np.isin(words_of(base, label, key), values)
-    return found
+        result &= np.isin(words_of(base, label, key), values)
+    return result
 
 
 def words_of(base: Workload, label: str, key: str) -> npt.NDArray[np.str_]:

@@ -117,24 +117,24 @@ class Proposal:
     @property
     def workload(self) -> dict[str, Any]:
         """The keys of `workload:` that read the table so, but for `path`."""
-        found: dict[str, Any] = {
+        result: dict[str, Any] = {
             "columns": {guess.name: guess.column for guess in self.guesses},
             "units": {guess.name: guess.unit for guess in self.guesses if guess.unit},
             "empty": self.empty,
             "keep": self.keep,
             "labels": self.labels,
         }
-        return {"trace": "table", **{key: value for key, value in found.items() if value}}
+        return {"trace": "table", **{key: value for key, value in result.items() if value}}
 
     def best(self, name: str, *kinds: str, fits: Callable[[_Column], bool] = lambda _: True) -> _Column | None:
         """Take the column of these kinds whose name says most, dates before others."""
         free = [each for each in self.columns if each.name not in self.taken and each.rank(name) is not None]
-        found = [each for each in free if (each.kind in kinds or not kinds) and fits(each)]
-        found.sort(key=lambda each: (each.kind != "date", each.rank(name)))
-        if not found:
+        result = [each for each in free if (each.kind in kinds or not kinds) and fits(each)]
+        result.sort(key=lambda each: (each.kind != "date", each.rank(name)))
+        if not result:
             return None
-        self.taken.add(found[0].name)
-        return found[0]
+        self.taken.add(result[0].name)
+        return result[0]
 
     def take(self, name: str, column: _Column, unit: str = "", why: str = "its name") -> None:
         self.guesses.append(Guess(name, column.name, "" if unit == "s" else unit, why))

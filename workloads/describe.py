@@ -104,14 +104,14 @@ def loads(arrival: Floats, lifetime: Floats, amounts: Mapping[str, Floats]) -> d
     order = np.argsort(times, kind="stable")
     lasts = np.diff(times[order], append=times[order[-1]])
     lasts[times[order] > arrival[-1]] = 0
-    found = {}
+    result = {}
     for name, amount in amounts.items():
         # Rounded to a quantum: sums that return to nothing leave 1e-11 behind.
         running = np.cumsum(np.concatenate([-amount[ends], amount])[order]).round(6)
         rising = np.argsort(running)
         share = np.cumsum(lasts[rising])
-        found[name] = float(running.max()), float(running[rising[np.searchsorted(share, 0.99 * share[-1])]])
-    return found
+        result[name] = float(running.max()), float(running[rising[np.searchsorted(share, 0.99 * share[-1])]])
+    return result
 
 
 def fit(frame: pl.DataFrame, flavours: int = 16, points: int = 41) -> Synthetic:
@@ -155,9 +155,9 @@ def _arrivals(arrival: Floats) -> Poisson:
     times = arrival[arrival < whole]
     hours = _profile(times // HOUR % 24, 24) if whole >= 2 * DAY else None
     days = _profile(times // DAY % 7, 7) if weeks > 1 else None
-    found = Poisson(every=1.0, hours=hours, days=days)
-    steady = _bisected(lambda time: found.at_rate(np.array([0.0, time]))[1] < last, 0.0, 1e3 * last)
-    return found.model_copy(update={"every": _round(steady / (len(arrival) - 1), 3)})
+    result = Poisson(every=1.0, hours=hours, days=days)
+    steady = _bisected(lambda time: result.at_rate(np.array([0.0, time]))[1] < last, 0.0, 1e3 * last)
+    return result.model_copy(update={"every": _round(steady / (len(arrival) - 1), 3)})
 
 
 def _profile(of: Floats, parts: int) -> tuple[float, ...] | None:

@@ -106,8 +106,8 @@ class Synthetic:
                 role[rows] = role_of[drawn]
         parts = tuple(kind.parts for kind in self.flavours)
         gangs = gangs_of(parts, of, columns.uniform("parts")) if any(parts) else None
-        said = None if roles == (NO_ROLE,) else Roles(roles, role if len(roles) > 1 else zeros(n, np.int64))
-        return Workload(resources, arrival, duration, demand, ids, roles=said, gangs=gangs)
+        drawn_roles = None if roles == (NO_ROLE,) else Roles(roles, role if len(roles) > 1 else zeros(n, np.int64))
+        return Workload(resources, arrival, duration, demand, ids, roles=drawn_roles, gangs=gangs)
 
 
 def _check_times(key: str, times: Floats, *, finite: bool) -> None:

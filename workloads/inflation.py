@@ -95,10 +95,10 @@ class Inflated:
             rows.append(row)
 
 
-def fgd_order(servers: int, seed: int, asked: Inflated) -> Ints:
+def fgd_order(servers: int, seed: int, inflated: Inflated) -> Ints:
     """Return the order in which the experiments of FGD number the servers with a seed, int64 [servers]."""
     go = GoStream(seed)
-    asked.rows(seed, go)
+    inflated.rows(seed, go)
     for _ in range(FGD_WATCHES):
         go.int63()
     return np.argsort(go.perm(servers))
@@ -108,7 +108,9 @@ class GoStream:
     """A stream of one seed; each method draws as that of the same name in Go does."""
 
     def __init__(self, seed: int) -> None:
-        self._state = [one ^ other for one, other in zip(_filled(seed % MODULUS or 89482311), _cooked(), strict=True)]
+        self._state = [
+            filled ^ other for filled, other in zip(_filled(seed % MODULUS or 89482311), _cooked(), strict=True)
+        ]
         self._tap, self._feed = 0, LENGTH - TAP
 
     def int63(self) -> int:
@@ -133,11 +135,11 @@ class GoStream:
 
     def perm(self, n: int) -> list[int]:
         """Draw a permutation of 0 to n - 1."""
-        found = [0] * n
+        result = [0] * n
         for place in range(n):
             other = self.intn(place + 1)
-            found[place], found[other] = found[other], place
-        return found
+            result[place], result[other] = result[other], place
+        return result
 
     def _below(self, n: int) -> int:
         """Draw a number below n, as shuffle does: the upper word of a product."""
@@ -155,7 +157,7 @@ def _filled(seed: int) -> list[int]:
     for _ in range(20 + 3 * LENGTH):
         drawn.append(drawn[-1] * 48271 % MODULUS)
     high, middle, low = (drawn[first::3] for first in (21, 22, 23))
-    return [(one << 40 ^ two << 20 ^ three) & WORD for one, two, three in zip(high, middle, low, strict=True)]
+    return [(top << 40 ^ two << 20 ^ three) & WORD for top, two, three in zip(high, middle, low, strict=True)]
 
 
 @cache

@@ -79,14 +79,14 @@ class Lublin(Model):
     def classes(self, processors: int) -> dict[str, JobClass]:
         """Make the classes of jobs for a machine of so many processors."""
         further = log2(processors / PROCESSORS)
-        found = {}
+        result = {}
         for column, name in enumerate(("batch", "interactive", "all")):
             if self.jobs == name or (self.jobs == "both" and name != "all"):
                 published = {key: values[column] for key, values in PUBLISHED.items()}
                 for key in ("umed", "uhi"):
                     published[key] = max(published[key] + further, published["ulow"])
-                found[name] = JobClass(published, processors)
-        return found
+                result[name] = JobClass(published, processors)
+        return result
 
     def draw(self, n: int, resources: tuple[str, ...], total: Mapping[str, float], seed: int) -> Workload:
         """Draw `n` jobs for a cluster with these resources, of which all servers together have `total` units."""
@@ -140,8 +140,8 @@ class JobClass:
         exponent = low + within * (high - low)
         power = kind <= self["serial_prob"] + self["pow2_prob"]
         exponent = np.where(power, np.minimum(np.floor(exponent + 0.5), floor(log2(self.processors))), exponent)
-        found = np.minimum(np.floor(2**exponent + 0.5), self.processors)
-        return np.where(kind <= self["serial_prob"], 1, found).astype(np.int64)
+        result = np.minimum(np.floor(2**exponent + 0.5), self.processors)
+        return np.where(kind <= self["serial_prob"], 1, result).astype(np.int64)
 
     def run_times(self, sizes: Ints, which: Floats, uniform: Floats) -> Floats:
         """Return seconds [n] from two uniforms of each job: which of the gammas, and where in it."""
@@ -190,8 +190,8 @@ class JobClass:
         """
         share = np.clip(self["pa"] * sizes + self["pb"], 0, 1)
         first, second = (_below(self[f"a{number}"], self[f"b{number}"], LONGEST) for number in (1, 2))
-        found: Floats = share * first / (share * first + (1 - share) * second)
-        return found
+        result: Floats = share * first / (share * first + (1 - share) * second)
+        return result
 
     def _logarithm(self, number: int, uniform: Floats) -> Floats:
         return _quantile(self[f"a{number}"], self[f"b{number}"], LONGEST, uniform)
@@ -208,5 +208,5 @@ def _quantile(shape: float, scale: float, top: float, uniform: Floats) -> Floats
     """Return what a gamma that is drawn until it is below `top` has at these uniforms, float64 [n]."""
     from scipy.special import gammaincinv
 
-    found: Floats = scale * gammaincinv(shape, uniform * _below(shape, scale, top))
-    return found
+    result: Floats = scale * gammaincinv(shape, uniform * _below(shape, scale, top))
+    return result

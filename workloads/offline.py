@@ -169,8 +169,8 @@ def items_of(name: str, seed: int) -> tuple[Ints, int]:
         return np.clip(np.floor(drawn), 1, 100).astype(np.int64), 100
     with files("binwright.workloads").joinpath("published_items.npz").open("rb") as file, np.load(file) as published:
         if name not in BINPACK:
-            given = published["weibull"]
-            return given[seed % len(given)].astype(np.int64), 100
+            parameters = published["weibull"]
+            return parameters[seed % len(parameters)].astype(np.int64), 100
         number, count = seed % 20, BINPACK[name]
         return published["binpack"][number * count : (number + 1) * count].astype(np.int64), 150
 

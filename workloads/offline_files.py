@@ -39,11 +39,11 @@ def read_instance(file: Path) -> Machines:
         """Take the next number, as a whole number of `parts`."""
         word, line = next(words, ("", None))
         plain = word.replace(".", "", 1).isdecimal()
-        found = Decimal(word) * parts if plain else Decimal(-1)
-        if not least <= found <= MOST * parts or found % 1:
+        result = Decimal(word) * parts if plain else Decimal(-1)
+        if not least <= result <= MOST * parts or result % 1:
             remedy = f"Give {least:,} to {MOST:,}. Formats: page 'Offline placement'."
             raise WorkloadError(f"is no {what}", file=file, line=line, value=word or None, remedy=remedy)
-        return int(found)
+        return int(result)
 
     vbp = file.suffix.lower() == ".vbp"
     dims, rows = number("number of dimensions", 1) if vbp else 1, list[list[int]]()

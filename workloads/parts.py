@@ -59,17 +59,17 @@ class Parts(Model):
     @property
     def labels(self) -> dict[str, Keys]:
         """The labels that servers must have, with the keys that name them."""
-        found: dict[str, Keys] = {label: ("at_most", label) for label in self.at_most}
-        return found | ({self.together: ("together",)} if self.together else {})
+        result: dict[str, Keys] = {label: ("at_most", label) for label in self.at_most}
+        return result | ({self.together: ("together",)} if self.together else {})
 
 
 def gangs_of(kinds: tuple[Parts | None, ...], of: Ints, uniform: Floats) -> Gangs:
     """Draw the gangs of requests, each of one of these kinds, int64 [n]; None has one part."""
     parts = np.ones(len(of), np.int64)
     for number, kind in enumerate(kinds):
-        here = of == number
+        of_kind = of == number
         if kind and kind.number:
-            parts[here] = kind.number.at(uniform[here])
+            parts[of_kind] = kind.number.at(uniform[of_kind])
     return Gangs(parts, of, tuple(kind.rules if kind else NO_RULES for kind in kinds))
 
 

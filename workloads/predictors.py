@@ -30,8 +30,8 @@ class Noise(Model, Predictor):
     def predict(self, requests: Workload, rng: np.random.Generator) -> Floats:
         import scipy.special  # noqa: F401 # now, and not while an agent decides
 
-        found: Floats = requests.duration * np.exp(self.sigma * rng.standard_normal(len(requests)))
-        return found
+        result: Floats = requests.duration * np.exp(self.sigma * rng.standard_normal(len(requests)))
+        return result
 
     def again(self, requests: Workload, row: int, first: float, elapsed: float) -> float:
         """Return the median of what the truth may be, given the prediction and that it is more than `elapsed`."""
@@ -90,8 +90,8 @@ class Survival(Model, Predictor):
         if self.by == "group" and requests.roles is None:
             return [""], np.zeros(len(requests.demand[rows]), np.int64)
         words = words_of(requests, self.by, "knowledge.lifetimes.predicted.survival.by")
-        found, of = np.unique(words[rows], return_inverse=True)
-        return [str(word) for word in found], of.reshape(-1)
+        result, of = np.unique(words[rows], return_inverse=True)
+        return [str(word) for word in result], of.reshape(-1)
 
 
 def _stays(training: Workload, rows: Ints) -> _Stays:

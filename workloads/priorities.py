@@ -46,9 +46,9 @@ def prioritised(base: Workload, classes: Mapping[str, int], seed: int, needed: b
             rows = np.flatnonzero(base.roles.of == number)
             names = np.array([name for name, _ in mix], object)
             words[rows] = names[pick(tuple(weight for _, weight in mix), uniform[rows])]
-    found, of = np.unique(words.astype(np.str_), return_inverse=True)
-    numbers = [number_of(name, classes) if name else 0 for name in found.tolist()]
-    if needed and (unknown := [name for name, number in zip(found.tolist(), numbers, strict=True) if number is None]):
+    result, of = np.unique(words.astype(np.str_), return_inverse=True)
+    numbers = [number_of(name, classes) if name else 0 for name in result.tolist()]
+    if needed and (unknown := [name for name, number in zip(result.tolist(), numbers, strict=True) if number is None]):
         example = ", ".join(f"{name}: {len(unknown[:3]) - place - 1}" for place, name in enumerate(unknown[:3]))
         near = suggest(unknown[0], classes) if classes else "These are no numbers."
         raise WorkloadError(
@@ -60,5 +60,5 @@ def prioritised(base: Workload, classes: Mapping[str, int], seed: int, needed: b
     return replace(
         base,
         priority=np.array([number or 0 for number in numbers], np.int64)[of],
-        labels={**base.labels, LABEL: found[of]},
+        labels={**base.labels, LABEL: result[of]},
     )

@@ -37,10 +37,10 @@ def shape_of(mean: npt.ArrayLike, peak: npt.ArrayLike, p95: npt.ArrayLike | None
     No mean is above the peak, and no percentile.
     """
     low, top = np.broadcast_arrays(np.asarray(mean, np.float64), np.asarray(peak, np.float64))
-    one = np.ones(low.shape)
+    ones = np.ones(low.shape)
     if p95 is None:
-        return Shape(one, top, np.maximum(top / np.maximum(low, 1e-12) - 1, 0), top, one)
-    cut, knee = 0.95 * one, np.broadcast_to(np.asarray(p95, np.float64), low.shape)
+        return Shape(ones, top, np.maximum(top / np.maximum(low, 1e-12) - 1, 0), top, ones)
+    cut, knee = 0.95 * ones, np.broadcast_to(np.asarray(p95, np.float64), low.shape)
     # What the mean has beyond the knee at ranks above the cut is shared between body and tail, half of it at most.
     beyond = np.clip(low - (1 - cut) * knee, 0, None)
     above = np.minimum((1 - cut) * (top - knee) / 2, beyond / 2)
@@ -82,11 +82,11 @@ class GeneratedUse:
     def block(self, requests: Ints, first: int, last: int) -> Floats:
         from binwright.workloads.use_kernels import generate  # numba: only who uses it pays for it
 
-        found = np.empty((len(requests), last - first))
+        result = np.empty((len(requests), last - first))
         steps = np.arange(first, last)
         waves = [sqrt(2 * each.daily) * np.cos(2 * pi * (steps - each.busiest) / each.day) for each in self.process]
-        generate(requests, first, self.shape, (*self._tables, np.stack(waves)), self.of, self.seed, found)
-        return found
+        generate(requests, first, self.shape, (*self._tables, np.stack(waves)), self.of, self.seed, result)
+        return result
 
     @cached_property
     def _tables(self) -> tuple[npt.NDArray[Any], ...]:

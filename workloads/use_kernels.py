@@ -51,17 +51,17 @@ def noise(name: np.uint64, step: int, persists: int, kind: int, weights: Floats,
     moved = step + int(name >> np.uint64(40)) % persists
     knot = moved // persists
     phase = moved - knot * persists
-    found: float = weights[kind, phase, 0] * normal[int(mixed(name + np.uint64(knot) * GAMMA) >> np.uint64(52))]
+    result: float = weights[kind, phase, 0] * normal[int(mixed(name + np.uint64(knot) * GAMMA) >> np.uint64(52))]
     if phase:
-        found += weights[kind, phase, 1] * normal[int(mixed(name + np.uint64(knot + 1) * GAMMA) >> np.uint64(52))]
-    return found
+        result += weights[kind, phase, 1] * normal[int(mixed(name + np.uint64(knot + 1) * GAMMA) >> np.uint64(52))]
+    return result
 
 
 @kernel
 def generate(
-    requests: Ints, first: int, shape: Floats, processes: tuple[Any, ...], of: Ints, seed: int, found: Floats
+    requests: Ints, first: int, shape: Floats, processes: tuple[Any, ...], of: Ints, seed: int, result: Floats
 ) -> None:
-    """Write what requests [n] use in steps from `first` on into `found` float64 [n, steps].
+    """Write what requests [n] use in steps from `first` on into `result` float64 [n, steps].
 
     `shape` and `of` are those of `workloads.use.GeneratedUse`, and `processes` what its `_tables` has, with the wave
     float64 [processes, steps].
@@ -71,20 +71,20 @@ def generate(
         row = requests[place]
         s, kind, key = of[row, 0], of[row, 1], of[row, 2]
         if kind < 0:
-            found[place, :] = 1.0
+            result[place, :] = 1.0
             continue
         cut, knee, body, top, tail = shape[s, 0], shape[s, 1], shape[s, 2], shape[s, 3], shape[s, 4]
         if cut == 1.0 and body == 0.0:
-            found[place, :] = knee
+            result[place, :] = knee
             continue
         mine = mixed(np.uint64(key) * GAMMA + np.uint64(seed))
-        for k in range(found.shape[1]):
+        for k in range(result.shape[1]):
             step = first + k
             z = waves[kind, k] + own[kind] * noise(mine, step, persists[kind], kind, weights, normal)
             at = min(max((z + WIDEST) * ((LEVELS - 1) / (2 * WIDEST)), 0.0), LEVELS - 1.000001)
             below = int(at)
             u = ranks[kind, below] + (at - below) * (ranks[kind, below + 1] - ranks[kind, below])
             if u <= cut:
-                found[place, k] = knee * (u / cut) ** body
+                result[place, k] = knee * (u / cut) ** body
             else:
-                found[place, k] = knee + (top - knee) * ((u - cut) / (1 - cut)) ** tail
+                result[place, k] = knee + (top - knee) * ((u - cut) / (1 - cut)) ** tail

@@ -60,7 +60,7 @@ class VaryingUse(Model):
     @property
     def labels(self) -> list[str]:
         """The labels that say shares."""
-        return [said for said in (self.mean, self.p95, self.peak) if isinstance(said, str)]
+        return [value for value in (self.mean, self.p95, self.peak) if isinstance(value, str)]
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
@@ -90,29 +90,29 @@ class VaryingUse(Model):
         mean = _numbers(base, rows, self.mean, self.unit, f"{key}.mean")
         peak = _numbers(base, rows, self.peak, self.unit, f"{key}.peak")
         p95 = None if self.p95 is None else _numbers(base, rows, self.p95, self.unit, f"{key}.p95")
-        for name, found in (("mean", mean), ("p95", p95)):
-            if found is not None and (above := found > peak * (1 + 1e-9)).any():
+        for name, result in (("mean", mean), ("p95", p95)):
+            if result is not None and (above := result > peak * (1 + 1e-9)).any():
                 first, remedy = int(above.argmax()), "Check the columns and their `unit`, or give a higher `peak`."
                 problem = f"request {base.id[rows[first]]} and {above.sum() - 1} others use more than their peak"
-                value = f"{found[first]:.4g}, above {peak[first]:.4g}"
+                value = f"{result[first]:.4g}, above {peak[first]:.4g}"
                 raise WorkloadError(problem, key=f"{key}.{name}", value=value, remedy=remedy)
         return shape_of(mean, peak, None if p95 is None else np.minimum(p95, peak))
 
 
-def _numbers(base: Workload, rows: Ints, said: float | str, unit: float, key: str) -> Floats:
+def _numbers(base: Workload, rows: Ints, value: float | str, unit: float, key: str) -> Floats:
     """Return a share of each of these rows, float64 [n]: one number, or what their label says."""
-    if isinstance(said, float):
-        return np.full(len(rows), said)
-    words = words_of(base, said, key)[rows]
-    found = np.array(
+    if isinstance(value, float):
+        return np.full(len(rows), value)
+    words = words_of(base, value, key)[rows]
+    result = np.array(
         [np.nan if (share := plain_number(word)) is None else share * unit for word in words.tolist()], np.float64
     )
-    if (odd := ~((found >= 0) & (found <= LARGEST))).any():
+    if (odd := ~((result >= 0) & (result <= LARGEST))).any():
         first = int(odd.argmax())
         remedy = f"Give numbers from 0 to {LARGEST / unit:g}, or say what a 1 is, like `unit: 1 %`."
         problem = f"the label of request {base.id[rows[first]]} is no share"
         raise WorkloadError(problem, key=key, value=str(words[first]), remedy=remedy)
-    return found
+    return result
 
 
 LARGEST = 100.0

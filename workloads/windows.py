@@ -272,8 +272,8 @@ def _requests_at(start: RandomStart | ListedStart, rows: list[int], trace: Calla
     ends = ends[np.isfinite(ends)]
     arrives = np.argsort(np.concatenate([ends, arrival]), kind="stable") >= len(ends)
     before = np.concatenate([[0], np.cumsum(arrives)])  # arrivals before each event
-    found: list[int] = before[np.minimum(rows, len(arrives))].tolist()
-    return found
+    result: list[int] = before[np.minimum(rows, len(arrives))].tolist()
+    return result
 
 
 def _row_at(arrival: Floats, seconds: float, file: Path | None) -> int:

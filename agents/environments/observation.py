@@ -62,7 +62,7 @@ class Watched(NamedTuple):
 
 def shown(topology: Topology, resources: int, count: int, text: bool) -> Observation:
     """Make the arrays for that many simulations, and write what is constant."""
-    found = Observation(
+    result = Observation(
         nodes=np.zeros((count, topology.switches + topology.servers, resources + 1), np.float32),
         edges=np.ones((count, topology.links), np.float32),
         cluster=np.zeros((count, resources + 1), np.float32),
@@ -71,8 +71,8 @@ def shown(topology: Topology, resources: int, count: int, text: bool) -> Observa
         ended=np.zeros(count, np.bool_),
     )
     if text:
-        found.nodes[:, : topology.switches, :resources] = NOTHING
-    return found
+        result.nodes[:, : topology.switches, :resources] = NOTHING
+    return result
 
 
 class Observer:

@@ -182,10 +182,10 @@ def _read(node: ast.expr, names: Mapping[str, Term] | None) -> Term:
             tests = [COMPARISONS[type(op)](x, y) for op, x, y in zip(ops, parts, parts[1:], strict=False)]
             return reduce(lambda x, y: term("where", x, y, x), tests)
         case ast.BoolOp(op=op, values=values):  # as Python means them: the first part that decides
-            *before, found = read(*values)
+            *before, result = read(*values)
             for part in reversed(before):
-                found = term("where", part, *((found, part) if isinstance(op, ast.And) else (part, found)))
-            return found
+                result = term("where", part, *((result, part) if isinstance(op, ast.And) else (part, result)))
+            return result
         case ast.IfExp(test=test, body=body, orelse=otherwise):
             return term("where", *read(test, body, otherwise))
         case ast.Call(func=function, args=arguments, keywords=[]):

@@ -40,15 +40,15 @@ class Feature(NamedTuple):
 @cache
 def features(resources: tuple[str, ...]) -> dict[str, Feature]:
     """Name all that formulas may speak of on servers with these resources: `free_cpu`, `least_share_mem`, `nodes`."""
-    found = {name: Feature(len(QUANTITIES) + number) for number, name in enumerate(PLAIN)}
+    result = {name: Feature(len(QUANTITIES) + number) for number, name in enumerate(PLAIN)}
     for scope, prefix in enumerate(SCOPES):
         for quantity, name in enumerate(QUANTITIES):
             if quantity == DEMAND and scope != PLACE:
                 continue  # the request takes what it takes
             for r, resource in enumerate(resources):
                 words = (prefix, name, re.sub(r"\W", "_", resource))
-                found["_".join(word for word in words if word)] = Feature(quantity, scope, r)
-    return found
+                result["_".join(word for word in words if word)] = Feature(quantity, scope, r)
+    return result
 
 
 def feature_named(name: str, resources: tuple[str, ...]) -> Feature:
@@ -110,7 +110,7 @@ Case: TypeAlias = tuple[Ints, Ints, Amounts, bool]
 
 
 @lean_numeric_inlined
-def _of_nodes(case: Case, step: Floats, asked: int, nodes: int, server: int, node: int) -> float:
+def _of_nodes(case: Case, step: Floats, wanted: int, nodes: int, server: int, node: int) -> float:
     """Return what a quantity of a resource is of some nodes of the server of a place."""
     free, capacity, _, spread = case
     quantity, scope, r = int(step[1]), int(step[2]), int(step[3])
@@ -123,7 +123,7 @@ def _of_nodes(case: Case, step: Floats, asked: int, nodes: int, server: int, nod
         room = capacity[server, n, r]
         here = room if quantity == CAPACITY else free[server, n, r]
         if takes:
-            here -= asked // nodes + (n < asked % nodes) if spread else asked * (n == node)
+            here -= wanted // nodes + (n < wanted % nodes) if spread else wanted * (n == node)
         amount += here
         installed += room
         if scope >= LEAST and room > 0:
@@ -142,18 +142,18 @@ def _of_nodes(case: Case, step: Floats, asked: int, nodes: int, server: int, nod
 def _feature(case: Case, step: Floats, server: int, node: int) -> float:
     """Return what a feature is at a place."""
     free, _, demand, spread = case
-    quantity, nodes, asked = int(step[1]), free.shape[1], 0
+    quantity, nodes, wanted = int(step[1]), free.shape[1], 0
     for each in range(len(demand)):
-        asked += demand[each] * (each == int(step[3]))
+        wanted += demand[each] * (each == int(step[3]))
     if quantity == NODES:
         return float(nodes)
     if quantity == SPREAD:
         return 1.0 * spread
     if quantity == DEMAND:
-        return asked / QUANTUM
+        return wanted / QUANTUM
     if nodes == 2:  # a constant makes it twice as fast
-        return _of_nodes(case, step, asked, 2, server, node)
-    return _of_nodes(case, step, asked, nodes, server, node)
+        return _of_nodes(case, step, wanted, 2, server, node)
+    return _of_nodes(case, step, wanted, nodes, server, node)
 
 
 @lean_numeric_inlined

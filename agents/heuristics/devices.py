@@ -106,18 +106,18 @@ def gpu_random(
     free: Ints, capacity: Ints, devices: Devices, demand: Amounts, resource: int, models: int, numbers: tuple[Floats]
 ) -> int:
     """Take, as a `DeviceScan`, any server that fits, and any of its devices that do; `numbers` is a stream."""
-    left, there, model, _ = devices
+    left, counts, model, _ = devices
     count, each = wanted(demand[resource])
     fits = np.zeros(len(free), np.bool_)
     for server in range(len(free)):
-        fits[server] = fits_server(free, left, server, there[server], model[server], demand, count, each, models)
+        fits[server] = fits_server(free, left, server, counts[server], model[server], demand, count, each, models)
     servers = np.flatnonzero(fits)
     if not len(servers):
         return -1
     chosen = int(servers[int(drawn(numbers[0]) * len(servers))])
-    taken = tightest(left, chosen, there[chosen], count, each)
+    taken = tightest(left, chosen, counts[chosen], count, each)
     if count == 1:
-        enough = np.flatnonzero(left[chosen, : there[chosen]] >= each)
+        enough = np.flatnonzero(left[chosen, : counts[chosen]] >= each)
         taken = 1 << int(enough[int(drawn(numbers[0]) * len(enough))])
     code: int = (chosen << left.shape[1]) + taken
     return code
@@ -142,24 +142,24 @@ Numbers: TypeAlias = tuple[Ints, Floats, int, float, Floats, Ints]
 def fgd(at: At, demand: Amounts, taken: DeviceDemand, numbers: Numbers) -> tuple[float, int]:
     """Cost by how many devices the fragments grow, as a sigmoid in whole steps; of equal devices the first."""
     kinds, share, place, steps, out, rest = numbers
-    count, each, there = taken.many, taken.each, at.there
+    count, each, devices = taken.many, taken.each, at.there
     cpu, cpu_taken = 0, 0
     if place >= 0:
         cpu, cpu_taken = at.free[at.server, 0, place], demand[place]
-    for device in range(there):
+    for device in range(devices):
         rest[device] = at.left[at.server, device]
-    before = fragments(cpu, rest, there, at.model, kinds, share, out)
+    before = fragments(cpu, rest, devices, at.model, kinds, share, out)
     if count != 1 or each == QUANTUM:
         chosen, missing = 0, count
-        for device in range(there):
+        for device in range(devices):
             if missing > 0 and rest[device] == QUANTUM:
                 rest[device] = 0
                 chosen |= 1 << device
                 missing -= 1
-        after = fragments(cpu - cpu_taken, rest, there, at.model, kinds, share, out)
+        after = fragments(cpu - cpu_taken, rest, devices, at.model, kinds, share, out)
         return -floor(1.0 / (1.0 + exp((after - before) / 1000.0)) * steps), chosen
     best, chosen = -1.0, 0
-    for device in range(there):
+    for device in range(devices):
         room = rest[device]
         known = room < each
         for other in range(device):
@@ -167,7 +167,7 @@ def fgd(at: At, demand: Amounts, taken: DeviceDemand, numbers: Numbers) -> tuple
         if known:  # too full, or as the other one
             continue
         rest[device] = room - each
-        after = fragments(cpu - cpu_taken, rest, there, at.model, kinds, share, out)
+        after = fragments(cpu - cpu_taken, rest, devices, at.model, kinds, share, out)
         rest[device] = room
         score = floor(1.0 / (1.0 + exp((after - before) / 1000.0)) * steps)
         if score > best:

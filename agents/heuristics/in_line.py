@@ -127,20 +127,20 @@ class InLine(Agent):
         """Start who is in nobody's way, and reserve places for those who wait: the first of them, or all."""
         availability = self._availability(view)
         earlier = {
-            request.index: [one._replace(start=max(one.start, view.now)) for one in promised]
+            request.index: [each._replace(start=max(each.start, view.now)) for each in promised]
             for request in line
             if (promised := self._kept.get(request.index))
         }
         # What was promised stays so, or becomes earlier: who comes later in the order finds it taken.
-        kept = earlier if self.backfilling == "conservative" else {}
-        for one in chain.from_iterable(kept.values()):
-            availability.reserve(one)
+        promises = earlier if self.backfilling == "conservative" else {}
+        for each in chain.from_iterable(promises.values()):
+            availability.reserve(each)
         if availability.overdrawn:  # somebody runs for longer than expected, or a server has failed
-            kept, earlier, availability = {}, {}, self._availability(view)
+            promises, earlier, availability = {}, {}, self._availability(view)
         self._kept, self.reserved, first = {}, {}, True
         for request in line:
-            for one in kept.get(request.index, ()):
-                availability.reserve(one, -1)
+            for each in promises.get(request.index, ()):
+                availability.reserve(each, -1)
             if view.held_back(request):
                 continue
             promised = earlier.get(request.index, [])
@@ -152,9 +152,9 @@ class InLine(Agent):
                 promised = availability.earliest(request)
                 if lasting and (not promised or promised[0].start > lasting[0].start):
                     promised = lasting
-                for one in promised:
-                    availability.reserve(one)
-                    self.reserved[request.index] = one
+                for each in promised:
+                    availability.reserve(each)
+                    self.reserved[request.index] = each
                 if promised:
                     self._kept[request.index] = promised
 
@@ -226,11 +226,11 @@ class InLine(Agent):
 def _order(name: str) -> Order:
     """Load an order; a mistake in its name is reported under its key."""
     try:
-        found: Order = ORDERS.load(name)
+        result: Order = ORDERS.load(name)
     except UnknownName as error:
         remedy = error.remedy if ":" in name else suggest(name, (*ORDERS, "random", *DEFAULTS))
         raise UserError(error.problem, key="order", value=name, remedy=remedy) from None
-    return found
+    return result
 
 
 class TwoStage(Agent):
@@ -265,7 +265,7 @@ class TwoStage(Agent):
         for job in self._running.look(view):
             for _, _, amounts in job.shares:
                 profile.ends(job.end, amounts)
-        for request in sorted(requests, key=lambda one: -one.duration) if self.order == "longest" else requests:
+        for request in sorted(requests, key=lambda each: -each.duration) if self.order == "longest" else requests:
             start = profile.earliest(request.duration, request.demand)
             profile.take(start, request.duration, request.demand)
             if start == now and (placement := self._place.decide(view, request)) is not None:

@@ -30,14 +30,14 @@ NO_CLUSTER_PATHS = Refusal("no cluster of servers has the paths")
 
 def tenants_of(agent: Agent, view: View) -> NetworkView:
     """Return the view of a network whose requests are virtual networks that the agent places, and refuse any other."""
-    found = network_of(agent, view)
+    result = network_of(agent, view)
     if view.virtual not in agent.embeds:
-        asked = f"virtual networks of the form {view.virtual}" if view.virtual else "no virtual networks"
+        requested = f"virtual networks of the form {view.virtual}" if view.virtual else "no virtual networks"
         remedy = "Take an agent for such requests: `binwright list agents` lists them."
         raise UserError(
-            f"places virtual networks ({', '.join(agent.embeds)}), and requests here are {asked}", remedy=remedy
+            f"places virtual networks ({', '.join(agent.embeds)}), and requests here are {requested}", remedy=remedy
         )
-    return found
+    return result
 
 
 def warm(view: NetworkView, form: Form) -> None:
@@ -308,8 +308,8 @@ def groupings(topology: Topology) -> list[Ints]:
     """Return the rack of every server, its pod, and the network, each int64 [servers]."""
     racks = topology.rack_of.astype(np.int64)
     pods = topology.pod_of.astype(np.int64)[racks]
-    found = [racks, pods, np.zeros_like(racks)]
-    return [found[0], *(each for each in found[1:] if each.min() >= 0)]
+    result = [racks, pods, np.zeros_like(racks)]
+    return [result[0], *(each for each in result[1:] if each.min() >= 0)]
 
 
 class Matching:
@@ -327,11 +327,11 @@ class Matching:
         self._spare = left[: len(free)]
         self._used = capacity[: len(free)] - self._spare
         self._rates = np.zeros((len(network), len(network)), np.int64)
-        for one, other in (network.pairs.T, network.pairs[:, ::-1].T):
-            self._rates[one, other] = network.rates
+        for source, target in (network.pairs.T, network.pairs[:, ::-1].T):
+            self._rates[source, target] = network.rates
         self._sends = self._rates.sum(axis=1)
-        asked = network.machines.min(axis=0)
-        fits = free[:, :, asked > 0] // asked[asked > 0]
+        least = network.machines.min(axis=0)
+        fits = free[:, :, least > 0] // least[least > 0]
         self.rooms: Ints = fits.min(axis=2, initial=len(network)).sum(axis=1)
         """How many of the machines would fit on every server at most, int64 [servers]."""
 
@@ -378,5 +378,5 @@ def matched(fits: Bools, cost: Ints) -> tuple[Ints, Ints]:
     """
     none = (int(cost.max(initial=0)) + 1) * (min(fits.shape) + 1)  # worse than any matching that leaves nobody out
     rows, columns = linear_sum_assignment(np.where(fits, cost, none))
-    there = fits[rows, columns]
-    return rows[there], columns[there]
+    fitting = fits[rows, columns]
+    return rows[fitting], columns[fitting]

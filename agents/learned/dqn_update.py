@@ -131,26 +131,26 @@ def backward(
             grad[end + inputs] += total[row]
             for j in range(inputs):
                 grad[end + j] += total[row] * last[row, j]
-    state, here = end, slopes
+    state, gradient = end, slopes
     for layer in range(shape.layers - 1, -1, -1):
         units = hidden[layer - 1][:count] if layer > 0 else seen
-        inputs, outputs = units.shape[1], here.shape[1]
+        inputs, outputs = units.shape[1], gradient.shape[1]
         bias = end - outputs
         at = bias - inputs * outputs
-        np.dot(units.T, here, grad[at:bias].reshape(inputs, outputs))
+        np.dot(units.T, gradient, grad[at:bias].reshape(inputs, outputs))
         for row in range(count):
             for j in range(outputs):
-                grad[bias + j] += here[row, j]
+                grad[bias + j] += gradient[row, j]
         if layer > 0:
-            there = below[layer % 2][:count]
-            np.dot(here, theta[at:bias].reshape(inputs, outputs).T, there)
+            gradient_below = below[layer % 2][:count]
+            np.dot(gradient, theta[at:bias].reshape(inputs, outputs).T, gradient_below)
             if shape.dueling and layer == shape.layers - 1:
                 for row in range(count):
-                    there[row] += total[row] * theta[state : state + inputs]
+                    gradient_below[row] += total[row] * theta[state : state + inputs]
             for row in range(count):
                 for j in range(inputs):
-                    there[row, j] = there[row, j] if units[row, j] > 0 else np.float32(0)
-            here = there
+                    gradient_below[row, j] = gradient_below[row, j] if units[row, j] > 0 else np.float32(0)
+            gradient = gradient_below
         end = at
 
 

@@ -96,14 +96,14 @@ class HindsightTrainer(ValueTrainer):
         most = max(len(sample.reached) for sample in samples)
         before, after = np.zeros((2, len(samples), most, INPUTS + len(self._scale) - SIZE))
         short = np.zeros((len(samples), most))
-        there = np.zeros((len(samples), most), np.bool_)
+        present = np.zeros((len(samples), most), np.bool_)
         for row, sample in enumerate(samples):
-            there[row, : len(sample.reached)] = True
-            before[row, there[row]], after[row, there[row]] = sample.before, sample.after
+            present[row, : len(sample.reached)] = True
+            before[row, present[row]], after[row, present[row]] = sample.before, sample.after
             reached = np.log(np.maximum(sample.reached, 1))
-            short[row, there[row]] = 100 * (reached.max() - reached)
+            short[row, present[row]] = 100 * (reached.max() - reached)
         gain = self._worth(after) - self._worth(before)
-        gain = torch.where(torch.from_numpy(there), gain / self.temperature, -1e9)
+        gain = torch.where(torch.from_numpy(present), gain / self.temperature, -1e9)
         return (torch.softmax(gain, 1) * torch.from_numpy(short)).sum(1).mean()
 
     def _worth(self, seen: Floats) -> Any:

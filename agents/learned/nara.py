@@ -122,9 +122,9 @@ def infer(
             for unit in range(WIDTH):
                 states[rack, unit] += max(zero, sent[vertex, unit] + edge * link[unit])
         for place in range(len(inner)):
-            edge, one, other = edges[inner[place]], sender[place], receiver[place]
+            edge, low, high = edges[inner[place]], sender[place], receiver[place]
             for unit in range(WIDTH):
-                states[other, unit] += max(zero, sent[one, unit] + edge * link[unit])
+                states[high, unit] += max(zero, sent[low, unit] + edge * link[unit])
         for switch in range(switches):
             for unit in range(WIDTH):
                 states[switch, unit] *= wires.share[switch]

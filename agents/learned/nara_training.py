@@ -90,10 +90,10 @@ class NaraTrainer(Proximal, Trainer):
         for i in range(self.episodes):
             last = int(decided[:, i].sum())
             returns[:last, i] = returns_of(earned[:last, i], self.discount)
-        kept = torch.from_numpy(decided)
-        parts = [torch.stack(column)[kept] for column in zip(*steps, strict=True)]
+        decisions = torch.from_numpy(decided)
+        parts = [torch.stack(column)[decisions] for column in zip(*steps, strict=True)]
         nodes, edges, cluster, actions, mask, logits, values = parts
-        wanted = torch.from_numpy(returns.astype(np.float32))[kept]
+        wanted = torch.from_numpy(returns.astype(np.float32))[decisions]
         batch = Batch(actions, mask, logits, values, wanted, standardised(wanted - values))
         metrics = {
             "acceptance": float(results[0] / results.sum()),

@@ -320,7 +320,7 @@ class PADRLTrainer(Proximal, NumaTrainer):
 
     def _play(self, rng: np.random.Generator) -> tuple[list[Any], Any, dict[str, float]]:
         torch, weights = extra("torch"), joined(arrays_of(self.tensors))
-        kept: list[npt.NDArray[Any]] = []
+        rows_played: list[npt.NDArray[Any]] = []
         lengths, advantages = [], []
         share = max(1, self.decisions // (self.episodes * self.plays))
         for number in rng.permutation(len(self._replays))[: self.episodes].tolist():
@@ -333,11 +333,11 @@ class PADRLTrainer(Proximal, NumaTrainer):
                 rows = rows[: int(self._diary[0])]
                 discriminative = np.flatnonzero(rows["mask"].sum(axis=1) > 1)
                 mine.append(rows[rng.permutation(discriminative)[:share]])
-            kept += mine
+            rows_played += mine
             lengths += placed
             logs = np.log(np.maximum(placed, 1))
             advantages += [np.full(len(rows), gain) for rows, gain in zip(mine, logs - logs.mean(), strict=True)]
-        rows = np.concatenate(kept)
+        rows = np.concatenate(rows_played)
         actions, mask = torch.from_numpy(rows["action"].astype(np.int64)), torch.from_numpy(rows["mask"] > 0)
         shared, places = (torch.from_numpy(np.ascontiguousarray(rows[name])) for name in ("shared", "places"))
         advantage = torch.from_numpy(np.concatenate(advantages))

@@ -99,9 +99,9 @@ def room(cpu: float, mem: float, other_cpu: float, other_mem: float, known: Floa
     """Compute the worth of what still fits on a server with these quanta free on its nodes."""
     value = 0.0
     for at in range(0, len(known), ROW):
-        here = min(cpu * known[at], mem * known[at + 1]) + SLACK
-        there = min(other_cpu * known[at], other_mem * known[at + 1]) + SLACK
-        fits = floor(min(here, there)) if known[at + 2] > 0 else floor(here) + floor(there)
+        most_here = min(cpu * known[at], mem * known[at + 1]) + SLACK
+        most_there = min(other_cpu * known[at], other_mem * known[at + 1]) + SLACK
+        fits = floor(min(most_here, most_there)) if known[at + 2] > 0 else floor(most_here) + floor(most_there)
         if fits > 0:
             value += known[at + 3] * fits + known[at + 4]
     return value

@@ -52,20 +52,20 @@ def cheapest_on_devices(cost: Callable[[At, Amounts, DeviceDemand, Any], tuple[f
     def scan(
         free: Ints, capacity: Ints, devices: Devices, demand: Amounts, resource: int, models: int, numbers: Any
     ) -> int:
-        left, there, model, held = devices
+        left, counts, model, held = devices
         best, least, taken = -1, np.inf, 0
         count, each = wanted(demand[resource])
         for server in range(len(free)):
-            own, kind = there[server], model[server]
+            own, kind = counts[server], model[server]
             if fits_server(free, left, server, own, kind, demand, count, each, models):
                 at = At(server, own, kind, free, left, held)
-                here, chosen = of(at, demand, DeviceDemand(resource, count, each), numbers)
-                if here < least:
-                    best, least, taken = server, here, chosen
+                price, chosen = of(at, demand, DeviceDemand(resource, count, each), numbers)
+                if price < least:
+                    best, least, taken = server, price, chosen
         if best < 0:
             return -1
         if taken < 0:
-            taken = tightest(left, best, there[best], count, each)
+            taken = tightest(left, best, counts[best], count, each)
         code: int = (best << left.shape[1]) + taken
         return code
 

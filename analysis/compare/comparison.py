@@ -124,8 +124,8 @@ class Comparison:
 
     def _against(self, values: Floats) -> Floats:
         """Put the baseline's values in the place of each group's, float64 [groups, seeds]; NaN in its own row."""
-        there = (self._base >= 0) & ~self._own
-        return np.where(there[:, None] & ~np.isnan(values), values[self._base], np.nan)
+        has_base = (self._base >= 0) & ~self._own
+        return np.where(has_base[:, None] & ~np.isnan(values), values[self._base], np.nan)
 
     @property
     def family(self) -> str:
@@ -239,20 +239,20 @@ class Comparison:
             return "No run finished: there is nothing to compare."
         exact, intervals = frame["interval"].eq_missing("exact"), frame["interval"].drop_nulls().unique()
         paired = frame.filter(frame["pairs"] > 0, frame["test"].ne_missing("exact"))
-        said = ["Mean ± half of its 95 % t interval over the seeds"]
+        parts = ["Mean ± half of its 95 % t interval over the seeds"]
         if "t" not in intervals:
             timed = {metric.name for metric in self.metrics if metric.timed}
             drawn = frame.filter(~exact, frame["n"] > 0, ~frame["metric"].is_in(list(timed)))
-            said = ["One seed: no intervals and no tests" if len(drawn) or not exact.any() else
+            parts = ["One seed: no intervals and no tests" if len(drawn) or not exact.any() else
                     "Nothing was drawn: values and differences are exact, other seeds give the same"]  # fmt: skip
         elif exact.any():
-            said.append("values without an interval are exact")
+            parts.append("values without an interval are exact")
         if len(paired):
-            said.append(f"differences to {self.heading(self.baseline)} are paired by seed")
-            said += [f"verdicts are by {self.family}, {WORDS[SAME]} is not significant"] * bool(self.family)
+            parts.append(f"differences to {self.heading(self.baseline)} are paired by seed")
+            parts += [f"verdicts are by {self.family}, {WORDS[SAME]} is not significant"] * bool(self.family)
             few = (paired["pairs"] < FEWEST).any()
-            said += [f"fewer than {FEWEST} paired seeds are not tested ({WORDS[UNTESTED]})"] * few
-        notes = [f"{'; '.join(said)}."]
+            parts += [f"fewer than {FEWEST} paired seeds are not tested ({WORDS[UNTESTED]})"] * few
+        notes = [f"{'; '.join(parts)}."]
         if failed := frame.filter(frame["metric"] == frame["metric"][0])["failed"].sum():
             notes.append(f"{many_of(int(failed), 'failed run')} left out.")
         unpaired = frame.filter(frame["verdict"].is_null() & (frame["n"] > 0))

@@ -186,10 +186,10 @@ def latex(sheets: Sequence[Sheet], note: str) -> str:
 
 def _latex_number(text: str) -> str:
     """Set a cell of numbers as mathematics, for its minus signs; words and units behind them stay as they are."""
-    if not (found := _NUMBER.match(text)):
+    if not (result := _NUMBER.match(text)):
         return {"-": "--", "=": "$=$"}.get(text, escaping.latex(text))
-    number = re.sub(r"(?<=\d),(?=\d)", "{,}", found[0]).replace(" ±", r" \pm ")
-    unit = text[found.end() :]
+    number = re.sub(r"(?<=\d),(?=\d)", "{,}", result[0]).replace(" ±", r" \pm ")
+    unit = text[result.end() :]
     return f"${number}${' ' * unit.startswith(' ')}{escaping.latex(unit)}"
 
 

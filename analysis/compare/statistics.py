@@ -31,13 +31,13 @@ def by_count(matrix: Floats, statistic: Callable[[Floats], tuple[Any, ...]], out
 
     `statistic` gets [k, n] without NaN, once for every n, and so needs to know nothing of what is missing.
     """
-    found = np.full((outputs, len(matrix)), np.nan)
-    there = ~np.isnan(matrix)
-    count = there.sum(axis=1)
+    result = np.full((outputs, len(matrix)), np.nan)
+    present = ~np.isnan(matrix)
+    count = present.sum(axis=1)
     for n in np.unique(count[count > 0]):
         rows = np.flatnonzero(count == n)
-        found[:, rows] = statistic(matrix[rows][there[rows]].reshape(len(rows), n))
-    return list(found)
+        result[:, rows] = statistic(matrix[rows][present[rows]].reshape(len(rows), n))
+    return list(result)
 
 
 def mean_interval(values: Floats) -> tuple[Any, Any]:
@@ -189,10 +189,10 @@ class Groups:
         A column is one seed within a point, so that rows of a point are paired column by column.
         """
         values = self._runs[metric].cast(pl.Float64).to_numpy()
-        found = np.full((len(self.runs), int(self._seed.max()) + 1), np.nan)
+        result = np.full((len(self.runs), int(self._seed.max()) + 1), np.nan)
         use = self._done & np.isfinite(values)
-        found[self._group[use], self._seed[use]] = values[use]
-        return found
+        result[self._group[use], self._seed[use]] = values[use]
+        return result
 
 
 def _numbered(frame: pl.DataFrame, keys: Sequence[str]) -> Ints:
@@ -232,29 +232,29 @@ class Family:
         self.exact: Bools = agree & ~groups.drawn & (not metric.timed)
         self.mean, self.half = by_count(values, mean_interval, 2)
         self.half[self.exact] = 0.0
-        one, other = _pairs(groups.point)
-        number = groups.point[one]
-        difference = differences(values[one], values[other])
+        left, right = _pairs(groups.point)
+        number = groups.point[left]
+        difference = differences(values[left], values[right])
         count = (~np.isnan(difference)).sum(axis=1)
         largest, p_t = by_count(difference, lambda some: (abs(some).max(axis=1), paired_t(some)), 2)
-        exact = self.exact[one] & self.exact[other]
+        exact = self.exact[left] & self.exact[right]
         tested = (count >= FEWEST) & ~exact
         ranks = tested & (np.bincount(number, tested)[number] * 2.0 ** (1 - count) <= ALPHA)
-        asked = np.ones(len(one), bool) if base is None else (one == base[one]) | (other == base[one])
-        self.size = int(np.bincount(number, tested & asked).max(initial=0))
+        is_tested = np.ones(len(left), bool) if base is None else (left == base[left]) | (right == base[left])
+        self.size = int(np.bincount(number, tested & is_tested).max(initial=0))
         alone = np.where(tested, p_t, np.nan)
         (alone[ranks],) = by_count(difference[ranks], lambda some: (signed_rank(some),), 1)
-        p = np.full(len(one), np.nan)
+        p = np.full(len(left), np.nan)
         for at in np.unique(number):
-            family = tested & asked & (number == at)
+            family = tested & is_tested & (number == at)
             p[family] = holm(alone[family])
-        told = np.where(exact, largest > 0, p <= ALPHA)
+        distinct = np.where(exact, largest > 0, p <= ALPHA)
         width = int(np.bincount(groups.point).max(initial=1))
         first = np.unique(groups.point, return_index=True)[1]
         self._place: Ints = np.arange(len(groups.point)) - first[groups.point]
         self._answers = np.full((len(values), width), NO_ANSWER)  # by group and the other's place within its point
-        both = np.rec.fromarrays([p, alone, ranks, exact, told], dtype=ANSWER)
-        self._answers[one, self._place[other]] = self._answers[other, self._place[one]] = both
+        both = np.rec.fromarrays([p, alone, ranks, exact, distinct], dtype=ANSWER)
+        self._answers[left, self._place[right]] = self._answers[right, self._place[left]] = both
 
     def beside(self, other: Ints) -> Any:
         """Answer for each group beside the one that `other` int64 [groups] names; not beside itself, nor beside -1.
@@ -262,9 +262,9 @@ class Family:
         Returns a structured array [groups] with the fields of `ANSWER`.
         """
         rows = np.arange(len(other))
-        found = self._answers[rows, np.maximum(self._place[other], 0)]
-        found[(other < 0) | (other == rows)] = NO_ANSWER
-        return found
+        result = self._answers[rows, np.maximum(self._place[other], 0)]
+        result[(other < 0) | (other == rows)] = NO_ANSWER
+        return result
 
 
 def in_words(size: int, *, apart: bool, beside: str = "") -> str:
@@ -280,7 +280,7 @@ def _pairs(point: Ints) -> tuple[Ints, Ints]:
     """Pair every two groups of a point, which are neighbours: the first of each and the second, int64 [pairs]."""
     ones, others = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for step in range(1, int(np.bincount(point).max(initial=0))):
-        one = np.flatnonzero(point[step:] == point[:-step])
-        ones.append(one)
-        others.append(one + step)
+        first = np.flatnonzero(point[step:] == point[:-step])
+        ones.append(first)
+        others.append(first + step)
     return np.concatenate(ones), np.concatenate(others)

@@ -105,8 +105,8 @@ class Table:
                 cells.append(Cell(entry.write(metric, size), metric.plain(entry.mean), style) if entry else Cell("-"))
             rows.append(cells)
         words = len(self.swept) + 1
-        shown = [place for place, one in enumerate(self.metrics) if one.table == "harm"]
-        shown += [place for place, one in enumerate(self.metrics) if one.name in self._added]
+        shown = [place for place, each in enumerate(self.metrics) if each.table == "harm"]
+        shown += [place for place, each in enumerate(self.metrics) if each.name in self._added]
         foremost = [words + 1, *(words + 1 + place for place in shown)] if self.metrics else []
         headings = [*map(self._short, self.swept), self._row, "runs", *(metric.heading for metric in self.metrics)]
         groups = [row.point for row in self.rows]
@@ -132,18 +132,18 @@ class Table:
         several = len({row.agent for row in self.rows}) > 1
         if not random and any(entry.exact for entry in entries):
             return f"Exact: nothing was drawn, other seeds give the same{f'; {BEST} best' * (BEST in marks)}."
-        said = f"Mean ± half of the 95 % interval over {seeds} seeds" if seeds > 1 else "One seed"
-        said += ", exact without ±" * (seeds > 1 and any(entry.exact for entry in entries))
+        text = f"Mean ± half of the 95 % interval over {seeds} seeds" if seeds > 1 else "One seed"
+        text += ", exact without ±" * (seeds > 1 and any(entry.exact for entry in entries))
         if seeds < FEWEST:
-            return f"{said}{f', not tested: {FEWEST} are needed' * several}."
+            return f"{text}{f', not tested: {FEWEST} are needed' * several}."
         if TIED in marks:
-            said += f"; {BEST} best, {TIED} not significantly different from it"
+            text += f"; {BEST} best, {TIED} not significantly different from it"
         elif BEST in marks:
-            said += f"; {BEST} significantly better than all others"
+            text += f"; {BEST} significantly better than all others"
         elif several and any(metric.better != "neither" for metric in self.metrics):
-            said += "; no significant differences"
+            text += "; no significant differences"
         sign = "≤" if BEST in marks and TIED not in marks else ">"
-        return f"{said}{f' (p {sign} .05, {self.family})' * bool(self.family and several)}."
+        return f"{text}{f' (p {sign} .05, {self.family})' * bool(self.family and several)}."
 
     def rich(self, width: int) -> rich.table.Table:
         """Lay the table out for a terminal: as many metrics as fit its width, the others are named below."""
@@ -159,15 +159,15 @@ class Table:
 
 def in_one_note(done: pl.DataFrame, same: Sequence[Metric], *, points: bool) -> str:
     """Say the values of metrics that are the same for all agents, and at all `points` of a sweep; "" for none."""
-    said = []
+    notes = []
     for metric in same:
         values = done.drop_nulls(metric.name).unique("seed")[metric.name].cast(float).to_numpy()
         mean, half = mean_interval(values)
         half = inf if half <= TOLERANCE * abs(mean) else half  # the same in all seeds: ±0 would be of no interest
         heading = metric.heading.removesuffix(" %")
         percent = " %" if heading != metric.heading else ""
-        said.append(f"{heading} {metric.write(mean, half)}{percent}")
-    return f"The same for all agents{' at all points' if points else ''}: {', '.join(said)}." if said else ""
+        notes.append(f"{heading} {metric.write(mean, half)}{percent}")
+    return f"The same for all agents{' at all points' if points else ''}: {', '.join(notes)}." if notes else ""
 
 
 def _entries(metric: Metric, groups: Groups, family: Family) -> list[Entry | None]:
@@ -213,16 +213,16 @@ def finding(table: Table, metric: Metric) -> str:
     Of a sweep it says at how many points. It is "" where neither higher nor lower is better, where one agent is alone,
     and where all values are equal.
     """
-    number = [one.name for one in table.metrics].index(metric.name)
+    number = [each.name for each in table.metrics].index(metric.name)
     points: dict[tuple[Any, ...], Ranked] = {}
     for row in table.rows:
         if entry := row.entries[number]:
             points.setdefault(row.point, []).append((table.heading(row.agent), entry))
     sign = -1 if metric.better == "higher" else 1
-    ranked = [sorted(found, key=lambda one: one[1].mean * sign) for found in points.values() if len(found) > 1]
-    if metric.better == "neither" or all(len(_best(found)) == len(found) for found in ranked):
+    ranked = [sorted(result, key=lambda each: each[1].mean * sign) for result in points.values() if len(result) > 1]
+    if metric.better == "neither" or all(len(_best(result)) == len(result) for result in ranked):
         return ""
-    entries = [entry for found in ranked for _, entry in found]
+    entries = [entry for result in ranked for _, entry in result]
     is_tested, untested = any(entry.mark for entry in entries), ""
     if not is_tested and not all(entry.exact for entry in entries):
         seeds = max(row.runs - row.failed for row in table.rows)
@@ -247,7 +247,7 @@ def _effect(metric: Metric, ranked: Ranked) -> tuple[str, float]:
 
     That is in percentage points of a share, else in percent of the last.
     """
-    name, last = next(one for one in reversed(ranked) if one[1].mark != TIED)
+    name, last = next(each for each in reversed(ranked) if each[1].mark != TIED)
     best = ranked[0][1].mean
     return name, 100 * abs(best - last.mean) / (1.0 if metric.unit == "%" else abs(last.mean) or abs(best))
 
@@ -258,12 +258,12 @@ def _short(effect: float) -> str:
 
 
 def _does(metric: Metric, agents: list[str]) -> str:
-    said = SAID.get(metric.name, f"has the {'highest' if metric.better == 'higher' else 'lowest'} {metric.heading}")
+    text = SAID.get(metric.name, f"has the {'highest' if metric.better == 'higher' else 'lowest'} {metric.heading}")
     who = and_(agents) if len(agents) <= NAMED else f"{len(agents)} agents"
     if len(agents) > 1:
-        verb, _, what = said.partition(" ")
-        said = f"{'have' if verb == 'has' else verb.removesuffix('s')} {what}"
-    return f"{who} {said}"
+        verb, _, what = text.partition(" ")
+        text = f"{'have' if verb == 'has' else verb.removesuffix('s')} {what}"
+    return f"{who} {text}"
 
 
 def _at_one(metric: Metric, ranked: Ranked) -> str:
@@ -271,11 +271,11 @@ def _at_one(metric: Metric, ranked: Ranked) -> str:
     (last, effect), way = _effect(metric, ranked), "above" if metric.better == "higher" else "below"
     by = _short(effect)
     unit = f"point{'s' * (by != '1')}" if metric.unit == "%" else "%"
-    said = f"{_does(metric, _best(ranked))}, {by} {unit} {way} {last}"
+    text = f"{_does(metric, _best(ranked))}, {by} {unit} {way} {last}"
     if tied:
         them = and_(tied) if len(tied) <= NAMED else f"{len(tied)} of {len(ranked) - 1} others"
-        said += f"; {them} {'does' if len(tied) == 1 else 'do'} not differ significantly"
-    return said
+        text += f"; {them} {'does' if len(tied) == 1 else 'do'} not differ significantly"
+    return text
 
 
 def _at_points(metric: Metric, points: list[Ranked], is_tested: bool) -> str:
@@ -288,11 +288,11 @@ def _at_points(metric: Metric, points: list[Ranked], is_tested: bool) -> str:
     nowhere = effects.pop((), [])
     if not effects:
         return _none(metric, len(points))
-    (first, found), *others = sorted(effects.items(), key=lambda one: -len(one[1]))
-    by = " to ".join(dict.fromkeys(map(_short, (min(found), max(found)))))
-    where = f"{'all' if len(found) == len(points) else f'{len(found)} of'} {len(points)} points"
+    (first, result), *others = sorted(effects.items(), key=lambda values: -len(values[1]))
+    by = " to ".join(dict.fromkeys(map(_short, (min(result), max(result)))))
+    where = f"{'all' if len(result) == len(points) else f'{len(result)} of'} {len(points)} points"
     parts = [f"{_does(metric, list(first))} at {where}, by {by} {'points' if metric.unit == '%' else '%'}"]
-    parts += [f"{and_(list(names))} at {len(one)}" for names, one in others[:NAMED]]
+    parts += [f"{and_(list(names))} at {len(values)}" for names, values in others[:NAMED]]
     parts += [f"no significant difference at {len(nowhere)}"] * bool(nowhere)
     return "; ".join(parts)
 
@@ -315,19 +315,23 @@ def site_table(results: ResultsFolder) -> Sheet | None:
     if "sites" not in results.done.columns:
         return None
     swept = telling_keys(results.runs, results.swept)
-    found: dict[tuple[str, ...], list[dict[str, float | None]]] = {}
+    result: dict[tuple[str, ...], list[dict[str, float | None]]] = {}
     for *point, agent, text in results.done.select(*swept, "agent", "sites").drop_nulls("sites").iter_rows():
-        for site, said in json.loads(text).items():
-            found.setdefault((*map(as_written, point), results.heading(agent), site), []).append(said)
-    currency = next((one.unit for one in results.columns.metrics if one.name == "cost"), "")
-    shown = [one.paid_in("" if currency == MONEY else currency) for one in METRICS]
-    shown = [one for one in shown if any(said.get(one.name) is not None for runs in found.values() for said in runs)]
-    rows = [[*map(Cell, who), *(_mean(one, runs) for one in shown)] for who, runs in found.items()]
-    headings = [*map(results.heading, swept), "agent", "site", *(one.heading for one in shown)]
+        for site, values_of_site in json.loads(text).items():
+            result.setdefault((*map(as_written, point), results.heading(agent), site), []).append(values_of_site)
+    currency = next((each.unit for each in results.columns.metrics if each.name == "cost"), "")
+    shown = [each.paid_in("" if currency == MONEY else currency) for each in METRICS]
+    shown = [
+        each
+        for each in shown
+        if any(values_of_site.get(each.name) is not None for runs in result.values() for values_of_site in runs)
+    ]
+    rows = [[*map(Cell, who), *(_mean(each, runs) for each in shown)] for who, runs in result.items()]
+    headings = [*map(results.heading, swept), "agent", "site", *(each.heading for each in shown)]
     return Sheet(headings, rows, len(swept) + 2, "Sites: means and 95 % intervals over the runs") if rows else None
 
 
 def _mean(metric: Metric, runs: Sequence[dict[str, float | None]]) -> Cell:
     """Write the mean of a value that some runs have, with its interval."""
-    values = [value for said in runs if (value := said.get(metric.name)) is not None]
+    values = [value for sites in runs if (value := sites.get(metric.name)) is not None]
     return Cell(metric.write(*mean_interval(np.array(values)))) if values else Cell("-")

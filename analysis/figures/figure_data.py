@@ -127,10 +127,10 @@ class FigureData:
 
     def by_mean(self, metric: Metric) -> list[str]:
         """Sort the agents by their mean over all points, the best first; by where neither way is, the highest."""
-        found: dict[str, list[float]] = {agent: [] for agent in self.agents}
+        result: dict[str, list[float]] = {agent: [] for agent in self.agents}
         for (_, agent), average in self.averages(metric.name).items():
-            found[agent].append(average.mean if metric.better == "lower" else -average.mean)
-        return sorted(self.agents, key=lambda agent: sum(found[agent]) / len(found[agent]) if found[agent] else inf)
+            result[agent].append(average.mean if metric.better == "lower" else -average.mean)
+        return sorted(self.agents, key=lambda agent: sum(result[agent]) / len(result[agent]) if result[agent] else inf)
 
     @cached_property
     def choice(self) -> Choice:
@@ -141,8 +141,8 @@ class FigureData:
     def headlines(self) -> list[str]:
         """The metrics that figures draw first: where nothing varies, scheduled requests if runs stop, or acceptance."""
         stop = "stopped" in self.runs.columns and self.runs["stopped"].sum()
-        found = [metric.name for metric in self.choice.first if metric.table != "harm"]
-        return found or ["scheduled" if stop else "acceptance"]
+        result = [metric.name for metric in self.choice.first if metric.table != "harm"]
+        return result or ["scheduled" if stop else "acceptance"]
 
     @property
     def harm(self) -> list[str]:
@@ -254,10 +254,10 @@ def _filtered(results: ResultsFolder, options: Options) -> pl.DataFrame:
         if key not in (known := [*results.swept, "seed"]):
             raise ResultsError("was not swept", file=folder, key=f"--where {key}", remedy=suggest(key, known))
         values = results.runs[key].unique(maintain_order=True).cast(pl.String).drop_nulls().to_list()
-        if not (found := [text for text in values if _is_same(text, value)]):
+        if not (result := [text for text in values if _is_same(text, value)]):
             remedy = suggest(value, values)
             raise ResultsError("no run has this value", key=f"--where {key}", value=value, remedy=remedy)
-        wanted.setdefault(key, []).extend(found)
+        wanted.setdefault(key, []).extend(result)
     for key, texts in wanted.items():
         runs = runs.filter(pl.col(key).cast(pl.String).is_in(texts))
     if not len(runs):
@@ -281,8 +281,8 @@ def number(value: object) -> tuple[float, str]:
     """Turn a swept value into a number of base units: "10 min" is (600, "s"); a share is in percent."""
     for measure in (COUNT, SHARE, TIME, DATA, CPU, BANDWIDTH):
         try:
-            found = measure.parse(value)
-            return (100 * found, "%") if measure is SHARE else (found, measure.base)
+            result = measure.parse(value)
+            return (100 * result, "%") if measure is SHARE else (result, measure.base)
         except UserError as error:
             last = error
     raise last
@@ -337,9 +337,9 @@ def verdicts(chosen: FigureData, metrics: Sequence[Metric]) -> Verdicts | None:
 
 def _average(seeds: Floats, row: Mapping[str, Any], family: int) -> Average:
     """Average differences, with the interval that agrees with their verdict: of its test, at the corrected level."""
-    found, p = Average.of(seeds), row["p"]
+    result, p = Average.of(seeds), row["p"]
     if not p:
-        return found
+        return result
     level = ALPHA / family if p == 1 else ALPHA * row["p_alone"] / p  # Holm multiplied by so much
     low, high = corrected_ends(seeds, level, ranks=row["test"] == "wilcoxon")
-    return replace(found, low=min(low, found.mean), high=max(high, found.mean))
+    return replace(result, low=min(low, result.mean), high=max(high, result.mean))

@@ -35,39 +35,39 @@ class Kind:
     source: Source = "results"
     is_ours: bool = False
 
-    def draw(self, given: Any, **options: Any) -> Figure:
+    def draw(self, source: Any, **options: Any) -> Figure:
         """Draw the figure of results, or of training folders; `options` are those of `Options`.
 
         What a function from outside raises becomes a ResultsError.
         """
-        of_scenario = given.look if isinstance(given, ResultsFolder) and options.get("style") is None else {}
+        of_scenario = source.look if isinstance(source, ResultsFolder) and options.get("style") is None else {}
         looks = {name: of_scenario[name] for name in LOOK if name in of_scenario}
-        asked = Options(**looks | {name: value for name, value in options.items() if value is not None})
-        look = style_of(asked.style or "house", titles=asked.titles is not False)
+        settings = Options(**looks | {name: value for name, value in options.items() if value is not None})
+        look = style_of(settings.style or "house", titles=settings.titles is not False)
         if self.is_ours:  # names are what they are: a dollar begins no formula
             look = replace(look, rc={**look.rc, "text.parse_math": False})
         with style(look):
-            found = self._drawn(given if self.source == "training" else FigureData(given, asked), asked)
-            finish(found)
-        return found
+            result = self._drawn(source if self.source == "training" else FigureData(source, settings), settings)
+            finish(result)
+        return result
 
-    def _drawn(self, given: Any, asked: Options) -> Figure:
+    def _drawn(self, source: Any, settings: Options) -> Figure:
         if self.is_ours:
-            return self.function(given, asked)
-        name, found = getattr(self.function, "__name__", type(self.function).__name__), None
+            return self.function(source, settings)
+        name, result = getattr(self.function, "__name__", type(self.function).__name__), None
         try:
-            found = self.function(given, asked)
-            if isinstance(found, Figure):
+            result = self.function(source, settings)
+            if isinstance(result, Figure):
                 with catch_warnings(action="ignore"):
-                    found.draw_without_rendering()  # for what matplotlib refuses only when it draws
-                return found
+                    result.draw_without_rendering()  # for what matplotlib refuses only when it draws
+                return result
         except UserError:
             raise
         except (Exception, SystemExit) as error:
             what = short(" ".join(repr(error).split()), 200)
             problem = f"{name} raised {what} at {place_in(self.function.__module__, error)}"
             raise ResultsError(problem, remedy="Mend it, or leave this figure out.") from error
-        problem = f"{name} returned {short(repr(found))}, which is not a figure"
+        problem = f"{name} returned {short(repr(result))}, which is not a figure"
         raise ResultsError(problem, remedy="Return a matplotlib Figure.")
 
 
@@ -89,17 +89,17 @@ def kind_named(name: str) -> Kind:
         problem, remedy = FIGURES.unknown(name)
         raise ResultsError(problem, key=key, remedy=remedy)
     try:
-        found = FIGURES.load(name)
+        result = FIGURES.load(name)
     except UnknownName as error:
         remedy = "Write package.module:function, or file.py:function, a file of this folder."
         raise ResultsError(error.problem, key=key, remedy=error.remedy if FIGURES.is_added(name) else remedy) from error
-    if isinstance(found, Kind):
-        found.is_ours = name in FIGURES and not FIGURES.is_added(name)
-        return found
-    if not callable(found):
+    if isinstance(result, Kind):
+        result.is_ours = name in FIGURES and not FIGURES.is_added(name)
+        return result
+    if not callable(result):
         remedy = "Name a function of (chosen, options) that returns a matplotlib Figure."
         raise ResultsError("is no figure", key=key, remedy=remedy)
-    return Kind(found, (found.__doc__ or short_name(name)).strip().splitlines()[0])
+    return Kind(result, (result.__doc__ or short_name(name)).strip().splitlines()[0])
 
 
 def short_name(name: str) -> str:
@@ -130,7 +130,7 @@ def image(figure: Figure) -> tuple[str, bytes, tuple[int, int]]:
     text = text[text.index(b"<svg") :]
     if len(text.decode()) <= LARGE:
         return "svg", text, size
-    kind, content = min(("svg", text), ("png", rendered(figure, "png")), key=lambda one: len(one[1]))
+    kind, content = min(("svg", text), ("png", rendered(figure, "png")), key=lambda each: len(each[1]))
     return kind, content, size
 
 

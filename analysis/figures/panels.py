@@ -37,10 +37,10 @@ def named_rows(ax: Axes, chosen: FigureData, rows: Sequence[tuple[Point, str]], 
         if chosen.swept and (number == 0 or rows[number - 1][0] != point):
             at += 1.3 if number else 0.0
             if named:
-                said = ax.text(0.01, at - 1, chosen.name(point), va="center", fontsize=points(), zorder=9)
-                said.set_transform(ax.get_yaxis_transform())
-                said.set_in_layout(False)  # it goes on over the next panels, and takes no room from them
-                said.set_bbox({"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 0.5})  # over other lines
+                label = ax.text(0.01, at - 1, chosen.name(point), va="center", fontsize=points(), zorder=9)
+                label.set_transform(ax.get_yaxis_transform())
+                label.set_in_layout(False)  # it goes on over the next panels, and takes no room from them
+                label.set_bbox({"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 0.5})  # over other lines
         places.append(at)
         at += 1
     ax.set_yticks(places, [chosen.heading(agent) if named else "" for _, agent in rows])

@@ -51,8 +51,8 @@ def style_of(name: Venue = "house", *, titles: bool = True) -> Style:
     """Read the style of a venue: of its fonts, best first, it has those that there are."""
     file = Path(__file__).with_name("styles") / f"{name}.mplstyle"
     rc: Any = dict(rc_params_from_file(file, use_default_template=False))
-    there = {*get_font_names(), "sans-serif"}
-    rc["font.family"] = [font for font in rc["font.family"] if font in there] or ["DejaVu Sans"]
+    fonts = {*get_font_names(), "sans-serif"}
+    rc["font.family"] = [font for font in rc["font.family"] if font in fonts] or ["DejaVu Sans"]
     return Style(rc | ALWAYS, VENUES[name], titles)
 
 
@@ -121,15 +121,15 @@ def looks(agents: Iterable[str]) -> dict[str, Look]:
     Takes all agents of the results, drawn or not, so that each looks the same in every figure of them.
     """
     names = sorted(set(agents))
-    found = {name: SHIPPED[name] for name in names if name in SHIPPED}
+    result = {name: SHIPPED[name] for name in names if name in SHIPPED}
     for name in names:
-        if name not in found:
-            start, taken = crc32(name.encode()), [*found.values()]
+        if name not in result:
+            start, taken = crc32(name.encode()), [*result.values()]
             colours, others = [colour for colour, _ in taken], [marker for _, marker in taken]
             colour = min(_turned(COLOURS, start), key=colours.count)
             same = [marker for other, marker in taken if other == colour]
-            found[name] = colour, min(_turned(MARKERS, start // 8), key=lambda m: (same.count(m), others.count(m)))
-    return found
+            result[name] = colour, min(_turned(MARKERS, start // 8), key=lambda m: (same.count(m), others.count(m)))
+    return result
 
 
 def _turned(some: Sequence[str], start: int) -> list[str]:
@@ -199,8 +199,8 @@ def heading(figure: Figure, title: str, caption: str = "") -> None:
         pad = float(rcParams["figure.constrained_layout.h_pad"])
         down = ScaledTranslation(0, -pad - 1.25 * size * len(above) / 72, figure.dpi_scale_trans)
         text = "\n".join(below).replace(HARD, " ")
-        said = figure.text(0.5, 1, text, fontsize=small, ha="center", va="top", color=GREY)
-        said.set_transform(figure.transFigure + down)
+        text_drawn = figure.text(0.5, 1, text, fontsize=small, ha="center", va="top", color=GREY)
+        text_drawn.set_transform(figure.transFigure + down)
 
 
 def legend(
@@ -236,7 +236,7 @@ def finish(figure: Figure) -> None:
     _DRAWN_IN[figure] = _CURRENT.get()
     thicker = points("text") / TEXT
     drawn: list[Any] = [part for ax in figure.axes for part in (*ax.lines, *ax.collections)]
-    drawn += [handle for one in figure.legends for handle in one.legend_handles]
+    drawn += [handle for each in figure.legends for handle in each.legend_handles]
     for part in drawn if thicker != 1 else ():
         part.set_linewidth(thicker * np.asarray(part.get_linewidth()))
         if isinstance(part, Line2D):

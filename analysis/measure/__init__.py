@@ -5,15 +5,15 @@ from binwright.simcore.registry import Registry
 
 def _targets(names: str) -> dict[str, str]:
     """Name the table in which each metric is: that of the module or feature that stands before it, with a colon."""
-    found, home = {}, ""
+    result, home = {}, ""
     for name in names.split():
         if name.endswith(":"):
             home = name.removesuffix(":")
             continue
         is_ours = home in ("requests", "cluster")
         module = f"analysis.measure.metrics.{home}" if is_ours else f"scenarios.features.{home}.metrics"
-        found[name] = f"binwright.{module}:TABLE"
-    return found
+        result[name] = f"binwright.{module}:TABLE"
+    return result
 
 
 BUILT_IN = _targets("""

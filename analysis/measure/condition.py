@@ -42,7 +42,7 @@ class Target:
 def target_of(until: str, metrics: Sequence[Metric]) -> Target:
     """Read `acceptance >= 99 %`, of one of these metrics, or several of them with ` and ` between."""
     remedy = 'Write a metric, >= or <=, and a number: "acceptance >= 99 %", "wait_p95 <= 10 min".'
-    problem, found = "does not say when a cluster is large enough", list[Target]()
+    problem, result = "does not say when a cluster is large enough", list[Target]()
     known = {metric.name: metric for metric in metrics}
     for each in until.split(" and "):
         if (parts := _FORM.fullmatch(each)) is None:
@@ -56,11 +56,11 @@ def target_of(until: str, metrics: Sequence[Metric]) -> Target:
         if metric.unit == "%" and not metric.beyond and not any(map(target.met, (0.0, 1.0))):
             problem = f"no share is so: {metric.name} lies between 0 and 100 %"
             raise UserError(problem, key="until", value=each, remedy=remedy)
-        found.append(target)
-    return replace(found[0], others=tuple(found[1:]))
+        result.append(target)
+    return replace(result[0], others=tuple(result[1:]))
 
 
-def _value(metric: Metric, text: str, said: str) -> float:
+def _value(metric: Metric, text: str, condition: str) -> float:
     """Read the number behind the sign, in the metric's unit."""
     try:
         if metric.unit == "s":
@@ -77,4 +77,6 @@ def _value(metric: Metric, text: str, said: str) -> float:
         problem, remedy = error.problem, error.remedy
     except ValueError:
         problem, remedy = "is not a number", "Write a plain number."
-    raise UserError(f"{text or 'nothing'}, behind {metric.name}, {problem}", key="until", value=said, remedy=remedy)
+    raise UserError(
+        f"{text or 'nothing'}, behind {metric.name}, {problem}", key="until", value=condition, remedy=remedy
+    )

@@ -144,8 +144,8 @@ class Contention:
     def lacked(self) -> Floats:
         """The largest share of what it would have used of a resource that each request lacked, float64 [requests]."""
         shares = np.divide(self.missing, self.wanted, out=np.zeros_like(self.missing), where=self.wanted > 0)
-        found: Floats = shares.max(axis=1, initial=0.0)
-        return found
+        result: Floats = shares.max(axis=1, initial=0.0)
+        return result
 
 
 def contention_of(run: FinishedRun) -> Contention | None:
@@ -164,9 +164,9 @@ def contention_of(run: FinishedRun) -> Contention | None:
     drawn = [np.zeros((0, 4))]
     for k, ((begin, end), active) in enumerate(zip(pairwise(time.tolist()), _active(items, time), strict=True)):
         quanta = np.ascontiguousarray(use.at(active, first + k) * items.amounts[active])
-        found = np.empty((3 * len(active) if power >= 0 else 0, 4))
+        result = np.empty((3 * len(active) if power >= 0 else 0, 4))
         totals = wanted, missing, contended, levels[k]
-        drawn.append(found[: account(begin, end, active, quanta, items, capacity, *totals, power, found)].copy())
+        drawn.append(result[: account(begin, end, active, quanta, items, capacity, *totals, power, result)].copy())
     seconds = run.finish - np.clip(added_at(run.simulation), run.begin, run.finish)
     parts = Contention(seconds, contended, *_by_request(run, row, wanted, missing), time, levels)
     if power < 0:
@@ -209,11 +209,11 @@ def _by_request(run: FinishedRun, row: Ints, wanted: Floats, missing: Floats) ->
     if gangs is not None and gangs.first is not None:
         source = gangs.first[source]
     requests, of = np.unique(source, return_inverse=True)
-    found = np.zeros((2, len(requests), wanted.shape[1]))
-    for total, each in zip(found, (wanted, missing), strict=True):
+    result = np.zeros((2, len(requests), wanted.shape[1]))
+    for total, each in zip(result, (wanted, missing), strict=True):
         np.add.at(total, of, each)
     ours = requests >= run.first
-    return found[0][ours], found[1][ours]
+    return result[0][ours], result[1][ours]
 
 
 def over_time(run: FinishedRun) -> pl.DataFrame:
@@ -222,9 +222,9 @@ def over_time(run: FinishedRun) -> pl.DataFrame:
     Columns: `time` from which on, `seconds`, then of each resource the five, and `contended_cpu`, the share of the
     servers' time in which it was missing. Without rows where nobody says what is used.
     """
-    found, resources = run.contention, run.resources
-    time = np.array([run.begin, run.begin]) if found is None else found.time
-    levels = np.zeros((0, 3, len(resources))) if found is None else found.levels
+    result, resources = run.contention, run.resources
+    time = np.array([run.begin, run.begin]) if result is None else result.time
+    levels = np.zeros((0, 3, len(resources))) if result is None else result.levels
     seconds, places = np.diff(time), run.places
     installed = np.diff([run.installed(at) for at in time], axis=0)
     change = np.clip(np.concatenate([places.start, places.end]), run.begin, run.finish)

@@ -157,13 +157,13 @@ def define(
 
 def table(definitions: Iterable[Definition]) -> dict[str, Definition]:
     """Return metrics by their keys."""
-    return {one.key: one for one in definitions}
+    return {each.key: each for each in definitions}
 
 
 def definition_of(name: str) -> Any:
     """Load what is registered as this metric, or what `package.module:name` or `file.py:name` names."""
-    found = METRICS.load(name)
-    return found[name] if name in BUILT_IN or name in ASKED else found
+    result = METRICS.load(name)
+    return result[name] if name in BUILT_IN or name in ASKED else result
 
 
 KEPT_APART = ("details", "resources", "tiers")
@@ -182,14 +182,14 @@ def measure(run: FinishedRun, added: Sequence[MetricSpec] = ()) -> dict[str, Any
 
     Raises RunError where there is nothing to measure, and where an added metric raises or returns no number.
     """
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for definition in built_in():
-        found |= definition.measured(run)
+        result |= definition.measured(run)
         run.forget()
     for spec in added:
-        found |= _guarded(added_metric(spec), run)
+        result |= _guarded(added_metric(spec), run)
         run.forget()
-    return found
+    return result
 
 
 def describe(
@@ -213,13 +213,13 @@ def built_in() -> tuple[Definition, ...]:
 
 def added_metric(spec: MetricSpec) -> Definition:
     """Return the metric that a scenario asks for by its registered name, `package.module:name` or `file.py:name`."""
-    found = definition_of(spec.name)
-    if not isinstance(found, Definition):
+    result = definition_of(spec.name)
+    if not isinstance(result, Definition):
         raise UserError("is not a metric", value=spec.name, remedy=DEFINE)
-    if spec.last is not None and not found.in_parts:
+    if spec.last is not None and not result.in_parts:
         remedy = "Take `last` out; it is of metrics that a part of the run can have, such as acceptance."
         raise UserError("is a metric of whole runs only", value=spec.name, remedy=remedy)
-    return found if spec.last is None else replace(found, last=spec.last)
+    return result if spec.last is None else replace(result, last=spec.last)
 
 
 def check_added(
@@ -228,13 +228,13 @@ def check_added(
     """Refuse metrics whose columns runs have already, with these `swept` keys; the error's key is the place in them."""
     if not added:
         return  # and nothing is imported that only a run needs
-    taken = {*NO_METRICS, *KEPT_APART, *swept, "scenario", *(one.name for one in describe(resources, tiers))}
+    taken = {*NO_METRICS, *KEPT_APART, *swept, "scenario", *(each.name for each in describe(resources, tiers))}
     for number, spec in enumerate(added):
         try:
             if spec.name in BUILT_IN and spec.last is None:
                 remedy = "Take it out of the list."
                 raise UserError("is measured in every run that has what it needs", value=spec.name, remedy=remedy)
-            columns = {one.name for one in added_metric(spec).columns(tuple(resources), tuple(tiers))}
+            columns = {each.name for each in added_metric(spec).columns(tuple(resources), tuple(tiers))}
             if shared := sorted(columns & taken):
                 remedy = 'Give the metric another name: rename the function, or write @metric(name="...", ...).'
                 raise UserError(f"there is a column {shared[0]} already", value=spec.name, remedy=remedy)
@@ -248,13 +248,13 @@ def _guarded(definition: Definition, run: FinishedRun) -> dict[str, Any]:
     """Compute a metric that is not ours: what it raises, and what is not a number, becomes a RunError that says so."""
     name = definition.described.name
     try:
-        found = definition.measured(run)
+        result = definition.measured(run)
     except Exception as error:
         at = place_in(definition.__module__, error)
         raise RunError(f"metric {name} raised {error!r} at {at}") from error
-    for column, value in found.items():
+    for column, value in result.items():
         if not isinstance(value, Real | np.bool_):
             what = f"returned {short(repr(value))} for the column {column}, which is not a number"
             raise RunError(f"metric {name} {what}")
-        found[column] = int(value) if isinstance(value, Integral | np.bool_) else float(value)
-    return found
+        result[column] = int(value) if isinstance(value, Integral | np.bool_) else float(value)
+    return result

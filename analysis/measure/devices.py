@@ -34,8 +34,8 @@ class DeviceHistory:
     @property
     def fragmented(self) -> Floats:
         """What is free and not usable, float64 [n]."""
-        found: Floats = self.fragments.sum(axis=1) - self.fragments[:, USABLE]
-        return found
+        result: Floats = self.fragments.sum(axis=1) - self.fragments[:, USABLE]
+        return result
 
 
 def history(run: FinishedRun) -> DeviceHistory | None:

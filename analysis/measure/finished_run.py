@@ -66,8 +66,8 @@ class Rows:
     def placed(self) -> Ints:
         """The rows that arrived after the warm start while the run lasted, and got a place, int64 [placed]."""
         run, begins = self.run, max(self.begins, self.run.first)
-        there = run.got_place[begins : min(self.ends, run.simulation.offered)]
-        placed: Ints = run.asked.leads(np.flatnonzero(there) + begins)
+        got_place = run.got_place[begins : min(self.ends, run.simulation.offered)]
+        placed: Ints = run.asked.leads(np.flatnonzero(got_place) + begins)
         return placed
 
     @column
@@ -175,7 +175,7 @@ class FinishedRun(Rows):
         self.simulation, self.thought = simulation, thought
         self.first = self.since = first
         self.moving = simulation.moving
-        self.samples = {name: read_only(one) for name, one in samples.items()}
+        self.samples = {name: read_only(sample) for name, sample in samples.items()}
         self.prices, self.costs, self.pays = dict(prices), costs, pays
         self.asked = asked = simulation.asked()
         self.resources, self.tiers = tuple(asked.resources), tuple(simulation.ledger.tiers)
@@ -199,11 +199,11 @@ class FinishedRun(Rows):
         """Return the run as it is measured over the last `share` of the offered requests, one of them at least."""
         first = self.simulation.offered - max(1, floor(share * (self.simulation.offered - self.since) + 1e-9))
         terms: dict[str, Any] = {"prices": self.prices, "costs": self.costs, "pays": self.pays}
-        found = FinishedRun(self.simulation, first, self.samples, self.thought, **terms)
-        found.since = self.since
-        late = found.samples["time"] >= found.begin  # the last sample is
-        found.samples = {name: read_only(one[late]) for name, one in found.samples.items()}
-        return found
+        result = FinishedRun(self.simulation, first, self.samples, self.thought, **terms)
+        result.since = self.since
+        late = result.samples["time"] >= result.begin  # the last sample is
+        result.samples = {name: read_only(sample[late]) for name, sample in result.samples.items()}
+        return result
 
     def parts(self) -> Iterator[Rows]:
         """Divide the rows into parts of at most a block, in order."""
@@ -240,12 +240,12 @@ class FinishedRun(Rows):
     @property
     def moves_ended(self) -> list[Moved]:
         """The moves that ended within the measured time, whatever became of them."""
-        return [one for one in (self.moving.log if self.moving else []) if self.begin <= one.end <= self.finish]
+        return [each for each in (self.moving.log if self.moving else []) if self.begin <= each.end <= self.finish]
 
     @column
     def arrived(self) -> Ints:
         """The rows of the requests that moved, once for each move that arrived within the measured time, int64 [n]."""
-        return np.array([one.row for one in self.moves_ended if one.outcome == "done"], np.int64)
+        return np.array([each.row for each in self.moves_ended if each.outcome == "done"], np.int64)
 
     @cached_property
     def on_the_way(self) -> OnTheWay:
@@ -260,13 +260,13 @@ class FinishedRun(Rows):
 
         `all` are resources and tiers, as in `amounts`. What is on the way is held twice.
         """
-        moves, found = self.on_the_way, np.zeros(len(self.resources) + len(self.tiers))
+        moves, result = self.on_the_way, np.zeros(len(self.resources) + len(self.tiers))
         for part in self.parts():
             held = part.seconds_until(until)
-            found += [dot(held, part.amount(column)) for column in range(len(found))]
+            result += [dot(held, part.amount(column)) for column in range(len(result))]
         seconds = np.clip(np.minimum(moves.end, until) - np.maximum(moves.start, self.begin), 0, None)
-        found += [dot(seconds, column) for column in moves.amounts.T]
-        return found
+        result += [dot(seconds, column) for column in moves.amounts.T]
+        return result
 
     @cached_property
     def _sizes(self) -> tuple[list[float], Ints]:
@@ -368,8 +368,8 @@ class FinishedRun(Rows):
     def spans(self) -> Ints | None:
         """Servers, span and links of each of `answered` with a place, int64 [n, 3], in a network."""
         network = self.simulation.ledger.network  # where there is none, nothing is computed
-        found: Ints | None = network and network.spans(self.answered[self.got_place[self.answered]])
-        return found
+        result: Ints | None = network and network.spans(self.answered[self.got_place[self.answered]])
+        return result
 
     @cached_property
     def devices(self) -> DeviceHistory | None:

@@ -47,8 +47,8 @@ def overlap_of(runs: pl.DataFrame, keys: Sequence[str]) -> str:
     if "windows" not in runs.columns:
         return ""
     points: dict[object, dict[int, Rows]] = {}
-    there = runs.filter(pl.col("status") == "done", pl.col("windows").is_not_null())
-    for *point, seed, text in there.select(*keys, "seed", "windows").unique(maintain_order=True).iter_rows():
+    done = runs.filter(pl.col("status") == "done", pl.col("windows").is_not_null())
+    for *point, seed, text in done.select(*keys, "seed", "windows").unique(maintain_order=True).iter_rows():
         rows = [(int(first), int(last) + 1) for first, _, last in (part.partition("-") for part in text.split())]
         met = points.setdefault(tuple(point), {})
         met[seed] = max(rows, met.get(seed, rows), key=lambda some: sum(end - first for first, end in some))

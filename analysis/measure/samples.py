@@ -82,11 +82,11 @@ class Sampler:
 
 def smallest(flavours: Ints) -> Ints:
     """Keep those of the demands [k, resources], in ascending order, that are nowhere larger than another one."""
-    kept = flavours[:0]
+    smallest_first = flavours[:0]
     for flavour in flavours:
-        if not (kept <= flavour).all(axis=1).any():
-            kept = np.concatenate([kept, flavour[None]])
-    return kept
+        if not (smallest_first <= flavour).all(axis=1).any():
+            smallest_first = np.concatenate([smallest_first, flavour[None]])
+    return smallest_first
 
 
 Shares = npt.NDArray[np.float32]
@@ -100,19 +100,19 @@ def states(run: FinishedRun, begin: float) -> pl.DataFrame:
     capacity in `used_<resource>`, and in networks, whose ledger has to remember, of each link's in `links`. Null is out
     of service.
     """
-    simulation, asked, lay = run.simulation, run.asked, run.places
+    simulation, requests, lay = run.simulation, run.asked, run.places
     times = moments(begin, simulation.now)
-    leads = asked.leads(np.arange(len(run.outcome)))
+    leads = requests.leads(np.arange(len(run.outcome)))
     ours = leads[(leads >= run.first) & (leads < simulation.offered)]
     line = leads[(leads < simulation.offered) | (leads >= len(simulation.workload))]
     line = line[run.outcome[line] != IMPOSSIBLE]
     # In the order of the requests: the clock of paced runs does not say when the impossible ones came.
-    came = np.maximum.accumulate(asked.arrival[ours]).clip(max=simulation.now)
+    came = np.maximum.accumulate(requests.arrival[ours]).clip(max=simulation.now)
     columns: dict[str, Any] = {
         "time": times,
         "offered": _until(times, came),
         "accepted": _until(times, run.decided[ours][run.got_place[ours]]),
-        "waiting": _until(times, asked.arrival[line]) - _until(times, run.decided[line]),
+        "waiting": _until(times, requests.arrival[line]) - _until(times, run.decided[line]),
     }
     capacity, installed = simulation.view.capacity.sum(axis=1), run.capacity.sum(axis=1)
     added, out = added_at(simulation), {kind: outages_of(simulation, kind) for kind in ("server", "link", "switch")}
@@ -123,9 +123,9 @@ def states(run: FinishedRun, begin: float) -> pl.DataFrame:
 
     allocated, used = [], []
     for moment, now in enumerate(_held(times, lay.start, lay.end, lay.server, lay.amounts, len(capacity))):
-        there = int((added <= times[moment]).sum())
-        allocated.append(_shares(installed[:there].sum(axis=0), now.sum(axis=0)))
-        used.append(_shares(capacity[:there], now[:there]))
+        servers = int((added <= times[moment]).sum())
+        allocated.append(_shares(installed[:servers].sum(axis=0), now.sum(axis=0)))
+        used.append(_shares(capacity[:servers], now[:servers]))
         used[-1][down("server", moment)] = np.nan
     columns |= {f"allocation_{name}": np.array(allocated)[:, r] for r, name in enumerate(run.resources)}
     columns |= {f"used_{name}": _lists([shares[:, r] for shares in used]) for r, name in enumerate(run.resources)}
@@ -156,8 +156,8 @@ def moments(begin: float, end: float) -> Floats:
 
 def _until(times: Floats, events: Floats) -> Ints:
     """Count the events that had happened at each time, that instant included; those at NaN never do."""
-    found: Ints = np.searchsorted(np.sort(events), times, side="right")
-    return found
+    result: Ints = np.searchsorted(np.sort(events), times, side="right")
+    return result
 
 
 def _held(times: Floats, start: Floats, end: Floats, where: Ints, amounts: Ints, size: int) -> Iterator[Ints]:

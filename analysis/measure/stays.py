@@ -42,18 +42,18 @@ def stays(simulation: Simulation, held: Ints, start: Floats, end: Floats) -> Sta
 
     In a network one may lie on several servers at a time; raises `LedgerError` where nobody remembers on which.
     """
-    found = _stays(simulation, held, start, end)
+    result = _stays(simulation, held, start, end)
     if simulation.ledger.network is None:
-        return found
-    at, server, node, amounts = simulation.ledger.network.places(held[found.who], found.number)
-    return Stays(*(column[at] for column in found))._replace(server=server, node=node, amounts=amounts)
+        return result
+    at, server, node, amounts = simulation.ledger.network.places(held[result.who], result.number)
+    return Stays(*(column[at] for column in result))._replace(server=server, node=node, amounts=amounts)
 
 
 def reservations(simulation: Simulation, held: Ints, start: Floats, end: Floats) -> tuple[Floats, Floats, Ints, Ints]:
     """List when the same requests held something of links, float64 [k], of which, and quanta int64 [k, 1]."""
-    found = _stays(simulation, held, start, end)
-    at, link, amount = simulation.ledger.network.wires(held[found.who], found.number)
-    return found.start[at], found.end[at], link, amount[:, None]
+    result = _stays(simulation, held, start, end)
+    at, link, amount = simulation.ledger.network.wires(held[result.who], result.number)
+    return result.start[at], result.end[at], link, amount[:, None]
 
 
 def _stays(simulation: Simulation, held: Ints, start: Floats, end: Floats) -> Stays:
@@ -64,39 +64,39 @@ def _stays(simulation: Simulation, held: Ints, start: Floats, end: Floats) -> St
         moves.setdefault(moved.row, []).append(moved)
     was_moved = np.isin(held, list(moves))
     still = np.flatnonzero(~was_moved)
-    server, node = (one[held[still]].astype(np.int64) for one in (record.server, record.node))
+    server, node = (column[held[still]].astype(np.int64) for column in (record.server, record.node))
     none = np.full(len(still), -1)
-    found = Stays(still, server, node, start[still], end[still], demand[held[still]], none, none, none, none + 1)
+    result = Stays(still, server, node, start[still], end[still], demand[held[still]], none, none, none, none + 1)
     several: list[Stays] = []
     for who in np.flatnonzero(was_moved).tolist():
         first, *_ = of_row = moves[int(held[who])]
         until, amounts = float(end[who]), demand[held[who]]
-        here = Stays(who, *first.source, float(start[who]), until, amounts, devices=first.devices[0])
+        stay = Stays(who, *first.source, float(start[who]), until, amounts, devices=first.devices[0])
         # A place is held until the request has arrived elsewhere, or its move was called off.
         for number, moved in enumerate(of_row, 1):
             lasts = until, amounts, moved.decisions[0], -1
             target = Stays(who, *moved.target, moved.begin, *lasts, moved.devices[1], number)
-            left, here = (here, target) if moved.outcome == "done" else (target, here)
+            left, stay = (stay, target) if moved.outcome == "done" else (target, stay)
             is_over = not np.isnan(moved.end)
             several.append(left._replace(end=min(until, moved.end), last=moved.decisions[1]) if is_over else left)
-        several.append(here)
+        several.append(stay)
     if not several:
-        return found
-    pairs = zip(found, zip(*several, strict=True), strict=True)
-    return Stays(*(np.concatenate([one, np.array(added, one.dtype)]) for one, added in pairs))
+        return result
+    pairs = zip(result, zip(*several, strict=True), strict=True)
+    return Stays(*(np.concatenate([column, np.array(added, column.dtype)]) for column, added in pairs))
 
 
 def outages_of(simulation: Simulation, kind: str = "server") -> pl.DataFrame:
     """List when parts of a kind were out of service (`server`, `start`, `end`); what never came back is for ever."""
     since: dict[int, float] = {}
-    found: list[tuple[int, float, float]] = []
+    result: list[tuple[int, float, float]] = []
     for change in simulation.changes:
         if change.kind == kind and change.what == "failure":
             since[change.subject] = change.time
         elif change.kind == kind and change.what == "repair":
-            found.append((change.subject, since.pop(change.subject), change.time))
-    found += [(part, time, np.inf) for part, time in since.items()]
-    return pl.DataFrame(found, {"server": pl.Int64, "start": pl.Float64, "end": pl.Float64}, orient="row")
+            result.append((change.subject, since.pop(change.subject), change.time))
+    result += [(part, time, np.inf) for part, time in since.items()]
+    return pl.DataFrame(result, {"server": pl.Int64, "start": pl.Float64, "end": pl.Float64}, orient="row")
 
 
 def added_at(simulation: Simulation) -> Floats:
@@ -130,17 +130,17 @@ def on_the_way(simulation: Simulation, end: Floats) -> OnTheWay:
     due = np.array([moved.due if np.isnan(moved.end) else moved.end for moved in log], np.float64)
     first, last = np.array([moved.decisions for moved in log], np.int64).reshape(-1, 2).T
     last = np.where(last < 0, len(record.sequence), last)
-    found = OnTheWay(row, start, np.fmin(due, end[row]), first, last, demand[row])
+    result = OnTheWay(row, start, np.fmin(due, end[row]), first, last, demand[row])
     if network is None:
-        return found
+        return result
     seen: dict[int, tuple[int, Any]] = {}
     second, more = [], []
     for moved in log:
-        number, here = seen.get(moved.row, (0, network.moved[moved.row][0].notes[3:]))
-        there = network.moved[moved.row][number + 1].notes[3:]
-        second.append(there)
-        more.append(np.subtract(there, here))
-        seen[moved.row] = number + 1, there if moved.outcome == "done" else here
+        number, from_ = seen.get(moved.row, (0, network.moved[moved.row][0].notes[3:]))
+        to = network.moved[moved.row][number + 1].notes[3:]
+        second.append(to)
+        more.append(np.subtract(to, from_))
+        seen[moved.row] = number + 1, to if moved.outcome == "done" else from_
     arrived = np.array([moved.outcome == "done" for moved in log], np.bool_)
     who = row[arrived]
     order = Order(np.frombuffer(record.sequence, np.int32), record.decided[: record.rows])
@@ -148,7 +148,7 @@ def on_the_way(simulation: Simulation, end: Floats) -> OnTheWay:
         who, due[arrived], end[who], last[arrived], order.lasting(who, end[who])[1], np.zeros_like(demand[who])
     )
     links = np.array([*second, *compress(more, arrived)], np.int64).reshape(-1, len(network.tiers))
-    both = OnTheWay(*(np.concatenate(pair) for pair in zip(found, after, strict=True)))
+    both = OnTheWay(*(np.concatenate(pair) for pair in zip(result, after, strict=True)))
     return both._replace(amounts=np.hstack([both.amounts, links]))
 
 

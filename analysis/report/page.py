@@ -119,9 +119,9 @@ def _answer(results: ResultsFolder, table: Table) -> list[str]:
         return ["No run finished: there is nothing to compare"]
     if len({row.agent for row in table.rows}) == 1:
         return ["One agent: there is nothing to compare it with"]
-    main = [one for one in table.metrics if one.better != "neither" and not one.timed]
-    main = [*main[:MAIN], *(one for one in main[MAIN:] if one.table == "harm")]
-    return [finding(table, one) or f"All agents have the same {one.heading}" for one in main]
+    main = [metric for metric in table.metrics if metric.better != "neither" and not metric.timed]
+    main = [*main[:MAIN], *(metric for metric in main[MAIN:] if metric.table == "harm")]
+    return [finding(table, metric) or f"All agents have the same {metric.heading}" for metric in main]
 
 
 def _section(key: str, heading: str, text: str, *, is_folded: bool = False) -> str:
@@ -152,8 +152,8 @@ def _counts(results: ResultsFolder) -> str:
 
 
 def _warnings(results: ResultsFolder) -> str:
-    found = filter(None, [results.unfinished, overlap_of(results.runs, results.swept)])
-    return "".join(f'<p class="wrong">{escape(text)}</p>\n' for text in found)
+    result = filter(None, [results.unfinished, overlap_of(results.runs, results.swept)])
+    return "".join(f'<p class="wrong">{escape(text)}</p>\n' for text in result)
 
 
 def _differences(results: ResultsFolder) -> str:
@@ -211,7 +211,7 @@ def _versions(results: ResultsFolder) -> str:
 
 def figures(results: ResultsFolder, drawing: Listener) -> dict[str, str]:
     """Draw every kind that the results allow, those that may stand beside the answer for telephones, too: as HTML."""
-    found = {}
+    result = {}
     for name in FIGURES:
         try:
             kind = kind_named(name)
@@ -219,10 +219,10 @@ def figures(results: ResultsFolder, drawing: Listener) -> dict[str, str]:
                 drawing(name)
                 widths: tuple[Width, ...] = ("page", "column") if name in HEROES else ("page",)
                 drawn = [draw(results, name, width=width, style="report", titles=False) for width in widths]
-                found[name] = _embedded(name, kind.meaning, *drawn)
+                result[name] = _embedded(name, kind.meaning, *drawn)
         except UserError:
             continue  # these results do not have what it needs
-    return found
+    return result
 
 
 def _embedded(name: str, meaning: str, figure: Figure, narrow: Figure | None = None) -> str:

@@ -42,36 +42,36 @@ class Columns:
 
     def headed(self, headings: Mapping[str, str]) -> Columns:
         """Show metrics, agents and keys under these headings, and the others as before."""
-        metrics = tuple(replace(one, heading=headings.get(one.name, one.heading)) for one in self.metrics)
+        metrics = tuple(replace(each, heading=headings.get(each.name, each.heading)) for each in self.metrics)
         return replace(self, metrics=metrics, headings={**self.headings, **headings})
 
 
 def write_runs(folder: Path, runs: pl.DataFrame, columns: Columns) -> None:
     """Write runs.parquet, whose metadata say what its columns are: whole or not at all."""
-    content, said = BytesIO(), {"version": version("binwright"), **asdict(columns)}
-    runs.write_parquet(content, metadata={"binwright": json.dumps(said, ensure_ascii=False)})
+    content, metadata = BytesIO(), {"version": version("binwright"), **asdict(columns)}
+    runs.write_parquet(content, metadata={"binwright": json.dumps(metadata, ensure_ascii=False)})
     with replacing(folder / RUNS) as unfinished:
         unfinished.write_bytes(content.getbuffer())
 
 
-def read_columns(said: str) -> Columns:
+def read_columns(text: str) -> Columns:
     """Read what `write_runs` noted of the columns; raises ValueError for anything else."""
-    found = TypeAdapter(Columns).validate_json(said)
-    return replace(found, metrics=tuple(one.escaped(plain) for one in found.metrics))
+    result = TypeAdapter(Columns).validate_json(text)
+    return replace(result, metrics=tuple(each.escaped(plain) for each in result.metrics))
 
 
 def merged(several: Iterable[Columns]) -> Columns:
     """Say what several results hold together; of metrics that share a name the first description counts."""
     several = list(several)
     metrics: dict[str, Metric] = {}
-    for one in several:
-        for metric in one.metrics:
+    for each in several:
+        for metric in each.metrics:
             metrics.setdefault(metric.name, metric)
     resources, tiers, swept, added = (
-        tuple(dict.fromkeys(name for one in several for name in getattr(one, key))) for key in LISTS
+        tuple(dict.fromkeys(name for each in several for name in getattr(each, key))) for key in LISTS
     )
-    headings = {name: text for one in reversed(several) for name, text in one.headings.items()}
-    planned = sum(one.planned for one in several)
+    headings = {name: text for each in reversed(several) for name, text in each.headings.items()}
+    planned = sum(each.planned for each in several)
     return Columns(resources, tiers, swept, tuple(metrics.values()), headings, added, planned)
 
 
@@ -106,18 +106,18 @@ def choose_metrics(
     added: Sequence[str] = (),
 ) -> Choice:
     """Choose among the metrics of finished runs; those that a scenario `added` are shown whether they vary or not."""
-    there = _informative(done, metrics, swept, headlines) if len(done) else []
-    names = [metric.name for metric in there]
+    informative = _informative(done, metrics, swept, headlines) if len(done) else []
+    names = [metric.name for metric in informative]
     met = [key for key in (*swept, "seed") if key in done.columns]
     apart = _apart(done, names, met)
     alone = len(done) and done["agent"].n_unique() == 1
     vary = apart | _apart(done, names, ["seed"]) or (set(names) if alone else set())
-    named = [metric for name in headlines for metric in there if metric.name == name]
-    harm = [metric for metric in there if metric.table == "harm" and metric not in named]
-    differ = [metric for metric in there if metric.name in apart and not metric.timed and metric not in harm]
-    main = named or _money_first(differ) or ([] if harm else there[:1])
+    named = [metric for name in headlines for metric in informative if metric.name == name]
+    harm = [metric for metric in informative if metric.table == "harm" and metric not in named]
+    differ = [metric for metric in informative if metric.name in apart and not metric.timed and metric not in harm]
+    main = named or _money_first(differ) or ([] if harm else informative[:1])
     first = [*main[:1], *harm, *main[1:]]
-    left = [metric for metric in there if metric not in first]
+    left = [metric for metric in informative if metric not in first]
     shown = {*vary, *added, *_missing(done, names, met)}
     others = [metric for metric in left if metric.name in shown or metric.timed]
     others.sort(key=lambda metric: 2 if metric.timed else metric.name not in apart)
@@ -132,7 +132,7 @@ def _informative(
     Those that are equal to a swept key say nothing that it does not.
     """
     numbers = {name for name, kind in done.schema.items() if kind.is_numeric() and done[name].is_not_null().any()}
-    accepted = {one.name for one in metrics if one.name.startswith("acceptance") and one.table != "always"}
+    accepted = {each.name for each in metrics if each.name.startswith("acceptance") and each.table != "always"}
     hidden = {"acceptance", *accepted} if _any(done, "stopped") else {"scheduled"}
     hidden |= {name for name in accepted & numbers if (done[name] == done["acceptance"]).all()}
     if not _any(done, "wait_mean"):
@@ -150,8 +150,8 @@ def _informative(
 def _apart(done: pl.DataFrame, names: Sequence[str], met: Sequence[str]) -> set[str]:
     """Find the metrics that differ between runs which agree in the columns `met`."""
     spread = [((pl.max(name) - pl.min(name)) > TOLERANCE * pl.max(name).abs()).alias(name) for name in names]
-    found = done.group_by(met).agg(spread) if names else done
-    return {name for name in names if found[name].any()}
+    result = done.group_by(met).agg(spread) if names else done
+    return {name for name in names if result[name].any()}
 
 
 def _missing(done: pl.DataFrame, names: Sequence[str], met: Sequence[str]) -> set[str]:
@@ -162,8 +162,8 @@ def _missing(done: pl.DataFrame, names: Sequence[str], met: Sequence[str]) -> se
     agents = pl.col("agent").n_unique()
     wanted = done.with_columns((agents.over(points) if points else agents).alias("_agents"))
     has_value = pl.col(names).cast(pl.Float64).is_not_nan().fill_null(value=False)
-    found = wanted.group_by(met).agg(has_value.sum(), pl.first("_agents"))
-    return {name for name in names if (found[name] < found["_agents"]).any()}
+    result = wanted.group_by(met).agg(has_value.sum(), pl.first("_agents"))
+    return {name for name in names if (result[name] < result["_agents"]).any()}
 
 
 def _money_first(metrics: list[Metric]) -> list[Metric]:

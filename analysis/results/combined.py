@@ -90,13 +90,13 @@ def points_as_agents(results: ResultsFolder) -> ResultsFolder:
     keys = telling_keys(results.runs, results.swept)
     if not keys or results.runs["agent"].n_unique() > 1 or results.runs.select(keys).n_unique() < 2:
         return results
-    found, short = copy(results), [results.short(key) for key in keys]
+    result, short = copy(results), [results.short(key) for key in keys]
     names = []
     for point in results.runs.select(keys).iter_rows():
         words = list(map(as_written, point))
         names.append(words[0] if len(keys) == 1 else ", ".join(map(" ".join, zip(short, words, strict=True))))
     agents = pl.Series("agent", names)
-    found.runs = results.runs.with_columns(agents, agents.alias("_agent"))
-    found.columns = replace(results.columns, swept=())
-    found.row_heading = short[0] if len(keys) == 1 else "point"
-    return found
+    result.runs = results.runs.with_columns(agents, agents.alias("_agent"))
+    result.columns = replace(results.columns, swept=())
+    result.row_heading = short[0] if len(keys) == 1 else "point"
+    return result

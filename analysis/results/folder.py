@@ -44,10 +44,10 @@ def refused_shares(
     named = [reason for reason, _ in total.most_common(most)]
     names = [*named, "others"] if len(total) > most else named
 
-    def shares(asked: int, counts: Counter[str]) -> list[float]:
-        found = [counts[name] for name in named]
-        found += [counts.total() - sum(found)] * (len(total) > most)
-        return [100 * count / asked if asked else 0.0 for count in found]
+    def shares(requested: int, counts: Counter[str]) -> list[float]:
+        result = [counts[name] for name in named]
+        result += [counts.total() - sum(result)] * (len(total) > most)
+        return [100 * count / requested if requested else 0.0 for count in result]
 
     return names, {group: [shares(*run) for run in mine] for group, mine in runs.items()}, total
 
@@ -123,22 +123,22 @@ class ResultsFolder:
             text = self.scenario_file.read_text("utf-8")
             # Only its lines: all of a long scenario would take longer than everything else.
             part = re.search(rf"^{key}:.*\n(?:[ -].*\n)*", text, re.MULTILINE)
-            found = yaml.safe_load(part[0]) if part else None
+            result = yaml.safe_load(part[0]) if part else None
         except (OSError, UnicodeDecodeError, yaml.YAMLError):
             return None
-        return found[key] if isinstance(found, dict) else None
+        return result[key] if isinstance(result, dict) else None
 
     @property
     def look(self) -> dict[str, Any]:
         """What the scenario says of figures."""
-        found = self.said("figures")
-        return found if isinstance(found, dict) else {}
+        result = self.said("figures")
+        return result if isinstance(result, dict) else {}
 
     @property
     def headlines(self) -> list[str]:
         """The metrics that the scenario names as its headline metrics."""
-        found = self.said("headline_metrics")
-        return [name for name in found if isinstance(name, str)] if isinstance(found, list) else []
+        result = self.said("headline_metrics")
+        return [name for name in result if isinstance(name, str)] if isinstance(result, list) else []
 
     def choose(self) -> Choice:
         """Choose the metrics to show of the runs that finished."""
@@ -190,8 +190,8 @@ class ResultsFolder:
 
         Without a heading that is its end, as much of it as no other swept key ends in.
         """
-        if (found := self.heading(key)) != key:
-            return found
+        if (result := self.heading(key)) != key:
+            return result
         parts, others = key.split("."), [f".{other}" for other in self.swept if other != key]
         ends = (".".join(parts[-count:]) for count in range(1, len(parts)))
         return next((end for end in ends if not any(other.endswith(f".{end}") for other in others)), key)

@@ -100,8 +100,8 @@ def _workloads() -> None:
     from binwright.workloads.virtual import NETWORKS
 
     registries = (WORKLOADS, TRACES, ARRIVALS, LIFETIMES, PREDICTORS, DEMANDS, NETWORKS)
-    found = [(registry.kind, name, registry.load(name)) for registry in registries for name in registry]
-    for of, name, kind in [*found, ("model", "lublin", Lublin)]:
+    result = [(registry.kind, name, registry.load(name)) for registry in registries for name in registry]
+    for of, name, kind in [*result, ("model", "lublin", Lublin)]:
         summary = getattr(kind, "summary", "") or (kind.__doc__ or "-").strip().splitlines()[0]
         entry(name, str(summary), kind=of, reference=getattr(kind, "reference", "-"))
 

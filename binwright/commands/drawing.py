@@ -33,7 +33,7 @@ def figures(args: Namespace) -> int:
     learning = not every and all(kind_named(kind).source == "training" for kind in kinds)
     trainings = [name for name in args.results if learning or (Path(name) / LOG).is_file()]
     results = load_many([name for name in args.results if name not in trainings])
-    forms = (file and file.suffix.removeprefix(".").lower(), *(one.look.get("format") for one in results))
+    forms = (file and file.suffix.removeprefix(".").lower(), *(result.look.get("format") for result in results))
     form = next((form for form in forms if form in FORMATS), FORMATS[0])
     if every:
         first = sorted(FIGURES, key=lambda name: FIRST.index(name) if name in FIRST else len(FIRST))

@@ -33,8 +33,8 @@ def tune(args: Namespace) -> int:
     how = {name: getattr(args, name) for name in ("metric", "rounds", "population", "seeds", "held_out", "jobs")}
     agent = read_yaml("--agent", args.agent)
     with Live() as line:
-        found = find(scenario, agent=agent, params=params, out=folder, on_progress=on_progress, finished=line, **how)
-    out.print(found.comparison.rich(out.width))
+        result = find(scenario, agent=agent, params=params, out=folder, on_progress=on_progress, finished=line, **how)
+    out.print(result.comparison.rich(out.width))
     print_line((folder / "tuned.yaml").read_text("utf-8").rstrip("\n"))
     print_location(f"Answer: {folder}/tuned.yaml. Log: {folder}/log.parquet. Held-out runs: {folder}/held-out")
     return 0
@@ -51,14 +51,14 @@ def search(args: Namespace) -> int:
             line.reached(state.evaluations, duration(state.seconds), f"best {state.mean:.5g}: {state.best}")
 
         how = {name: getattr(args, name) for name in ("metric", "evaluations", "jobs", "out")}
-        found = find(scenario, on_progress=on_progress, **how)
+        result = find(scenario, on_progress=on_progress, **how)
     table = new_table("", ">search", ">validation", "rule")
-    for row in found.finalists.iter_rows(named=True):
+    for row in result.finalists.iter_rows(named=True):
         table.add_row("*" if row["chosen"] else "", f"{row['search']:.5g}", f"{row['validation']:.5g}", row["rule"])
     out.print(table)
     print_line("* chosen: the best on the seeds of validation.\n")
-    out.print(found.comparison.rich(out.width))
-    folder = found.results.folder.parent
+    out.print(result.comparison.rich(out.width))
+    folder = result.results.folder.parent
     print_line((folder / "found.yaml").read_text("utf-8").rstrip("\n"))
     print_location(f"Rule: {folder}/found.yaml. Runs: {folder}/test")
     return 0
@@ -70,17 +70,17 @@ def evaluate(args: Namespace) -> int:
 
     scenario = load_scenario(args.scenario, args.sets)
     policy = read_yaml("POLICY", args.policy) if args.policy.lstrip().startswith("{") else args.policy
-    found = Evaluator(scenario, metric=args.metric, seeds=args.seeds)(policy)
+    result = Evaluator(scenario, metric=args.metric, seeds=args.seeds)(policy)
     if args.json:
-        print_line(json.dumps(found.as_json(), allow_nan=False))
-    elif isnan(found.score):
-        print_line(f"{found.policy}: {found.reason}")
+        print_line(json.dumps(result.as_json(), allow_nan=False))
+    elif isnan(result.score):
+        print_line(f"{result.policy}: {result.reason}")
     else:
-        print_line(found.policy)  # of any length, so that no column cuts it
-        table = new_table(f">{found.metric}", ">more than the baseline", ">95 % interval", ">ms")
-        interval = f"[{found.interval[0]:+.4f}, {found.interval[1]:+.4f}]"
-        table.add_row(f"{found.score:.4f}", f"{found.difference:+.4f}", interval, f"{1e3 * found.seconds:.0f}")
+        print_line(result.policy)  # of any length, so that no column cuts it
+        table = new_table(f">{result.metric}", ">more than the baseline", ">95 % interval", ">ms")
+        interval = f"[{result.interval[0]:+.4f}, {result.interval[1]:+.4f}]"
+        table.add_row(f"{result.score:.4f}", f"{result.difference:+.4f}", interval, f"{1e3 * result.seconds:.0f}")
         out.print(table)
-        if found.reason:
-            print_line(f"Refused: {found.reason}")
-    return FAILED if isnan(found.score) else 0
+        if result.reason:
+            print_line(f"Refused: {result.reason}")
+    return FAILED if isnan(result.score) else 0

@@ -19,7 +19,7 @@ def pack(args: Namespace) -> int:
     """`binwright pack INPUT`."""
     from binwright.agents.solver.packing.pack import METHODS, as_json, check_file, compare, row_of, write
 
-    given = _given(args)
+    machines = _given(args)
     limit = seconds("--time", args.time)
     file = Path(args.out) if args.out else None
     if file:
@@ -28,17 +28,17 @@ def pack(args: Namespace) -> int:
             remedy = "Name another file."
             raise UserError("would overwrite the machines themselves", file=file, key="--out", remedy=remedy)
     methods = args.methods.split(",") if args.methods else METHODS
-    answers = dict(compare(given.demand, given.capacity, methods, seconds=limit, seeds=args.seeds))
-    rows = [row_of(method, found) for method, found in answers.items()]
+    answers = dict(compare(machines.demand, machines.capacity, methods, seconds=limit, seeds=args.seeds))
+    rows = [row_of(method, result) for method, result in answers.items()]
     if args.json:
-        print(as_json(given, rows))
+        print(as_json(machines, rows))
     else:
-        _print(given, rows)
+        _print(machines, rows)
     if file:
-        write(file, answers, given)
+        write(file, answers, machines)
         if not args.json:
             print_location(f"Placements: {file}")
-    return INTERRUPTED if any(found[-1].interrupted for found in answers.values()) else 0
+    return INTERRUPTED if any(result[-1].interrupted for result in answers.values()) else 0
 
 
 def _given(args: Namespace) -> Machines:
@@ -66,9 +66,9 @@ def _given(args: Namespace) -> Machines:
     return read_csv(file, args.server)
 
 
-def _print(given: Machines, rows: list[dict[str, Any]]) -> None:
-    many = (many_of(len(given.demand), "machine"), many_of(len(given.resources), "resource"))
-    print_line(f"{given.name}: {', '.join(many)}, at least {many_of(rows[0]['bound'], 'server')}")
+def _print(machines: Machines, rows: list[dict[str, Any]]) -> None:
+    many = (many_of(len(machines.demand), "machine"), many_of(len(machines.resources), "resource"))
+    print_line(f"{machines.name}: {', '.join(many)}, at least {many_of(rows[0]['bound'], 'server')}")
     table = new_table("with", ">servers", ">gap", ">seconds", ">checked", ">optimal")
     for row in rows:
         fewest, most = ("none" if row[name] is None else str(row[name]) for name in ("bins", "worst"))

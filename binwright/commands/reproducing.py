@@ -19,21 +19,23 @@ def reproduce(args: Namespace) -> int:
     for key, folder in (("--out", args.out), ("--weights", args.weights)):
         if folder == "":
             raise UserError("is empty", key=key, remedy="Name a folder, or leave it out.")
-    found = Reproduction(args.publications, "quick" if args.quick else "full", args.out, args.weights)
-    publications = found.publications
-    batches = [batch for one in publications for batch in one.batches.values()]
+    result = Reproduction(args.publications, "quick" if args.quick else "full", args.out, args.weights)
+    publications = result.publications
+    batches = [batch for publication in publications for batch in publication.batches.values()]
     total, done = sum(len(batch.runs) for batch in batches), sum(len(batch.done()) for batch in batches)
-    for why in dict.fromkeys(str(error) for one in publications for error in one.problems.values()):
+    for why in dict.fromkeys(str(error) for publication in publications for error in publication.problems.values()):
         print_line(f"cannot run: {why}")
-    print_location(f"{total} runs, {done} of them done already, into {found.folder}")
+    print_location(f"{total} runs, {done} of them done already, into {result.folder}")
     if args.dry_run:
         return 0
-    if not batches and not any(experiment.count for one in publications for experiment in one.whole.experiments):
+    if not batches and not any(
+        experiment.count for publication in publications for experiment in publication.whole.experiments
+    ):
         print_line("There is nothing to compare, and nothing is written.")
         return FAILED
     with Live(total, done) as live:
-        found.run(args.jobs, live)
-    print(found.text())
-    for file in found.write(found.folder):
+        result.run(args.jobs, live)
+    print(result.text())
+    for file in result.write(result.folder):
         print_location(f"Written: {file}")
-    return FAILED if any(one.failed for one in publications) else 0
+    return FAILED if any(publication.failed for publication in publications) else 0

@@ -51,8 +51,8 @@ def run(args: Namespace) -> int:
     done = [{} if args.fresh else batch.done() for batch in batches]
     with Live(sum(len(batch.runs) for batch in batches), sum(map(len, done))) as live:
         how = {"done": done, "jobs": args.jobs, "on": args.on}
-        found = run_batches(batches, **how, finished=live, on_progress=live.on_progress)
-    for batch, results in zip(batches, found, strict=True):
+        result = run_batches(batches, **how, finished=live, on_progress=live.on_progress)
+    for batch, results in zip(batches, result, strict=True):
         if len(batches) > 1:
             out.rule(escape(batch.scenario.name))
         if len(results.done):
@@ -68,7 +68,7 @@ def run(args: Namespace) -> int:
 
             if figure := summary(results):
                 print_location(f"Figure:  {figure}")
-    return FAILED if any(len(results.failed) for results in found) else 0
+    return FAILED if any(len(results.failed) for results in result) else 0
 
 
 def _batches(args: Namespace) -> list[Batch]:
@@ -150,11 +150,11 @@ def warn_of_runs(done: pl.DataFrame, doubts: Sequence[str] = tuple(DOUBTS)) -> N
     """Warn of what runs say of themselves in these columns, with the last one as the example."""
     for name in doubts:
         if name in done.columns:
-            said = done.filter(pl.col(name).is_not_null())
+            warned = done.filter(pl.col(name).is_not_null())
             what, remedy = DOUBTS[name]
-            last = said.row(-1, named=True)
+            last = warned.row(-1, named=True)
             which = f"{last['agent']}, seed {last['seed']}"
-            warn_of(f"{what}, in {len(said)} of {len(done)} runs: {last[name]} ({which}). {remedy}".rstrip())
+            warn_of(f"{what}, in {len(warned)} of {len(done)} runs: {last[name]} ({which}). {remedy}".rstrip())
 
 
 def list_failed(results: Results) -> None:

@@ -38,19 +38,19 @@ def size(args: Namespace) -> int:
     until = " and ".join(args.until) if args.until else None
     with Live() as line:
         how = {"jobs": args.jobs, "out": folder, "finished": line}
-        found = size_servers(scenario, until=until, **how)
+        result = size_servers(scenario, until=until, **how)
     warn_of_scenario(scenario)
-    out.print(_table(found))
-    best, key = found.frame.filter(pl.col("verdict") == "best").select("size", "agent").head(1), found.question.key
-    warn_of_runs(found.results.done.join(best.rename({"size": key}), on=[key, "agent"]), ["growing"])
-    list_failed(found.results)
-    _compare(found, folder)
+    out.print(_table(result))
+    best, key = result.frame.filter(pl.col("verdict") == "best").select("size", "agent").head(1), result.question.key
+    warn_of_runs(result.results.done.join(best.rename({"size": key}), on=[key, "agent"]), ["growing"])
+    list_failed(result.results)
+    _compare(result, folder)
     print_location(f"Answer:  {folder}/sizes.csv")
-    print_location(f"Figure:  {save(found.results.figure('size'), folder / 'figures' / 'size.png')}")
-    return FAILED if len(found.results.failed) else 0
+    print_location(f"Figure:  {save(result.results.figure('size'), folder / 'figures' / 'size.png')}")
+    return FAILED if len(result.results.failed) else 0
 
 
-def _compare(found: Sized, folder: Path) -> None:
+def _compare(result: Sized, folder: Path) -> None:
     """Play the best agent and the one that needs most on as many servers as the best needs: say why, and draw both."""
     from binwright.analysis.figures.style import save
     from binwright.api import run_of
@@ -58,7 +58,7 @@ def _compare(found: Sized, folder: Path) -> None:
     from binwright.scenarios.run.why import refused, why
     from binwright.scenarios.size.sizing import NOT_TOLD
 
-    question, rows = found.question, [row for row in found.frame.iter_rows(named=True) if row["verdict"] != "failed"]
+    question, rows = result.question, [row for row in result.frame.iter_rows(named=True) if row["verdict"] != "failed"]
     best = next((row for row in rows if row["verdict"] == "best"), None)
     most = max(rows, key=lambda row: row["size"] or inf, default=None)
     if not best or not most or most["verdict"] in ("best", NOT_TOLD) or question.scenario.cluster.network:
@@ -85,12 +85,12 @@ def _compare(found: Sized, folder: Path) -> None:
     print_location(f"Servers: {save(played.figure('servers', agents=shown), folder / 'figures' / 'servers.png')}")
 
 
-def _table(found: Sized) -> rich.table.Table:
+def _table(result: Sized) -> rich.table.Table:
     """Lay the answer out: how many servers each agent needs, between which, and how many more than the best."""
     from binwright.analysis.compare.sheet import Cell, Sheet, hidden
     from binwright.scenarios.size.sizing import NOT_TOLD
 
-    question, frame, runs = found.question, found.frame, found.results.runs
+    question, frame, runs = result.question, result.frame, result.results.runs
     metric, most = question.target.metric, question.most
     headings = ["agent", "servers", "95 % interval", "", f"{metric.heading} there", "binds"]
     largest, bar = max(row or most for row in frame["size"]), "█" if out.encoding[:3] == "utf" else "#"
@@ -100,19 +100,19 @@ def _table(found: Sized) -> rich.table.Table:
         exact = row["agent"] not in drawn
         low, high, size = (_number(row[end], most) for end in ("low", "high", "size"))
         mean, ends = row["mean"], (row["mean_low"], row["mean_high"])
-        there = "-" if mean is None else metric.exactly(mean) if exact else metric.between(mean, *ends)
+        accepted = "-" if mean is None else metric.exactly(mean) if exact else metric.between(mean, *ends)
         mark = {"best": " *", NOT_TOLD: " ="}.get(row["verdict"], "")
         texts = [
-            found.results.heading(row["agent"]),
+            result.results.heading(row["agent"]),
             "failed" if row["verdict"] == "failed" else f"{size}{mark}",
             "exact" if exact else "-" if row["mean_low"] is None else f"[{low}, {high}]",
             bar * round(BAR * (row["size"] or most) / largest),
-            there,
+            accepted,
             "-" if row["binds"] is None else f"{row['binds']} {row['full']:.0%}",
         ]
         rows.append([*map(Cell, texts)])
     sheet = Sheet(headings, rows, words=1, title=f"{question.key} until {question.until}")
-    caption = f"{_legend(found, exact=not drawn)} {hidden([sheet], out.width)}"
+    caption = f"{_legend(result, exact=not drawn)} {hidden([sheet], out.width)}"
     return sheet.terminal(out.width, caption=caption)
 
 
@@ -120,18 +120,18 @@ def _number(size: int | None, most: int) -> str:
     return f"> {most:,}" if size is None else f"{size:,}"
 
 
-def _legend(found: Sized, *, exact: bool) -> str:
+def _legend(result: Sized, *, exact: bool) -> str:
     """Say what the columns are, and what the marks in them; `exact` says that nothing was drawn."""
     from binwright.scenarios.size.sizing import NOT_TOLD
 
-    question = found.question
+    question = result.question
     seeds = many_of(question.scenario.replications, "seed")
     parts = [f"servers: with so many and more the mean over {seeds} meets it; * the fewest. {BINDS}"]
     if exact:
         nothing = "Nothing was drawn: that is exact for these requests."
         parts = [f"servers: so many and more meet it; * the fewest. {nothing} {BINDS}"]
-    if NOT_TOLD in set(found.frame["verdict"]):
+    if NOT_TOLD in set(result.frame["verdict"]):
         parts.append("= not significantly different from the best, with as many servers as the best one needs.")
-    if None in set(found.frame["size"]):
+    if None in set(result.frame["size"]):
         parts.append(f"> {question.most:,}: that many do not suffice either; the row is for that many.")
     return " ".join(parts)

@@ -24,47 +24,48 @@ MEANING = {
 Name = Callable[[int], str]
 
 
-def print_answer(found: dict[str, Any]) -> None:
+def print_answer(result: dict[str, Any]) -> None:
     """Print the answer as a table, bin by bin."""
-    ball_name, bin_name = names_in(found)
-    listed = _ranges if not found["ball_names"] else lambda balls: _first(map(ball_name, balls), len(balls), RUNS)
+    ball_name, bin_name = names_in(result)
+    listed = _ranges if not result["ball_names"] else lambda balls: _first(map(ball_name, balls), len(balls), RUNS)
     table = new_table("bin", ">balls", "")
-    alloc = np.array([-1 if place is None else place for place in found["alloc"]])
-    for place in range(min(found["bins"], SHOWN)):
+    alloc = np.array([-1 if place is None else place for place in result["alloc"]])
+    for place in range(min(result["bins"], SHOWN)):
         balls = np.flatnonzero(alloc == place).tolist()
         table.add_row(escape(bin_name(place)), str(len(balls)), escape(listed(balls)))
     out.print(table)
-    if found["bins"] > SHOWN:
-        print_line(f"and {found['bins'] - SHOWN:,} bins more: --json has them all")
+    if result["bins"] > SHOWN:
+        print_line(f"and {result['bins'] - SHOWN:,} bins more: --json has them all")
     if left := np.flatnonzero(alloc < 0).tolist():
         print_line(f"not placed: {listed(left)}")
-        print_left(found["left"][:WHY], len(left), ball_name)
-    if found["impossible"]:
+        print_left(result["left"][:WHY], len(left), ball_name)
+    if result["impossible"]:
         what = "not all can be placed" if left else "not all rules can hold"
-        print_line(f"{what}: {found['impossible']}")
-        if found["at_fault"]:
-            lines = (one["what"] + (f" in line {one['line']}" if one["line"] else "") for one in found["at_fault"])
+        print_line(f"{what}: {result['impossible']}")
+        if result["at_fault"]:
+            lines = (move["what"] + (f" in line {move['line']}" if move["line"] else "") for move in result["at_fault"])
             print_line(f"at fault: {', '.join(lines)}")
-    print_goals(found["goals"])
-    if (moves := found["moves"]) is not None:
+    print_goals(result["goals"])
+    if (moves := result["moves"]) is not None:
         each = (
-            f"{ball_name(one['ball'])} from {bin_name(one['from'])} to {_place(one['to'], bin_name)}" for one in moves
+            f"{ball_name(move['ball'])} from {bin_name(move['from'])} to {_place(move['to'], bin_name)}"
+            for move in moves
         )
         verb = "moves" if len(moves) == 1 else "move"
         print_line(
             f"{many_of(len(moves), 'ball')} {verb}{': ' if moves else ''}{_first(each, len(moves), MOVES, ', and')}"
         )
-    for note in found["notes"]:
+    for note in result["notes"]:
         print_line(note)
-    bins = many_of(found["bins"], "bin")
-    if found["used"] < found["bins"]:
-        bins = f"{found['used']} of {bins}"
-    if found["searched"]:
-        bins += f" (bound {found['bound']}, gap {found['gap']})"
-    placed = f"{found['placed']} of {found['balls']} balls in {bins}"
-    checked = f"{found['search']}: {many_of(found['checked'], 'solution')} checked in {found['seconds']:.2f} s"
-    ended = ", interrupted" if found["interrupted"] else ""
-    print_line(f"{found['status']}{ended}: {placed}; {checked}")
+    bins = many_of(result["bins"], "bin")
+    if result["used"] < result["bins"]:
+        bins = f"{result['used']} of {bins}"
+    if result["searched"]:
+        bins += f" (bound {result['bound']}, gap {result['gap']})"
+    placed = f"{result['placed']} of {result['balls']} balls in {bins}"
+    checked = f"{result['search']}: {many_of(result['checked'], 'solution')} checked in {result['seconds']:.2f} s"
+    ended = ", interrupted" if result["interrupted"] else ""
+    print_line(f"{result['status']}{ended}: {placed}; {checked}")
 
 
 def print_goals(goals: list[dict[str, Any]]) -> None:
@@ -74,26 +75,26 @@ def print_goals(goals: list[dict[str, Any]]) -> None:
         print_line(f"{goal['aim'].lower()} {goal['text']}: {goal['value']:,.15g} ({best})")
 
 
-def print_left(found: list[dict[str, Any]], count: int, name_of: Name) -> None:
+def print_left(result: list[dict[str, Any]], count: int, name_of: Name) -> None:
     """Say what stands in the way of balls that are left out, of so many."""
-    for one in found:
-        rules = (f"{rule} in {many_of(bins, 'bin')}" for rule, bins in one["in_the_way"].items())
-        print_line(f"{name_of(one['ball'])} is not placed: {', '.join(rules) or 'nothing, in some bin: it fits'}")
-    if 0 < len(found) < count:
-        print_line(f"and {count - len(found):,} more: binwright solve FILE --explain ANSWER --ball N")
+    for each in result:
+        rules = (f"{rule} in {many_of(bins, 'bin')}" for rule, bins in each["in_the_way"].items())
+        print_line(f"{name_of(each['ball'])} is not placed: {', '.join(rules) or 'nothing, in some bin: it fits'}")
+    if 0 < len(result) < count:
+        print_line(f"and {count - len(result):,} more: binwright solve FILE --explain ANSWER --ball N")
 
 
-def print_ball(found: dict[str, Any], ball_name: Name, bin_name: Name) -> None:
+def print_ball(result: dict[str, Any], ball_name: Name, bin_name: Name) -> None:
     """Say for every bin what stands in the way of a ball."""
-    where = "not placed" if found["is_in"] is None else f"in bin {bin_name(found['is_in'])}"
-    print_line(f"ball {ball_name(found['ball'])} is {where}")
+    where = "not placed" if result["is_in"] is None else f"in bin {bin_name(result['is_in'])}"
+    print_line(f"ball {ball_name(result['ball'])} is {where}")
     table = new_table("bin", "in the way")
-    for one in found["bins"][:SHOWN]:
-        here = "it is here" if one["bin"] == found["is_in"] else "nothing: it fits"
-        table.add_row(bin_name(one["bin"]), "; ".join(each["text"] for each in one["in_the_way"]) or here)
+    for place in result["bins"][:SHOWN]:
+        why = "it is here" if place["bin"] == result["is_in"] else "nothing: it fits"
+        table.add_row(bin_name(place["bin"]), "; ".join(each["text"] for each in place["in_the_way"]) or why)
     out.print(table)
-    if len(found["bins"]) > SHOWN:
-        print_line(f"and {len(found['bins']) - SHOWN:,} bins more: --json has them all")
+    if len(result["bins"]) > SHOWN:
+        print_line(f"and {len(result['bins']) - SHOWN:,} bins more: --json has them all")
 
 
 def print_properties(known: dict[str, Any]) -> None:

@@ -63,13 +63,13 @@ def solve(args: Namespace) -> int:
             line.said = f"{now.placed:,} of {many_of(problem.balls, 'ball')} {bins}{goals and f'; goals {goals}'}"
 
         how = {"progress": tell if line.alive else None, "device": args.device, "time": more}
-        found = as_json(binwright.agents.solver.solving.solve.solve(problem, **how))
+        result = as_json(binwright.agents.solver.solving.solve.solve(problem, **how))
     if args.json:
-        print(json.dumps(found))
+        print(json.dumps(result))
     else:
-        print_answer(found)
+        print_answer(result)
     sys.stdout.flush()  # a thread may go on with compiling
-    return 0 if found["status"] in ("optimal", "solved") else UNSOLVED
+    return 0 if result["status"] in ("optimal", "solved") else UNSOLVED
 
 
 def _explain(args: Namespace) -> int:
@@ -86,21 +86,21 @@ def _explain(args: Namespace) -> int:
         remedy = "Give the answer to this specification, with the same --set, --from, --moves and --drain."
         raise UserError(f"is not right: {wrong[0]}", file=file, remedy=remedy)
     balls = []
-    for ball in (_ball(one, problem.ball_names) for one in args.balls):
+    for ball in (_ball(each, problem.ball_names) for each in args.balls):
         every = enumerate(obstacles(problem, alloc, ball))
-        bins = [{"bin": place, "in_the_way": [one._asdict() for one in them]} for place, them in every]
+        bins = [{"bin": place, "in_the_way": [each._asdict() for each in them]} for place, them in every]
         balls.append({"ball": ball, "is_in": None if alloc[ball] < 0 else alloc[ball], "bins": bins})
     goals = reached(problem, alloc, utilisation(problem, alloc)[0]) if min(alloc) >= 0 else ()
-    found = {"goals": reached_json(goals), "left": left(problem, alloc)}
+    result = {"goals": reached_json(goals), "left": left(problem, alloc)}
     ball_name, bin_name = called(problem.ball_names), called(problem.bin_names)
     if args.json:
-        print(json.dumps({**found, "balls": balls}))
+        print(json.dumps({**result, "balls": balls}))
     elif balls:
-        for one in balls:
-            print_ball(one, ball_name, bin_name)
+        for each in balls:
+            print_ball(each, ball_name, bin_name)
     else:
-        print_goals(found["goals"])
-        print_left(found["left"], sum(place < 0 for place in alloc), ball_name)
+        print_goals(result["goals"])
+        print_left(result["left"], sum(place < 0 for place in alloc), ball_name)
     return 0
 
 

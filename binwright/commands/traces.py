@@ -53,17 +53,17 @@ def describe(args: Namespace) -> int:
         _print_proposal(requests.proposal, requests.path)
     units = {name: measure_of(name).base for name in requests.resources}
     frame = requests.frame
-    found, arrival, never = described(frame, units), frame["arrival"], int(frame["lifetime"].is_infinite().sum())
+    result, arrival, never = described(frame, units), frame["arrival"], int(frame["lifetime"].is_infinite().sum())
     print_line(
         f"{requests.path}: {requests.name}, {len(frame):,} requests over {duration(arrival[-1] - arrival[0])}, "
         f"{never:,} of them never ending"
     )
     if requests.running:
         print_line(f"{requests.running:,} of them run already at the start")
-    _print(found.resources, "Resources", words=2)
-    shown = found.flavours.head(20)
-    _print(shown, f"Flavours ({len(shown)} of {len(found.flavours)}) and their lifetimes")
-    _print(found.lifetimes, "All lifetimes")
+    _print(result.resources, "Resources", words=2)
+    shown = result.flavours.head(20)
+    _print(shown, f"Flavours ({len(shown)} of {len(result.flavours)}) and their lifetimes")
+    _print(result.lifetimes, "All lifetimes")
     for line in [""] * bool(requests.doubts) + [f"? {doubt}" for doubt in requests.doubts]:
         print_line(line)
     if args.out:
@@ -82,8 +82,8 @@ def _fit(requests: RequestSource, file: str | None) -> int:
     drawn = scenario_from(yaml.safe_load(text))
     for doubt in requests.doubts:
         note(f"? {doubt}")
-    for name, what, there, draws in requests.beside(drawn):
-        note(f"{name}, {what}: {there:,.4g} in the trace, {draws:,.4g} drawn ({draws / there - 1:+.1%})")
+    for name, what, in_trace, draws in requests.beside(drawn):
+        note(f"{name}, {what}: {in_trace:,.4g} in the trace, {draws:,.4g} drawn ({draws / in_trace - 1:+.1%})")
     if file:
         write_new(file, text)
         _say_written(file)

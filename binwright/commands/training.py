@@ -74,11 +74,11 @@ def _report_sweep(folder: Path) -> None:
     from binwright.analysis.compare.statistics import mean_interval
     from binwright.scenarios.learn.training import SETTING, TABLE
 
-    found = pl.read_parquet(folder / TABLE)
-    *keys, _, score, _, _ = found.columns
+    result = pl.read_parquet(folder / TABLE)
+    *keys, _, score, _, _ = result.columns
     settings = [key.removeprefix(SETTING) for key in keys]
     table = new_table(*settings, ">seeds", f">best {score}", "after iterations", ">CPU")
-    for point, rows in found.group_by(keys, maintain_order=True):
+    for point, rows in result.group_by(keys, maintain_order=True):
         mean, half = mean_interval(rows[score].to_numpy())
         best = _value(score, mean) + (f" ±{_value(score, half).removeprefix('+')}" if isfinite(half) else "")
         steps = ", ".join(map(str, rows["step"]))

@@ -45,9 +45,9 @@ def why(args: Namespace) -> int:
             rows = counted.kinds
             _print_refused(which, counted)
         else:
-            found = look(run, args.request)
-            rows = found.servers
-            _print(which, found)
+            result = look(run, args.request)
+            rows = result.servers
+            _print(which, result)
     except RunError as error:
         remedy = "Mend what failed and run it again; --agent and --seed choose another run."
         raise UserError(f"this run failed, and so it does now: {error}", key=which, remedy=remedy) from None
@@ -97,25 +97,25 @@ def _moment(seconds: float, origin: float) -> str:
     return moment(origin + seconds) if origin else duration(seconds)
 
 
-def _print(which: str, found: Why) -> None:
-    request, resources = found.request, found.resources
+def _print(which: str, result: Why) -> None:
+    request, resources = result.request, result.resources
     where = "an even part of every node of one server" if request.spread else "one node"
-    where = "servers" if found.networked else where
+    where = "servers" if result.networked else where
     lasts = "for ever" if request.duration == inf else f"for {duration(request.duration)}"
     when = f"{duration(request.arrival)} after the first one"
-    when += f", at {_moment(request.arrival, found.origin)}" if found.origin else ""
-    print_line(f"{which}: request {found.id} (row {request.index}), {found.answer}")
+    when += f", at {_moment(request.arrival, result.origin)}" if result.origin else ""
+    print_line(f"{which}: request {result.id} (row {request.index}), {result.answer}")
     print_line(f"It asked for {say(request.demand, resources)} on {where}, {lasts}, {when}.")
-    if found.time > request.arrival:
-        print_line(f"The agent was first asked about it {duration(found.time - request.arrival)} later.")
-    if found.parts:
-        print_line(found.parts)
-    for count, word in found.servers["why"].value_counts(sort=True).select("count", "why").iter_rows():
+    if result.time > request.arrival:
+        print_line(f"The agent was first asked about it {duration(result.time - request.arrival)} later.")
+    if result.parts:
+        print_line(result.parts)
+    for count, word in result.servers["why"].value_counts(sort=True).select("count", "why").iter_rows():
         print_line(f"  {many_of(count, 'server')}: {word}")
     lacking = [
         pl.col(f"lacks_{name}") * 1e6 / amount for name, amount in zip(resources, request.demand, strict=True) if amount
     ]
-    near = found.servers.with_columns(pl.max_horizontal(lacking).alias("_by")).sort("_by", maintain_order=True)
+    near = result.servers.with_columns(pl.max_horizontal(lacking).alias("_by")).sort("_by", maintain_order=True)
     table = new_table(">server", *[">node"] * (not request.spread), *(f">free {name}" for name in resources), "why")
     for row in near.head(SHOWN).iter_rows(named=True):
         free = [f"{row[f'free_{name}']:.6g}" for name in resources]

@@ -112,10 +112,10 @@ class Row(Published):
     """Why a miss is one, in a sentence."""
 
     @classmethod
-    def of(cls, one: Published, ours: Value | None = None, **more: Any) -> Row:
+    def of(cls, value: Published, ours: Value | None = None, **more: Any) -> Row:
         """Make the row of a published value, with the verdict and what else is known of it."""
         mean, low, high, seeds = ours or (None, None, None, 0)
-        return cls(**asdict(one), ours=mean, low=low, high=high, seeds=seeds, **more)
+        return cls(**asdict(value), ours=mean, low=low, high=high, seeds=seeds, **more)
 
 
 def judge(
@@ -152,9 +152,9 @@ def judge(
 def frame_of(rows: Sequence[Row]) -> pl.DataFrame:
     """Make a table of rows: misses first, the largest of them at the top, and what cannot be compared last."""
 
-    def order(one: Row) -> tuple[int, float]:
-        share = abs((one.ours - one.value) / one.value) if one.ours is not None and one.value else 0.0
-        return [*Verdict].index(Verdict(one.verdict)), -share if one.verdict != Verdict.INCOMPARABLE else 0.0
+    def order(row: Row) -> tuple[int, float]:
+        share = abs((row.ours - row.value) / row.value) if row.ours is not None and row.value else 0.0
+        return [*Verdict].index(Verdict(row.verdict)), -share if row.verdict != Verdict.INCOMPARABLE else 0.0
 
-    content = [{**asdict(one), "published": one.value} for one in sorted(rows, key=order)]
+    content = [{**asdict(row), "published": row.value} for row in sorted(rows, key=order)]
     return pl.DataFrame(content, infer_schema_length=None)

@@ -37,15 +37,15 @@ class Note:
     metric: str = "*"
     condition: str = "*"
 
-    def of(self, one: Published) -> bool:
+    def of(self, published: Published) -> bool:
         """Tell whether it is said of a published value."""
-        pairs = ((one.agent, self.agent), (one.metric, self.metric), (one.condition, self.condition))
+        pairs = ((published.agent, self.agent), (published.metric, self.metric), (published.condition, self.condition))
         return all(any(fnmatchcase(value, each) for each in patterns.split("|")) for value, patterns in pairs)
 
 
-def note_on(one: Published, notes: Iterable[Note], kind: str) -> str:
+def note_on(value: Published, notes: Iterable[Note], kind: str) -> str:
     """Find the first note of a kind on a published value; empty where there is none."""
-    return next((note.text for note in notes if note.kind == kind and note.of(one)), "")
+    return next((note.text for note in notes if note.kind == kind and note.of(value)), "")
 
 
 @dataclass(frozen=True)
@@ -109,9 +109,9 @@ class Experiment:
     smallest: Sequence[str] = ()
     """Overrides for tests."""
 
-    def condition_of(self, one: Published) -> str:
+    def condition_of(self, value: Published) -> str:
         """Find the condition whose runs answer a published value."""
-        return next(name for name in self.conditions if f"{one.condition};".startswith(f"{name};"))
+        return next(name for name in self.conditions if f"{value.condition};".startswith(f"{name};"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,13 +130,13 @@ class Publication:
     own: Collection[str] = ()
     """The published agents that were trained, or made anew, here: of these values are better or worse."""
 
-    def answering(self, one: Published) -> Experiment | None:
+    def answering(self, value: Published) -> Experiment | None:
         """Find the experiment that answers a published value."""
-        return next((each for each in self.experiments if one.table in each.tables), None)
+        return next((each for each in self.experiments if value.table in each.tables), None)
 
     def heading(self, table: str) -> str:
         """Write the number of a published table, and what it shows."""
-        titles = [one.tables[table] for one in self.experiments if table in one.tables]
+        titles = [experiment.tables[table] for experiment in self.experiments if table in experiment.tables]
         number = f"Table {table}" if table[0].isdigit() else table.capitalize()
         return f"{number}: {titles[0][0].lower()}{titles[0][1:]}" if titles else number
 

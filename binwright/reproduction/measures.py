@@ -92,7 +92,7 @@ def gain_of(base: str, *columns: str, rows: int = 0) -> Measure:
 
     def measure(runs: Runs, agent: str) -> Value:
         pairs = runs.of(agent).join(runs.of(base), on="seed", suffix=" of base").sort("seed")
-        column = next(one for one in columns if one in pairs.columns)
+        column = next(each for each in columns if each in pairs.columns)
         own, other = (_column(pairs, (name,)) for name in (column, f"{column} of base"))
         gain, *ends, seeds = above(own, other)
         if rows:
@@ -142,7 +142,7 @@ def of_blocks(values: Floats, base: Floats, blocks: Ints) -> tuple[float, float,
     says to which one the others belong.
     """
     names, of = np.unique(blocks, return_inverse=True)
-    own, other = (np.bincount(of.ravel(), one.ravel(), len(names)) for one in (values, base))
+    own, other = (np.bincount(of.ravel(), value.ravel(), len(names)) for value in (values, base))
     drawn = np.random.default_rng(0).multinomial(len(names), np.full(len(names), 1 / len(names)), DRAWS)
     low, high = np.percentile((drawn * own).sum(axis=1) / (drawn * other).sum(axis=1) - 1, [2.5, 97.5]).tolist()
     return float(own.sum() / other.sum() - 1), low, high
@@ -156,4 +156,4 @@ def ends_of(windows: pl.Series) -> Ints:
 
 def _column(runs: pl.DataFrame, columns: Sequence[str]) -> Floats:
     """Read the first of these columns that there is, float64 [runs]."""
-    return runs[next(one for one in columns if one in runs.columns)].to_numpy().astype(np.float64)
+    return runs[next(each for each in columns if each in runs.columns)].to_numpy().astype(np.float64)

@@ -71,54 +71,54 @@ def pictures(whole: Publication, material: Mapping[Place, Runs | UserError]) -> 
 
 def page(whole: Publication, rows: Sequence[Row], drawn: Sequence[Picture], made: str) -> str:
     """Write the tables of a publication, a matrix for each, and its figures; `made` says how."""
-    verdicts = {one.verdict for one in rows}
+    verdicts = {row.verdict for row in rows}
     signs = ", ".join(sign.format(verdict) for verdict, sign in MARKED.items() if verdict in verdicts)
     cells = f"Cells are published/ours{f': {signs}; all others are within' if signs else ''}. "
-    cells += "Values are of fewer seeds, or of less time, than the whole experiment. " * any(one.quick for one in rows)
+    cells += "Values are of fewer seeds, or of less time, than the whole experiment. " * any(row.quick for row in rows)
     about = f"{cells}`reproduction-{whole.name}.csv` has every value with its interval and the reason for its verdict."
     parts = [f"# {whole.title}: published and ours", f"{whole.reference}.", OPEN]
     parts += [f"**{counted(rows).capitalize()}.**", f"{about} {made}"]
     deviations: list[str] = []
-    for name, table in _by(comparable(rows), lambda one: one.table).items():
-        own = [one for one in table if one.metric.rpartition(", ")[0] not in {each.metric for each in table}]
-        first = own if len(own) <= MANY else [one for one in own if one.metric == own[0].metric]
-        new = dict.fromkeys(one.deviates for one in table if one.deviates not in ("", *deviations))
+    for name, table in _by(comparable(rows), lambda row: row.table).items():
+        own = [row for row in table if row.metric.rpartition(", ")[0] not in {each.metric for each in table}]
+        first = own if len(own) <= MANY else [row for row in own if row.metric == own[0].metric]
+        new = dict.fromkeys(row.deviates for row in table if row.deviates not in ("", *deviations))
         deviations += new
         parts += [f"## {whole.heading(name)}", *new, _matrix(first)]
-    reasons = _by([one for one in rows if one.verdict in MISSES], lambda one: one.explained or UNKNOWN)
+    reasons = _by([row for row in rows if row.verdict in MISSES], lambda row: row.explained or UNKNOWN)
     points = []
     for why, missed in sorted(reasons.items(), key=lambda item: item[0] == UNKNOWN):
-        agents = ", ".join(f"{agent}: {count}" for agent, count in Counter(one.agent for one in missed).items())
+        agents = ", ".join(f"{agent}: {count}" for agent, count in Counter(row.agent for row in missed).items())
         points.append(f"- {why} ({agents})")
     if points := [*points, *(f"- {line}" for line in _incomparable(rows))]:
         parts += ["## What is not reproduced, and why", "\n".join(points)]
-    for heading, those in _by(drawn, lambda one: one.heading).items():
+    for heading, those in _by(drawn, lambda row: row.heading).items():
         parts.append(f"## {heading}")
-        for one in those:
-            parts.append(f"**{one.drawing.title}.** {one.drawing.published}".rstrip())
-            parts.append(f"It is not drawn here. {one.why}" if one.why else f"![{heading}]({FIGURES}/{one.file})")
+        for row in those:
+            parts.append(f"**{row.drawing.title}.** {row.drawing.published}".rstrip())
+            parts.append(f"It is not drawn here. {row.why}" if row.why else f"![{heading}]({FIGURES}/{row.file})")
     return "\n\n".join([*parts, CLOSE]) + "\n"
 
 
 def counted(rows: Iterable[Row]) -> str:
     """Count what is reproduced and the other verdicts, such as `12 of 15 reproduced; 3 worse`."""
-    count = Counter(one.verdict for one in rows)
+    count = Counter(row.verdict for row in rows)
     compared = count.total() - count[Verdict.INCOMPARABLE]
-    others = ", ".join(f"{count[one]} {one}" for one in Verdict if count[one] and one is not Verdict.WITHIN)
-    reproduced = f"{compared - sum(count[one] for one in MISSES)} of {compared} reproduced"
+    others = ", ".join(f"{count[row]} {row}" for row in Verdict if count[row] and row is not Verdict.WITHIN)
+    reproduced = f"{compared - sum(count[row] for row in MISSES)} of {compared} reproduced"
     return f"{reproduced}; {others}" if others else reproduced
 
 
 def comparable(rows: Sequence[Row]) -> list[Row]:
     """Select the rows that can be compared, in the order of metrics and conditions."""
-    metrics, conditions = (list(dict.fromkeys(getattr(one, key) for one in rows)) for key in ("metric", "condition"))
-    selected = [one for one in rows if one.verdict != Verdict.INCOMPARABLE]
-    return sorted(selected, key=lambda one: (metrics.index(one.metric), conditions.index(one.condition)))
+    metrics, conditions = (list(dict.fromkeys(getattr(row, key) for row in rows)) for key in ("metric", "condition"))
+    selected = [row for row in rows if row.verdict != Verdict.INCOMPARABLE]
+    return sorted(selected, key=lambda row: (metrics.index(row.metric), conditions.index(row.condition)))
 
 
 def _apart(rows: Sequence[Row]) -> tuple[list[str], str]:
     """Write the conditions of rows without what all have in common, and what that is."""
-    parts = [in_words(one.condition, one.stand_in).split(", ") for one in rows]
+    parts = [in_words(row.condition, row.stand_in).split(", ") for row in rows]
     shared = set(parts[0]).intersection(*parts)
     names = [", ".join(part for part in each if part not in shared) for each in parts]
     return names, ", ".join(part for part in parts[0] if part in shared)
@@ -127,8 +127,8 @@ def _apart(rows: Sequence[Row]) -> tuple[list[str], str]:
 def _by(those: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
     """Group what has one key, in the order of the keys."""
     groups: dict[K, list[T]] = {}
-    for one in those:
-        groups.setdefault(key(one), []).append(one)
+    for each in those:
+        groups.setdefault(key(each), []).append(each)
     return groups
 
 
@@ -137,21 +137,21 @@ def _matrix(rows: Sequence[Row]) -> str:
     names, common = _apart(rows)
     columns = list(dict.fromkeys(names))
     decimals: Counter[str] = Counter()
-    for one in rows:
-        decimals[one.metric] = max(decimals[one.metric], len(one.printed.partition(".")[2]))
+    for each in rows:
+        decimals[each.metric] = max(decimals[each.metric], len(each.printed.partition(".")[2]))
     cells = {}
-    for one, name in zip(rows, names, strict=True):
-        both = "/".join(f"{value or 0.0:,.{decimals[one.metric]}f}" for value in (one.value, one.ours))
-        cells[one.metric, one.agent, name] = MARKED.get(Verdict(one.verdict), "{}").format(both)
+    for each, name in zip(rows, names, strict=True):
+        both = "/".join(f"{value or 0.0:,.{decimals[each.metric]}f}" for value in (each.value, each.ours))
+        cells[each.metric, each.agent, name] = MARKED.get(Verdict(each.verdict), "{}").format(both)
     several = len(decimals) > 1
     corner = common or "agent" if several else ", ".join(filter(None, (rows[0].metric, common)))
     lines = [["metric"] * several + [corner, *columns], ["---"] * (several + 1 + len(columns))]
-    for metric, agent in dict.fromkeys((one.metric, one.agent) for one in rows):
+    for metric, agent in dict.fromkeys((each.metric, each.agent) for each in rows):
         lines.append([metric] * several + [agent, *(cells.get((metric, agent, column), "") for column in columns)])
     return "\n".join(f"| {' | '.join(cell.replace('|', '/').replace('_', ' ') for cell in line)} |" for line in lines)
 
 
 def _incomparable(rows: Sequence[Row]) -> Iterator[str]:
     """List why values cannot be compared, and how many they are."""
-    for why, those in _by([one for one in rows if one.verdict == Verdict.INCOMPARABLE], lambda one: one.why).items():
+    for why, those in _by([row for row in rows if row.verdict == Verdict.INCOMPARABLE], lambda row: row.why).items():
         yield f"{many_of(len(those), 'value')} cannot be compared. {why}"

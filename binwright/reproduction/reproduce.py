@@ -88,7 +88,7 @@ class Reproduced:
             except UserError as error:  # a library that is not installed, for one
                 places = [(experiment.name, name) for name in ("", *experiment.conditions)]
                 self.problems = dict.fromkeys(places, error) | self.problems
-        self.rows = [self.row(one) for one in self.whole.values]
+        self.rows = [self.row(each) for each in self.whole.values]
         missing = {place: ResultsError(_sentence(error), remedy="") for place, error in self.problems.items()}
         self.pictures = [*pictures(self.whole, {**missing, **self.runs})]
 
@@ -105,40 +105,40 @@ class Reproduced:
             labels = {agent: ours[spec] for agent, spec in condition.agents.items()}
             title = claims.in_words(name, condition.stand_in)
             self.runs[experiment.name, name] = Runs(results, labels, title, name)
-        for one in self.whole.values:
-            if one.table in experiment.tables:
-                runs = self.runs.get((experiment.name, experiment.condition_of(one)))
-                if runs is not None and len(runs.of(one.agent)):
-                    value = experiment.measures[one.metric](replace(runs, condition=one.condition), one.agent)
+        for row in self.whole.values:
+            if row.table in experiment.tables:
+                runs = self.runs.get((experiment.name, experiment.condition_of(row)))
+                if runs is not None and len(runs.of(row.agent)):
+                    value = experiment.measures[row.metric](replace(runs, condition=row.condition), row.agent)
                     if value.seeds:
-                        self.values[one.condition, one.agent, one.metric] = value
+                        self.values[row.condition, row.agent, row.metric] = value
 
-    def row(self, one: Published) -> Row:
+    def row(self, value: Published) -> Row:
         """Set a published value beside what was measured, with the verdict."""
-        experiment, ours = self.whole.answering(one), self.values.get((one.condition, one.agent, one.metric))
+        experiment, ours = self.whole.answering(value), self.values.get((value.condition, value.agent, value.metric))
         if experiment is None:
-            return Row.of(one, why=note_on(one, self.whole.notes, "incomparable"))
+            return Row.of(value, why=note_on(value, self.whole.notes, "incomparable"))
         quick, stand_in, name = self.size != "full" and experiment.quicker, "", ""
         if experiment.count is None:
-            name = experiment.condition_of(one)
+            name = experiment.condition_of(value)
             condition = experiment.conditions[name]
             quick, stand_in = condition.repetitions(self.size) < condition.seeds, condition.stand_in
         error = self.problems.get((experiment.name, name))
         about: dict[str, Any] = {"experiment": experiment.name, "deviates": experiment.deviates, "stand_in": stand_in}
-        why = note_on(one, experiment.notes, "incomparable")
+        why = note_on(value, experiment.notes, "incomparable")
         if not isinstance(ours, Value):
             failed = f"No value came of its runs, of which {self.failed} failed."
             nothing = failed if self.failed else "Our runs give no such value."
-            return Row.of(one, why=why or ours or (nothing if error is None else _sentence(error)), **about)
-        if why or one.value is None:
-            return Row.of(one, ours, why=why, quick=quick, **about)
-        better: claims.Better = "lower" if one.metric in experiment.lower else "higher"
-        own = one.agent in self.whole.own
-        verdict, why = claims.judge(one.value, one.spread, ours, better, experiment.tolerance, own=own)
-        remark = note_on(one, experiment.notes, "remark")
-        known = (note_on(one, experiment.notes, "explained") or remark) if verdict in claims.MISSES else ""
+            return Row.of(value, why=why or ours or (nothing if error is None else _sentence(error)), **about)
+        if why or value.value is None:
+            return Row.of(value, ours, why=why, quick=quick, **about)
+        better: claims.Better = "lower" if value.metric in experiment.lower else "higher"
+        own = value.agent in self.whole.own
+        verdict, why = claims.judge(value.value, value.spread, ours, better, experiment.tolerance, own=own)
+        remark = note_on(value, experiment.notes, "remark")
+        known = (note_on(value, experiment.notes, "explained") or remark) if verdict in claims.MISSES else ""
         why = f"{why} {remark}".rstrip()
-        return Row.of(one, ours, verdict=str(verdict), why=why, explained=known, quick=quick, **about)
+        return Row.of(value, ours, verdict=str(verdict), why=why, explained=known, quick=quick, **about)
 
 
 def _sentence(error: UserError) -> str:
@@ -170,18 +170,18 @@ class Reproduction:
 
     def run(self, jobs: int | None = None, finished: Finished = lambda row: None) -> Reproduction:
         """Run what is missing, compare, and draw; returns itself."""
-        for one in self.publications:
-            one.run(jobs, finished)
+        for each in self.publications:
+            each.run(jobs, finished)
         return self
 
     @property
     def rows(self) -> pl.DataFrame:
         """Make a table with a row for every published value, misses first."""
-        return claims.frame_of([row for one in self.publications for row in one.rows])
+        return claims.frame_of([row for each in self.publications for row in each.rows])
 
     def text(self) -> str:
         """Count for each publication what was reproduced."""
-        return "\n".join(f"{one.whole.title}: {counted(one.rows)}" for one in self.publications)
+        return "\n".join(f"{each.whole.title}: {counted(each.rows)}" for each in self.publications)
 
     def write(self, folder: str | Path) -> list[Path]:
         """Write every value of a publication into `reproduction-NAME.csv`, and its tables into `reproduction-NAME.md`.
@@ -189,15 +189,15 @@ class Reproduction:
         Returns the paths in `folder`; figures go into a folder `figures` beside them.
         """
         folder, files = Path(folder), dict[Path, str]()
-        for one in self.publications:
+        for each in self.publications:
             made = (
                 f"Written by `binwright reproduce {self.command}` on {datetime.now(UTC):%Y-%m-%d}; {platform.system()} "
-                f"{platform.machine()}, {os.cpu_count()} cores; its runs took {one.seconds / 60:.1f} minutes one after "
-                "the other. Intervals are 95 % over the seeds."
+                f"{platform.machine()}, {os.cpu_count()} cores; its runs took {each.seconds / 60:.1f} minutes one "
+                "after the other. Intervals are 95 % over the seeds."
             )
-            files[folder / f"reproduction-{one.whole.name}.csv"] = claims.frame_of(one.rows).write_csv()
-            files[folder / f"reproduction-{one.whole.name}.md"] = page(one.whole, one.rows, one.pictures, made)
-            for picture in one.pictures:
+            files[folder / f"reproduction-{each.whole.name}.csv"] = claims.frame_of(each.rows).write_csv()
+            files[folder / f"reproduction-{each.whole.name}.md"] = page(each.whole, each.rows, each.pictures, made)
+            for picture in each.pictures:
                 if picture.file:
                     write_bytes(folder / FIGURES / picture.file, picture.content)
         for file, content in files.items():

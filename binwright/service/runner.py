@@ -103,19 +103,19 @@ class Runner:
             return {"state": "cancelled", "result": answer.get("result")}
         return answer
 
-    def _answer(self, job: Job, found: dict[str, Any] | None, seconds: float) -> dict[str, Any] | None:
-        """Have a process search, or verify what is `found`; None if the server stops before."""
+    def _answer(self, job: Job, result: dict[str, Any] | None, seconds: float) -> dict[str, Any] | None:
+        """Have a process search, or verify what is `result`; None if the server stops before."""
         from binwright.service.worker import run
 
         pipe, theirs = _context.Pipe(duplex=False)
-        process = _context.Process(target=run, args=(theirs, job.request, found, self._limits, seconds))
+        process = _context.Process(target=run, args=(theirs, job.request, result, self._limits, seconds))
         with pipe:
             with theirs:
                 self._insist(process.start)
             if process.pid is None:
                 return None
             try:
-                return self._watched(job, process, pipe, seconds, cancels=found is None)
+                return self._watched(job, process, pipe, seconds, cancels=result is None)
             finally:
                 process.kill()
                 process.join()

@@ -48,8 +48,8 @@ def warm_up() -> None:
     gc.freeze()
 
 
-def run(pipe: Connection, request: str, found: dict[str, Any] | None, limits: Limits, seconds: float) -> None:
-    """Search for an answer to a request, or verify one that is `found`; send it."""
+def run(pipe: Connection, request: str, result: dict[str, Any] | None, limits: Limits, seconds: float) -> None:
+    """Search for an answer to a request, or verify one that is `result`; send it."""
 
     def send(**message: Any) -> None:
         pipe.send_bytes(json.dumps(message, allow_nan=False).encode())
@@ -58,8 +58,8 @@ def run(pipe: Connection, request: str, found: dict[str, Any] | None, limits: Li
         """Answer by {"found": ...} or {"result": ...}, or by {"error": ..., "state": ...}."""
         submission = Submission.model_validate_json(request)
         compiled = compile_request(submission, limits)
-        if found is not None:
-            return verified(compiled, found, limits)
+        if result is not None:
+            return verified(compiled, result, limits)
 
         def tell(now: Progress) -> None:
             more = {"balls": compiled.balls, "searched": compiled.searched, "seconds": round(now.seconds, 3)}
@@ -124,25 +124,25 @@ def _found(answer: Answer) -> dict[str, Any]:
     }
 
 
-def verified(compiled: Problem, found: dict[str, Any], limits: Limits) -> dict[str, Any]:
+def verified(compiled: Problem, result: dict[str, Any], limits: Limits) -> dict[str, Any]:
     """Make an answer of what a search says that it has found, if it is one: nobody believes whoever searched.
 
     The bounds, and why a problem is impossible, are the search's word.
     """
-    alloc, count, bound = found["alloc"], found["bins"], found["bound"]
+    alloc, count, bound = result["alloc"], result["bins"], result["bound"]
     if not all(type(number) is int and abs(number) < MOST for number in (*alloc, count, bound)):
         return _untrue("a place or a number of bins is no whole number below 2^31")
     low, high = compiled.limits if compiled.searched else (compiled.bins, compiled.bins)
     if not low <= count <= min(high, limits.balls) or not 0 <= bound <= count:
         return _untrue(f"{count} bins, and at least {bound}")
     problem = compiled.with_bins(count) if compiled.searched else compiled
-    if problem.objective and len(found["goal_bounds"]) == len(problem.objective.goals):
-        problem = replace(problem, objective=problem.objective.bounded(found["goal_bounds"]))
+    if problem.objective and len(result["goal_bounds"]) == len(problem.objective.goals):
+        problem = replace(problem, objective=problem.objective.bounded(result["goal_bounds"]))
     if wrong := faults(problem, alloc):
         return _untrue(wrong[0])
-    at_fault = tuple(starmap(Fault, found["at_fault"]))
-    told = {name: found[name] for name in TOLD}
-    answer = Answer(problem, alloc, bound=bound, at_fault=at_fault, of_search=found["notes"], **told)
+    at_fault = tuple(starmap(Fault, result["at_fault"]))
+    content = {name: result[name] for name in TOLD}
+    answer = Answer(problem, alloc, bound=bound, at_fault=at_fault, of_search=result["notes"], **content)
     if any((goal.value - goal.bound) * (1 if goal.aim == "MINIMISE" else -1) < 0 for goal in answer.goals):
         return _untrue("a goal is better than its bound")
     return {"result": as_json(answer) | {"resources": _resources(problem, answer.utilisation)}}

@@ -168,13 +168,13 @@ class Batch:
         resources, tiers = (
             tuple(dict.fromkeys(name for row in rows for name in row.get(key, ()))) for key in ("resources", "tiers")
         )
-        there = {name for row in rows for name in row}
+        columns = {name for row in rows for name in row}
         described = describe(resources, tiers, self.scenario.metrics, self.scenario.currency)
-        metrics = tuple(metric for metric in described if metric.name in there)
+        metrics = tuple(metric for metric in described if metric.name in columns)
         usual = {metric.name for metric in describe(resources, tiers)}
         added = tuple(metric.name for metric in metrics if metric.name not in usual)
-        found = Columns(resources, tiers, tuple(self.runs[0].point), metrics, added=added, planned=len(self.runs))
-        return found.headed(self.scenario.shown_headings)
+        result = Columns(resources, tiers, tuple(self.runs[0].point), metrics, added=added, planned=len(self.runs))
+        return result.headed(self.scenario.shown_headings)
 
 
 def _append(journal: FileIO, content: bytes) -> None:
@@ -205,17 +205,17 @@ def run_batches(
     plans = list(zip(batches, [batch.done() for batch in batches] if done is None else done, strict=True))
     tasks = [
         Task(number, run, batch.folder.absolute())
-        for number, (batch, there) in enumerate(plans)
+        for number, (batch, done_before) in enumerate(plans)
         for run in batch.runs
-        if run.name not in there
+        if run.name not in done_before
     ]
     forget()
     with ExitStack() as stack:
         do = stack.enter_context(backend(on if tasks else "local", jobs))
-        for batch, there in plans:
-            batch.check(there)
-        record = [stack.enter_context(batch.recording(there.values())) for batch, there in plans]
-        for row in chain(*(there.values() for _, there in plans)):
+        for batch, done_before in plans:
+            batch.check(done_before)
+        record = [stack.enter_context(batch.recording(done_before.values())) for batch, done_before in plans]
+        for row in chain(*(done_before.values() for _, done_before in plans)):
             finished(row)
         for task, row in stack.enter_context(closing(do(tasks, on_progress))):
             batches[task.batch].check_inputs()

@@ -144,10 +144,10 @@ def _from_groups(spec: ClusterSpec) -> Servers:
     if spec.has_devices:
         node = np.column_stack([node, own * QUANTUM])
     most = max(each for count, each in zip(counts, nodes, strict=True) if count)
-    there = np.arange(most) < np.array(nodes)[:, None]  # a node that a server does not have has a capacity of 0
+    exists = np.arange(most) < np.array(nodes)[:, None]  # a node that a server does not have has a capacity of 0
     return _servers(
         spec,
-        node[:, None, :] * there[:, :, None],
+        node[:, None, :] * exists[:, :, None],
         own,
         [each.model or UNNAMED if each else "" for each in devices],
         [group.name or "" for group in groups] or [""],

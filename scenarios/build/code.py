@@ -64,8 +64,8 @@ def _imported(name: str, file: Path) -> Iterator[tuple[str, str]]:
             digest = file_tracking.as_imported(name, file)
             yield name, uuid4().hex if digest == file_tracking.CHANGED else digest
         for wanted in _imports(file, name):
-            if wanted not in seen and (found := _file_of(wanted, home)):
-                waiting.append((wanted, found))
+            if wanted not in seen and (result := _file_of(wanted, home)):
+                waiting.append((wanted, result))
             seen.add(wanted)
 
 
@@ -77,15 +77,15 @@ def _imports(file: Path, name: str) -> tuple[str, ...]:
     except (OSError, SyntaxError, ValueError):
         return ()  # machine code
     package = name if file.name == "__init__.py" else name.rpartition(".")[0]
-    found: dict[str, None] = {}
+    result: dict[str, None] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            found |= dict.fromkeys(alias.name for alias in node.names)
+            result |= dict.fromkeys(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
             base = ".".join([*above, *([node.module] if node.module else [])])
-            found |= dict.fromkeys([base, *(f"{base}.{alias.name}" for alias in node.names)])
-    parents = (".".join(name.split(".")[:parts]) for name in found for parts in range(1, name.count(".") + 2))
+            result |= dict.fromkeys([base, *(f"{base}.{alias.name}" for alias in node.names)])
+    parents = (".".join(name.split(".")[:parts]) for name in result for parts in range(1, name.count(".") + 2))
     return tuple(dict.fromkeys(filter(None, parents)))
 
 
@@ -113,5 +113,5 @@ def _spec(name: str) -> ModuleSpec | None:
         return None  # a folder without __init__.py in one that nobody has imported
 
 
-def _digest(found: object) -> str:
-    return hashlib.blake2b(repr(found).encode(), digest_size=16).hexdigest()
+def _digest(result: object) -> str:
+    return hashlib.blake2b(repr(result).encode(), digest_size=16).hexdigest()

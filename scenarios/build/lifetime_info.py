@@ -31,16 +31,16 @@ _fitted: dict[str, Predictor] = {}
 
 def foreseen(scenario: Scenario, workload: Workload, seed: int, draw: Callable[[int], Workload]) -> Workload:
     """Have the requests of a seed come with what agents may know of them; `draw` draws those of another seed."""
-    told = scenario.knowledge.lifetimes
-    if told == "known":
+    lifetimes = scenario.knowledge.lifetimes
+    if lifetimes == "known":
         return workload
     predicted = _predictor_of(scenario)
     if predicted is None:
         return replace(workload, foresight=LifetimeInfo(np.broadcast_to(np.nan, len(workload))))
     spec = scenario.workload
-    there = scenario.resources if isinstance(spec, Trace) else scenario.cluster.model_dump_json()
+    world_key = scenario.resources if isinstance(spec, Trace) else scenario.cluster.model_dump_json()
     learned_from = content_of(spec) if isinstance(spec, Trace | MultiServer) else None
-    name = f"{spec.model_dump_json()} {there} {user_workload.identity_of(predicted)} {learned_from}"
+    name = f"{spec.model_dump_json()} {world_key} {user_workload.identity_of(predicted)} {learned_from}"
     predictor = _fit(predicted, name, partial(_learned, scenario, draw))
     return replace(workload, foresight=_predicted(predictor, predicted.chosen[0], workload, seed))
 
@@ -52,8 +52,8 @@ def is_drawn(scenario: Scenario) -> bool:
 
 
 def _predictor_of(scenario: Scenario) -> Predicted | None:
-    told = scenario.knowledge.lifetimes
-    return told.predicted if isinstance(told, OtherLifetimes) else None
+    lifetimes = scenario.knowledge.lifetimes
+    return lifetimes.predicted if isinstance(lifetimes, OtherLifetimes) else None
 
 
 def forget() -> None:
@@ -88,10 +88,10 @@ def _predicted(predictor: Predictor, name: str, workload: Workload, seed: int) -
 
     def again(row: int, first: float, elapsed: float) -> float:
         with user_workload.guarded(name, KEY, PREDICTING):
-            found = predictor.again(shown, row, first, elapsed)
-        if not isinstance(found, Real) or not found >= 0:
-            raise WorkloadError(f"again of {name} returned {found!r}", key=KEY, remedy=AGAIN)
-        return float(found)
+            result = predictor.again(shown, row, first, elapsed)
+        if not isinstance(result, Real) or not result >= 0:
+            raise WorkloadError(f"again of {name} returned {result!r}", key=KEY, remedy=AGAIN)
+        return float(result)
 
     in_all = LifetimeInfo(times, again)
 
@@ -125,11 +125,11 @@ def _learned(scenario: Scenario, draw: Callable[[int], Workload]) -> Workload:
         raise UserError(problem, key=KEY, remedy=remedy)
     every = {"superpose": 1, "time_scale": 1.0, "running": "drop", "inflate": None, "resample": None}
     before = spec.model_copy(update={"start": 0, "requests": end, **every})
-    found = window_of(before, scenario.resources, 0, watched=True)
+    result = window_of(before, scenario.resources, 0, watched=True)
     if spec.running == "drop" or spec.inflate:
-        return found
+        return result
     arrival = floats_of(table(), "arrival")
     age = (arrival[end] - arrival[:end]) * spec.time_scale
-    runs = found.duration > age
-    watched = np.where(runs, age, np.nan if found.watched is None else found.watched)
-    return replace(found, duration=np.where(runs, np.inf, found.duration), watched=watched)
+    runs = result.duration > age
+    watched = np.where(runs, age, np.nan if result.watched is None else result.watched)
+    return replace(result, duration=np.where(runs, np.inf, result.duration), watched=watched)

@@ -73,8 +73,8 @@ def plan(scenario: Scenario, versions: Mapping[str, str] | None = None, content:
     for point, at_point in points(scenario):
         identity = _hash([_identity(at_point, content), dict(versions or {})])
         for seed in range(scenario.seed, scenario.seed + scenario.replications):
-            for agent, asked in agents:
-                name = _hash([identity, asked, seed])
+            for agent, written in agents:
+                name = _hash([identity, written, seed])
                 runs.setdefault(name, Run(name, point, at_point, agent, seed))
     return list(runs.values())
 
@@ -94,11 +94,11 @@ def points(scenario: Scenario) -> list[tuple[dict[str, Any], Scenario]]:
         steps.append([dict(zip(sweep.zip, values, strict=True)) for values in zip(*sweep.zip.values(), strict=True)])
     base = scenario.dump()
     del base["sweep"]
-    found = []
+    result = []
     for parts in itertools.product(*steps):
         point = {key: value for part in parts for key, value in part.items()}
-        found.append((point, _at(scenario, base, point)))
-    return found
+        result.append((point, _at(scenario, base, point)))
+    return result
 
 
 def _at(scenario: Scenario, base: dict[str, Any], point: dict[str, Any]) -> Scenario:
@@ -130,7 +130,7 @@ def _identity(scenario: Scenario, content: Content | None) -> dict[str, Any]:
     # Keys are sorted below, but the order of resources matters: agents look at the first one.
     data["resources"] = scenario.resources
     data["record"] = sorted(set(scenario.record))
-    data["metrics"] = sorted(([one.name, one.last] for one in scenario.metrics), key=str)
+    data["metrics"] = sorted(([metric.name, metric.last] for metric in scenario.metrics), key=str)
     if costs := data.get("costs"):
         del costs["currency"]
     for at, _ in scenario.other_agents:
@@ -155,7 +155,7 @@ def _brought(part: object) -> list[tuple[str, Any]]:
         return [(part.name, part.options)]
     if isinstance(part, Model):
         part = [value for key, value in part if not (isinstance(part, Scenario) and key in FIXED)]
-    return [found for value in part for found in _brought(value)] if isinstance(part, list | tuple) else []
+    return [result for value in part for result in _brought(value)] if isinstance(part, list | tuple) else []
 
 
 def _by_content(data: Any, key: str = "") -> Any:

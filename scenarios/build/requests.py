@@ -68,11 +68,11 @@ class ScenarioRequests:
         version = trace.version_of(spec) if isinstance(spec, Trace) else None
         code = user_workload.identity_of(spec) if isinstance(spec, OwnWorkload) else ""
         key = self._identity, version or code, seed
-        if (found := _last.get(key)) is None:
-            found = lifetime_info.foreseen(self._scenario, self._altered(seed), seed, self._altered)
+        if (result := _last.get(key)) is None:
+            result = lifetime_info.foreseen(self._scenario, self._altered(seed), seed, self._altered)
             _last.clear()
-            _last[key] = found
-        return found
+            _last[key] = result
+        return result
 
     def windows(self, seed: int, requests: int | None = None, met: float = 1.0) -> list[tuple[int, int]] | None:
         """Find the windows of a trace that a seed meets, see `trace.windows_of`."""
@@ -83,16 +83,16 @@ class ScenarioRequests:
 
     def _altered(self, seed: int) -> Workload:
         """Draw requests, before it is said what agents know of them."""
-        spec, found = self._spec, self._raw(seed)
+        spec, result = self._spec, self._raw(seed)
         if isinstance(spec, Roled) and spec.roles:
-            uniform = stream(seed, "workload", "roles").random(len(found))
+            uniform = stream(seed, "workload", "roles").random(len(result))
             of = pick(tuple(role.weight for role in spec.roles), uniform)
-            found = replace(found, roles=Roles(tuple(role.role for role in spec.roles), of))
+            result = replace(result, roles=Roles(tuple(role.role for role in spec.roles), of))
         if isinstance(spec, Changing) and spec.changes:
-            found = changed(found, spec.changes, seed)
+            result = changed(result, spec.changes, seed)
         for feature in used(self._scenario):
-            found = feature.alter(self._scenario, found, seed)
-        return found
+            result = feature.alter(self._scenario, result, seed)
+        return result
 
     def _raw(self, seed: int) -> Workload:
         """Draw requests as the workload alone has them."""

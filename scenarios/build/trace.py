@@ -45,13 +45,13 @@ def window_of(spec: Trace, resources: tuple[str, ...], seed: int, *, watched: bo
     units = dict.fromkeys(resources, 1.0) if spec.knows_units else spec.units_of(resources)
     window = spec.model_copy(update={"running": "drop"}) if spec.inflate else spec
     table, file = table_of(spec, resources), find(spec.trace, spec.path)
-    found = select(table, window, resources, seed, scale=units, file=file, watched=watched)
+    result = select(table, window, resources, seed, scale=units, file=file, watched=watched)
     if spec.parts:
-        found = in_gangs(found, spec.parts, seed)
+        result = in_gangs(result, spec.parts, seed)
     if spec.role == NO_ROLE:
-        return found
-    roles = found.roles or Roles((NO_ROLE,), np.zeros(len(found), np.int64))
-    return replace(found, roles=roles.filled(spec.role))
+        return result
+    roles = result.roles or Roles((NO_ROLE,), np.zeros(len(result), np.int64))
+    return replace(result, roles=roles.filled(spec.role))
 
 
 def windows_of(

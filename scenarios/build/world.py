@@ -88,7 +88,7 @@ def build_learning(scenario: Scenario, warm: bool = False) -> World:
     With `warm` a warm start is not refused: there are trainers that begin with it.
     """
     world = build_world(scenario)
-    for key, there in (
+    for key, present in (
         ("warm_start", world.warm_start and not warm),
         ("cluster.expansion", world.expansion),
         ("workload.networks", world.virtual),
@@ -98,7 +98,7 @@ def build_learning(scenario: Scenario, warm: bool = False) -> World:
         ("placement" if scenario.placement else "cluster.network.marked", world.ruled and world.networked),
         *((feature.at(scenario), not feature.learned) for feature in used(scenario)),
     ):
-        if there:
+        if present:
             instead = "Write `overflow: drop`, or stop, in" if key.startswith("overflow.") else "Take it out of"
             remedy = f"{instead} the scenario to learn in."
             raise ScenarioError("nothing is learned with it", file=scenario.file, key=key, remedy=remedy)
@@ -162,8 +162,8 @@ def _explained(scenario: Scenario) -> Iterator[None]:
     try:
         yield
     except (PydanticCustomError, ValidationError) as error:
-        found = ValidationError.from_exception_data("mistakes", findings(error))
-        raise explain(found, Source(scenario.file, scenario.dump())) from None
+        result = ValidationError.from_exception_data("mistakes", findings(error))
+        raise explain(result, Source(scenario.file, scenario.dump())) from None
 
 
 def _overflow(scenario: Scenario) -> Overflow:

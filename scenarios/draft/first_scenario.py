@@ -50,11 +50,11 @@ def begin(requests: str | None, servers: int | None, node: Mapping[str, float] |
     Servers that are not given are guessed where there is a file, or ten usual ones.
     """
     if requests:
-        found = asked_of(requests)
-        given = found.servers
+        result = asked_of(requests)
+        drafted = result.servers
         if servers or node:
-            given = _own(given, servers, node, found.resources)
-        text = found.text(folder, given)
+            drafted = _own(drafted, servers, node, result.resources)
+        text = result.text(folder, drafted)
     else:
         cluster = DraftServers(servers or 10, dict(node or {"cpu": 64.0, "mem": 256.0}))
         text = scenario_text(
@@ -75,19 +75,19 @@ def begin(requests: str | None, servers: int | None, node: Mapping[str, float] |
 
 
 def _own(
-    given: DraftServers | Mapping[str, Any],
+    drafted: DraftServers | Mapping[str, Any],
     servers: int | None,
     node: Mapping[str, float] | None,
     resources: Sequence[str],
 ) -> dict[str, Any]:
     """Put the servers that are asked for in place of guessed ones; refuses those without what requests ask for."""
-    if not isinstance(given, DraftServers):
+    if not isinstance(drafted, DraftServers):
         key, remedy = "servers" if servers else "node", "Leave that out, and change the scenario."
         raise UserError("these requests come with servers of their own", key=key, remedy=remedy)
     if node and (missing := [name for name in resources if name not in node]):
         remedy = f"The resources of these requests: {', '.join(resources)}."
         raise UserError(f"lacks {', '.join(missing)}, which the requests ask for", key="node", remedy=remedy)
-    return _cluster(servers or given.number, node or given.node)
+    return _cluster(servers or drafted.number, node or drafted.node)
 
 
 def _cluster(number: int, node: Mapping[str, float]) -> dict[str, Any]:

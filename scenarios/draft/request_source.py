@@ -71,14 +71,14 @@ class RequestSource:
     @cached_property
     def doubts(self) -> list[str]:
         """What is doubtful in the columns, and whether the load grows."""
-        found = list(self.proposal.doubts) if self.proposal else []
+        result = list(self.proposal.doubts) if self.proposal else []
         arrival, lifetime = (self.frame[name].to_numpy() for name in ("arrival", "lifetime"))
         begin = float(arrival[self.running])
         if grows := growing(arrival, lifetime, self.frame.select(self.resources).to_numpy(), begin):
             column, whole, later, late = grows
             load = f"{whole:,.4g} {self.resources[column]} run on average, {later:,.4g} from {moment(late)} on"
-            found.append(f"The load grows: {load}. {EVEN}")
-        return found
+            result.append(f"The load grows: {load}. {EVEN}")
+        return result
 
     @property
     def servers(self) -> DraftServers | Mapping[str, Any]:
@@ -123,13 +123,13 @@ class RequestSource:
             error.file = self.path
             raise
         assert isinstance(spec.arrivals, Poisson)
-        kept = ["hours"] * bool(spec.arrivals.hours) + ["weekdays"] * bool(spec.arrivals.days)
+        patterns = ["hours"] * bool(spec.arrivals.hours) + ["weekdays"] * bool(spec.arrivals.days)
         share = frame.group_by(self.resources).len()["len"].top_k(FLAVOURS).sum() / len(frame)
         notes = [
             f"Fitted to {len(frame):,} requests of {self.path.name}: the {len(spec.flavours)} most frequent demands, "
             f"which are {share:.1%} of them.",
-            f"Poisson arrivals ({', '.join(kept) or 'the mean rate'}), quantiles of lifetimes. Lost: growth, bursts, "
-            "tenants.",
+            f"Poisson arrivals ({', '.join(patterns) or 'the mean rate'}), quantiles of lifetimes. Lost: growth, "
+            "bursts, tenants.",
         ]
         agents = [each.label for each in self.scenario.agents] if self.scenario else AGENTS
         about = f"Requests like those of {self.path.name}, drawn anew for every seed."
@@ -147,11 +147,11 @@ class RequestSource:
             amounts = {name: base.demand[:, place] / QUANTUM for place, name in enumerate(base.resources)}
             drawn.append(loads(base.arrival, base.duration, amounts))
         return [
-            (name, what, here, fmean(each[name][place] for each in drawn))
+            (name, what, values, fmean(each[name][place] for each in drawn))
             for name, both in self.loads.items()
             if name in fitted.resources
-            for place, (what, here) in enumerate(zip(("peak", "99th percentile"), both, strict=True))
-            if here
+            for place, (what, values) in enumerate(zip(("peak", "99th percentile"), both, strict=True))
+            if values
         ]
 
 

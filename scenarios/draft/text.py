@@ -60,12 +60,12 @@ def _yaml(key: str, value: Any) -> str:
 
 def amounts(units: Mapping[str, float]) -> dict[str, Any]:
     """Write units of resources as people do: `16`, `64 GB`."""
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for name, amount in units.items():
         base = measure_of(name).base
         plain = int(amount) if float(amount).is_integer() else float(f"{amount:.12g}")
-        found[name] = f"{plain} {base}" if base == "GB" else plain
-    return found
+        result[name] = f"{plain} {base}" if base == "GB" else plain
+    return result
 
 
 def generated(spec: Synthetic) -> dict[str, Any]:
@@ -74,10 +74,10 @@ def generated(spec: Synthetic) -> dict[str, Any]:
     for flavour in spec.flavours:
         assert isinstance(flavour.lifetimes, Empirical)
         assert flavour.lifetimes.quantiles
-        asked = {name: amount for name, amount in flavour.demand.items() if amount}
+        demand = {name: amount for name, amount in flavour.demand.items() if amount}
         quantiles = [float(f"{seconds:.6g}") for seconds in flavour.lifetimes.quantiles]
         flavours.append(
-            {"weight": flavour.weight, **amounts(asked), "lifetimes": {"empirical": {"quantiles": quantiles}}}
+            {"weight": flavour.weight, **amounts(demand), "lifetimes": {"empirical": {"quantiles": quantiles}}}
         )
     assert isinstance(spec.arrivals, Poisson)
     arrivals = spec.arrivals.model_dump(mode="json", exclude_defaults=True)

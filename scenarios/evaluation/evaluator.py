@@ -64,15 +64,17 @@ class PreparedScenario:
         self.world = replace(world, requests=requests)
         self._sampled = False
         ledger, columns = world.ledger(scenario.seed), dict[str, tuple[Definition, Metric]]()
-        for one in (*built_in(), *(added_metric(one) for one in scenario.metrics)):
-            columns |= {each.name: (one, each) for each in one.columns(ledger.view.resources, tuple(ledger.tiers))}
+        for definition in (*built_in(), *(added_metric(definition) for definition in scenario.metrics)):
+            columns |= {
+                each.name: (definition, each) for each in definition.columns(ledger.view.resources, tuple(ledger.tiers))
+            }
         if metric not in columns:
             raise UnknownName("no such metric", key="metric", value=metric, remedy=suggest(metric, columns))
-        self._definition, found = columns[metric]
-        if found.better == "neither":
+        self._definition, result = columns[metric]
+        if result.better == "neither":
             remedy = "Take one of which higher or lower is better, such as acceptance."
             raise UserError("neither higher nor lower is better", key="metric", value=metric, remedy=remedy)
-        self.sign = -1 if found.better == "lower" else 1
+        self.sign = -1 if result.better == "lower" else 1
 
     def value(self, make: Callable[[], Agent], seed: int) -> tuple[float, list[Agent]]:
         """Play a new agent on the requests of a seed; returns the metric, NaN if the run has none, and who answered.
@@ -184,19 +186,19 @@ class Evaluator:
         test: int = 100,
         baseline: Policy | None = None,
     ) -> None:
-        given = loaded(scenario, overrides)
+        settings = loaded(scenario, overrides)
         for key, value in (("seeds", seeds), ("validation", validation), ("test", test)):
             if value < 1:
                 raise UserError("is too few", key=key, value=value, remedy="Give 1 or more.")
-        self.scenario, self.metric, self.tested = given, metric, 0
+        self.scenario, self.metric, self.tested = settings, metric, 0
         self.seeds: dict[Split, range] = {
             "search": range(FIRST, FIRST + seeds),
             "validation": range(FIRST + APART, FIRST + APART + validation),
-            "test": range(given.seed, given.seed + test),
+            "test": range(settings.seed, settings.seed + test),
         }
-        self._prepared = PreparedScenario(given, metric)
+        self._prepared = PreparedScenario(settings, metric)
         self.sign = self._prepared.sign
-        self._baseline = self._parse(given.agents[0] if baseline is None else baseline)
+        self._baseline = self._parse(settings.agents[0] if baseline is None else baseline)
         self._base: dict[Split, list[float]] = {}
         self._lock = Lock()
         self._of_baseline("search")
@@ -218,11 +220,11 @@ class Evaluator:
                 with self._lock:
                     self.tested += 1
         seconds = perf_counter() - began
-        found, others = np.array(values), np.array(base)
-        mean, half = mean_interval(differences(found, others))
+        result, others = np.array(values), np.array(base)
+        mean, half = mean_interval(differences(result, others))
         each = dict(zip(self.seeds[on], values, strict=True))
         interval = (float(mean - half), float(mean + half))
-        score = float(found.mean())
+        score = float(result.mean())
         reason = f"a run has no value of {self.metric}" if isnan(score) else refused or None
         return Evaluation(label, self.metric, on, score, float(mean), interval, each, reason, seconds)
 

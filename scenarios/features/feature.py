@@ -196,11 +196,11 @@ def way_at(overflow: Any, name: str, at: Keys = ("overflow",)) -> tuple[Keys, An
     """Find a way to overflow, and where it stands: alone, or as what happens when another one makes no room."""
     if isinstance(overflow, str):
         return at, None
-    here, section = overflow.chosen
-    if here == name:
+    way, section = overflow.chosen
+    if way == name:
         return (*at, name), section
     then = next((key for key in ("otherwise", "then") if hasattr(section, key)), "")
-    return way_at(getattr(section, then, ""), name, (*at, here, then))
+    return way_at(getattr(section, then, ""), name, (*at, way, then))
 
 
 def way(overflow: Any, name: str) -> Any:

@@ -101,13 +101,13 @@ def _ends(name: str, between: Between) -> tuple[float, float, bool]:
 
 def candidate(spec: AgentSpec, ranges: Sequence[Range], point: Floats) -> AgentSpec:
     """Make the agent with the options at these places."""
-    found = {each.name: each.at(place) for each, place in zip(ranges, point.tolist(), strict=True)}
+    result = {each.name: each.at(place) for each, place in zip(ranges, point.tolist(), strict=True)}
     try:
-        return AgentSpec.model_validate({spec.name: {**spec.options, **found}})
+        return AgentSpec.model_validate({spec.name: {**spec.options, **result}})
     except ValidationError as error:
         mistake = explain(error, Source(None, {}))
         name, remedy = str(mistake.key).rpartition(".")[2], "Tune options that take numbers."
-        raise UserError(mistake.problem, key=f"param {name}", value=found.get(name), remedy=remedy) from None
+        raise UserError(mistake.problem, key=f"param {name}", value=result.get(name), remedy=remedy) from None
 
 
 Row: TypeAlias = dict[str, Any]
@@ -168,7 +168,9 @@ def tune(
     folder = folder_for(scenario, out, "tuning")
     spec = scenario_from({**scenario.dump(), "sweep": {}, "agents": [agent]}).agents[0]
     ranges = ranges_of(spec, params)
-    defaults = {name: one.default for name, one in signature(AGENTS.load(spec.name)).parameters.items()} | spec.options
+    defaults = {
+        name: parameter.default for name, parameter in signature(AGENTS.load(spec.name)).parameters.items()
+    } | spec.options
     begin = [each.place(at) if isinstance(at := defaults[each.name], int | float) else 0.5 for each in ranges]
     cma = Cma(np.array(begin), SIGMA, population, stream(seed, "tune"))
     best, rows = spec, list[Row]()

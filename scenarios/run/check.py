@@ -64,11 +64,11 @@ def check_scenario(scenario: Scenario, missing: list[UserError] | None = None) -
         except FileNeeded as error:  # without its servers there is nothing to start agents in
             needed.setdefault(str(error), error)
         except UserError as error:
-            for one in error.each():
-                said = one.said()
+            for each in error.each():
+                text = each.said()
                 if first is not runs[0]:  # there it was right
-                    one.problem += f" (at {', '.join(f'{key}={value}' for key, value in first.point.items())})"
-                mistakes.setdefault(said, one)
+                    each.problem += f" (at {', '.join(f'{key}={value}' for key, value in first.point.items())})"
+                mistakes.setdefault(text, each)
     for file in needed.values():
         locate(file, scenario._source, undotted(file.key or "workload"))
     if missing is not None:
@@ -99,8 +99,12 @@ def impossible_of(scenario: Scenario) -> str:
 
 def without_requested(scenario: Scenario) -> str:
     """Say of how many requests of the first seed agents are told the truth, as nobody knows what users asked for."""
-    told = scenario.knowledge.lifetimes
-    if not isinstance(told, OtherLifetimes) or told.predicted is None or told.predicted.chosen[0] != "requested":
+    lifetimes = scenario.knowledge.lifetimes
+    if (
+        not isinstance(lifetimes, OtherLifetimes)
+        or lifetimes.predicted is None
+        or lifetimes.predicted.chosen[0] != "requested"
+    ):
         return ""
     try:
         requested = build_world(scenario).draw(scenario.seed).requested
@@ -108,8 +112,8 @@ def without_requested(scenario: Scenario) -> str:
         return ""  # it is said elsewhere
     if requested is None or not (unknown := int(np.isnan(requested).sum())):
         return ""
-    said = f"the log has no requested time for {unknown:,} of {len(requested):,} requests"
-    return f"{said}: agents see the actual time of these."
+    doubt = f"the log has no requested time for {unknown:,} of {len(requested):,} requests"
+    return f"{doubt}: agents see the actual time of these."
 
 
 def unknown_names(scenario: Scenario) -> list[str]:
@@ -147,12 +151,12 @@ def _values(workload: Workload, label: str, classes: Mapping[str, int]) -> list[
 def doubts_of(scenario: Scenario) -> list[str]:
     """Say what has no effect at any point of the sweep, or another one than it seems to have."""
     every = [at_point for _, at_point in points(scenario)]
-    found = [doubt for feature in features() if (doubt := feature.doubt(every))]
+    result = [doubt for feature in features() if (doubt := feature.doubt(every))]
     unordered = [spec.label for spec in scenario.agents if AGENTS.load(spec.name).orders_line]
     if unordered and not any(way(at_point.overflow, "wait") for at_point in every):
         why = "they are offered one by one: write `overflow: {wait: {together: 1000}}`"
-        found.append(f"{' and '.join(unordered)} cannot change the order of requests: {why}.")
-    return found
+        result.append(f"{' and '.join(unordered)} cannot change the order of requests: {why}.")
+    return result
 
 
 def start_agents(scenario: Scenario, first: Run, agents: Iterable[AgentSpec], world: World, workload: Workload) -> None:
@@ -166,10 +170,10 @@ def start_agents(scenario: Scenario, first: Run, agents: Iterable[AgentSpec], wo
         if len(workload):
             world.attach(simulation, first.seed)
     except UserError as error:
-        for one in error.each():
-            if one.file is None:
-                keys = undotted(one.key or "workload")
-                locate(one, scenario._source, keys if keys[0] in Scenario.model_fields else ("workload",))
+        for each in error.each():
+            if each.file is None:
+                keys = undotted(each.key or "workload")
+                locate(each, scenario._source, keys if keys[0] in Scenario.model_fields else ("workload",))
         raise
     labels = [agent.label for agent in scenario.agents]
     specs = [*first.scenario.other_agents, *((("agents", labels.index(spec.label)), spec) for spec in agents)]

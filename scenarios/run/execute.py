@@ -116,7 +116,7 @@ def _row(run: Run, world: World, agent: Agent, over: FinishedRun) -> dict[str, A
         **({"unscored": unscored} if unscored else {}),
         **_growing(scenario, over),
         **refusals(simulation, over.first),
-        **{name: said for feature in used(scenario) for name, said in feature.columns(over).items()},
+        **{name: value for feature in used(scenario) for name, value in feature.columns(over).items()},
     }
 
 
@@ -147,10 +147,10 @@ def refusals(simulation: Simulation, first: int) -> dict[str, str]:
 
     Those of requests are among them that had run before the row `first` and were sent back.
     """
-    record, asked, counts = simulation.record, simulation.asked(), Counter[str]()
-    begin = asked.arrival[first]
+    record, requests, counts = simulation.record, simulation.asked(), Counter[str]()
+    begin = requests.arrival[first]
     for some in chain(blocks(simulation.offered, first), blocks(record.rows, len(simulation.workload))):
-        rows = asked.leads(np.arange(some.start, some.stop))
+        rows = requests.leads(np.arange(some.start, some.stop))
         codes = record.reason[rows[(record.outcome[rows] == REJECTED) & ~(record.decided[rows] < begin)]]
         counts.update({record.reasons[code]: int(count) for code, count in enumerate(np.bincount(codes)) if count})
     return {"reasons": json.dumps(dict(counts.most_common()), ensure_ascii=False)} if counts else {}
@@ -160,14 +160,14 @@ def _growing(scenario: Scenario, over: FinishedRun) -> dict[str, str]:
     """Say how the load grows over the run, and what was accepted at its end; a column if it does so."""
     simulation, came = over.simulation, over.simulation.offered
     workload = simulation.workload
-    if scenario.overflow == "stop" or came - over.first < LEAST or any(one.last for one in scenario.metrics):
+    if scenario.overflow == "stop" or came - over.first < LEAST or any(metric.last for metric in scenario.metrics):
         return {}
     arrival = workload.arrival[:came]
-    found = growing(arrival, workload.duration[:came], workload.demand[:came], float(arrival[over.first]))
-    if found is None:
+    result = growing(arrival, workload.duration[:came], workload.demand[:came], float(arrival[over.first]))
+    if result is None:
         return {}
-    column, whole, later, late = found
+    column, whole, later, late = result
     share = over.got_place[np.searchsorted(arrival, late) : came].mean()
     name = workload.resources[column]
-    said = f"{whole / QUANTUM:,.4g} {name} are asked for at a time, {later / QUANTUM:,.4g} in the last fifth"
-    return {"growing": f"{said}, in which {share:.2%} of the requests were accepted"}
+    warning = f"{whole / QUANTUM:,.4g} {name} are asked for at a time, {later / QUANTUM:,.4g} in the last fifth"
+    return {"growing": f"{warning}, in which {share:.2%} of the requests were accepted"}

@@ -63,15 +63,15 @@ def why(run: Run, wanted: str) -> Why:
     if simulation.record.outcome[row] == IMPOSSIBLE:
         simulation = world.simulation(run.seed)
         request, answer = simulation.request(row), "impossible: no server could hold it, even empty"
-        found = replace(_look(simulation, request, simulation.view.capacity), time=request.arrival, answer=answer)
+        result = replace(_look(simulation, request, simulation.view.capacity), time=request.arrival, answer=answer)
     elif row < simulation.offered:
         remedy = f"The agent's own requests begin at row {simulation.offered}."
         raise UserError("came during the warm start", key="--request", value=wanted, remedy=remedy)
     else:
         world.begin(simulation, run.seed, luck)
         agent.start(simulation.view, luck("agent"))
-        found = _until_answered(simulation, agent, row)
-    return replace(found, origin=_origin(run, simulation.workload))
+        result = _until_answered(simulation, agent, row)
+    return replace(result, origin=_origin(run, simulation.workload))
 
 
 class RefusedRequests(NamedTuple):
@@ -107,23 +107,23 @@ def refused(run: Run) -> RefusedRequests:
     world = build_world(run.scenario)
     over, *_ = play_run(run, world, *agents_of(run, world), sampled=False)
     first, simulation = over.first, over.simulation
-    record, asked = simulation.record, simulation.asked()
+    record, requests = simulation.record, simulation.asked()
     rows = np.arange(first, simulation.offered)
-    rows = asked.leads(rows[record.outcome[rows] != PENDING])
+    rows = requests.leads(rows[record.outcome[rows] != PENDING])
     back = np.arange(len(simulation.workload), record.rows)  # those that were interrupted and sent back
     back, last = back[np.isin(record.outcome[back], (REJECTED, IMPOSSIBLE))], np.arange(simulation.offered)
     last[record.sources(back)] = back
     answers = last[rows]
     no = np.isin(record.outcome[answers], (REJECTED, IMPOSSIBLE))
     reasons = np.array([*record.reasons, "no server could hold it, even empty"], object)
-    by: dict[str, Any] = {name: asked.demand[rows, r] / QUANTUM for r, name in enumerate(asked.resources)}
-    if asked.roles is not None:
-        by["group"] = [asked.roles.all[role].group for role in asked.roles.of[rows].tolist()]
+    by: dict[str, Any] = {name: requests.demand[rows, r] / QUANTUM for r, name in enumerate(requests.resources)}
+    if requests.roles is not None:
+        by["group"] = [requests.roles.all[role].group for role in requests.roles.of[rows].tolist()]
     columns = {
         **by,
-        **{f"{LABELS}{name}": words[rows] for name, words in asked.labels.items()},
-        "id": [str(name) for name in asked.id[rows].tolist()],
-        "arrival": asked.arrival[rows],
+        **{f"{LABELS}{name}": words[rows] for name, words in requests.labels.items()},
+        "id": [str(name) for name in requests.id[rows].tolist()],
+        "arrival": requests.arrival[rows],
         "no": no,
         "ran": answers != rows,
         "reason": reasons[np.where(record.outcome[answers] == IMPOSSIBLE, -1, record.reason[answers])].tolist(),
@@ -132,7 +132,7 @@ def refused(run: Run) -> RefusedRequests:
     kinds = frame.group_by([*by], maintain_order=True).agg(
         pl.len().alias("offered"), pl.col("no").sum().alias("refused")
     )
-    found = (
+    result = (
         frame.filter("no")
         .group_by("reason", maintain_order=True)
         .agg(
@@ -144,7 +144,7 @@ def refused(run: Run) -> RefusedRequests:
     )
     largest_first: Any = {"descending": True, "maintain_order": True}
     return RefusedRequests(
-        found.sort("requests", **largest_first),
+        result.sort("requests", **largest_first),
         kinds.sort("refused", **largest_first),
         _by_label(frame.with_columns(pl.col("no").mean().over([*by]).alias("expected"))),
         _origin(run, simulation.workload),
@@ -155,15 +155,15 @@ def _by_label(frame: pl.DataFrame) -> pl.DataFrame:
     """Count what was offered and refused by the values of each label, those first that are refused more than others."""
     words = dict.fromkeys(("label", "value"), pl.String())
     schema = pl.Schema({**words, "offered": pl.UInt32(), "refused": pl.UInt32(), "expected": pl.Float64()})
-    found = [pl.DataFrame(schema=schema)]
+    result = [pl.DataFrame(schema=schema)]
     for name in (each for each in frame.columns if each.startswith(LABELS)):
         counted = frame.group_by(pl.col(name).alias("value"), maintain_order=True).agg(
             pl.len().alias("offered"), pl.col("no").sum().alias("refused"), pl.col("expected").sum()
         )
         more = (pl.col("refused") - pl.col("expected")).round(6)
         counted = counted.sort(more, "offered", descending=True, maintain_order=True)
-        found.append(counted.select(pl.lit(name.removeprefix(LABELS)).alias("label"), *list(schema)[1:]).cast(schema))
-    return pl.concat(found)
+        result.append(counted.select(pl.lit(name.removeprefix(LABELS)).alias("label"), *list(schema)[1:]).cast(schema))
+    return pl.concat(result)
 
 
 def _row(workload: Workload, wanted: str) -> int:
@@ -174,18 +174,18 @@ def _row(workload: Workload, wanted: str) -> int:
             return int(number)
         remedy = f"Rows are 0 to {len(workload) - 1}."
         raise UserError("there is no such row", key="--request", value=wanted, remedy=remedy)
-    found = np.flatnonzero(workload.id.astype(np.str_) == wanted)
-    if not len(found):
+    result = np.flatnonzero(workload.id.astype(np.str_) == wanted)
+    if not len(result):
         remedy = f"They are {workload.id[0]} to {workload.id[-1]}, in order of arrival; `row 12` is the thirteenth."
         raise UserError("no request of this run has this id", key="--request", value=wanted, remedy=remedy)
-    return int(found[0])
+    return int(result[0])
 
 
 def _until_answered(simulation: Simulation, agent: Agent, row: int) -> Why:
     """Let an agent answer until a row has its answer, and look at the servers when it is asked about it first."""
     view, seen = simulation.view, None
     while (request := simulation.advance()) is not None:
-        mine = next((one for one in simulation.offer or (request,) if one.index == row), None)
+        mine = next((each for each in simulation.offer or (request,) if each.index == row), None)
         if mine is not None and seen is None:
             seen = _look(simulation, mine, view.everything_free)
         if simulation.offer:
@@ -212,8 +212,8 @@ def _became(simulation: Simulation, row: int, arrival: float) -> str:
     """Say what became of a row, which arrived then, and what features did to it."""
     record, gangs = simulation.record, simulation.workload.gangs
     outcome, decided = record.outcome[row], record.decided[row]
-    found, reason = simulation.gangs.lacked.get(row, (0, ""))
-    part = f": part {found + 1} found no place: {reason}" if reason else ""
+    result, reason = simulation.gangs.lacked.get(row, (0, ""))
+    part = f": part {result + 1} found no place: {reason}" if reason else ""
     by_features = "".join(f"; {each}" for feature in features() for each in feature.why(simulation, row))
     if outcome == PENDING:
         return f"still waiting when the run ended{part}{by_features}"

@@ -172,15 +172,15 @@ class ClusterSpec(WithFeatures):
 
     @model_validator(mode="after")
     def _form(self) -> Self:
-        given = [name for name in ("node", "groups", "csv", "trace") if getattr(self, name) is not None]
+        written = [name for name in ("node", "groups", "csv", "trace") if getattr(self, name) is not None]
         if self.network:
             self._networked(self.network)
         elif (self.servers is None) != (self.node is None):
             missing = "node" if self.node is None else "servers"
             raise wrong("is missing", "Equal servers need `servers: 10` and `node: {cpu: 40, mem: 90 GB}`.", (missing,))
-        if len(given) != 1:
+        if len(written) != 1:
             forms = "`servers` with `node`, or `groups`, or `csv`, or `trace`"
-            problem = f"has servers in {len(given)} ways: {', '.join(given)}" if given else "has no servers"
+            problem = f"has servers in {len(written)} ways: {', '.join(written)}" if written else "has no servers"
             raise wrong(problem, f"Give one of {forms}; what an extended file says is taken back by `key: null`.")
         for at, node in self._node_kinds():
             if not any(node.values()):

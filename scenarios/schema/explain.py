@@ -22,10 +22,10 @@ _REMEDIES = {
 
 def explain(error: ValidationError, source: Source) -> UserError:
     """Turn findings into mistakes in the file's order, with their places; unknown keys, which explain others, first."""
-    found = [(_keys(detail), detail) for detail in error.errors(include_url=False) if not _follows(detail)]
-    found.sort(key=lambda item: (item[1]["msg"] != "unknown key", source.place(item[0]).line or 0))
+    result = [(_keys(detail), detail) for detail in error.errors(include_url=False) if not _follows(detail)]
+    result.sort(key=lambda item: (item[1]["msg"] != "unknown key", source.place(item[0]).line or 0))
     mistakes: dict[str, ScenarioError] = {}
-    for keys, detail in found:
+    for keys, detail in result:
         place = source.place(keys)
         problem, remedy, value = _say(detail)
         path = [key for key in keys if isinstance(key, str)]
@@ -55,9 +55,9 @@ def locate(error: UserError, source: Source | None, at: Keys) -> None:
 
 def _follows(detail: ErrorDetails) -> bool:
     """Tell whether it says no more than others: a list too short without its wrong items. Null is no item."""
-    given = detail["input"]
+    value = detail["input"]
     return detail["type"] == "too_short" and detail["ctx"]["min_length"] <= sum(
-        item is not None for item in (given.values() if isinstance(given, Mapping) else given)
+        item is not None for item in (value.values() if isinstance(value, Mapping) else value)
     )
 
 
@@ -77,8 +77,8 @@ def _say(detail: ErrorDetails) -> tuple[str, str, Any]:
     if detail["type"] == "string_pattern_mismatch":
         remedy = "Write letters, digits, spaces and . + - _, of which the first is a letter, a digit or _."
         return "is not a name", remedy, None
-    if detail["type"] == "tuple_type" and isinstance(given := detail["input"], str):
-        return "expected a list", f"Write a list: [{given}].", None
+    if detail["type"] == "tuple_type" and isinstance(value := detail["input"], str):
+        return "expected a list", f"Write a list: [{value}].", None
     if detail["type"] == "too_short" and isinstance(detail["input"], Mapping):
         return "is empty", f"Give at least {detail['ctx']['min_length']} of them.", None
     return expected(detail), _REMEDIES.get(detail["type"], ""), None

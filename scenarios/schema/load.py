@@ -52,9 +52,9 @@ def as_text(overrides: Iterable[Override]) -> Iterator[str]:
 
 def load_to_run(path: str | Path, overrides: Iterable[Override] = ()) -> Scenario:
     """Load as `load_scenario` does, and refuse overrides that the sweep overrides again at every point."""
-    said = list(as_text(overrides))
-    scenario = load_scenario(path, said)
-    for override in said:
+    overrides_text = list(as_text(overrides))
+    scenario = load_scenario(path, overrides_text)
+    for override in overrides_text:
         key = override.partition("=")[0].strip()
         for swept in (*scenario.sweep.product, *scenario.sweep.zip):
             if f"{key}.".startswith(f"{swept}.") or f"{swept}.".startswith(f"{key}."):

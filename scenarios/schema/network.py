@@ -107,11 +107,11 @@ class Network(Model):
         own = labels_of(self.topology.built)
         labels, taints = dict(own.labels), dict[str, npt.NDArray[np.bool_]]()
         for mark in self.marked:
-            there = mark.of(own)
+            marked = mark.of(own)
             for label, value in mark.labels.items():
-                labels[label] = np.where(there, value, labels.get(label, np.full(own.servers, "")))
+                labels[label] = np.where(marked, value, labels.get(label, np.full(own.servers, "")))
             for taint in mark.taints:
-                taints[taint] = there | taints.get(taint, False)
+                taints[taint] = marked | taints.get(taint, False)
         return ServerLabels(own.servers, labels, taints)
 
 

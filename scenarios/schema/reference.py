@@ -74,19 +74,22 @@ def json_schema() -> dict[str, Any]:
 def _outline(model: type[Model]) -> dict[str, Any]:
     """Describe the keys of a model; others are wrong, unless it has short forms, or takes some that only it knows."""
     properties = {key: _key(field) for key, field in model.known().items()}
-    found = {"description": inspect.getdoc(model), "properties": properties}
+    result = {"description": inspect.getdoc(model), "properties": properties}
     own = all(getattr(model, name).__func__ is getattr(Model, name).__func__ for name in ("prepare", "more", "takes"))
-    return found | ({"additionalProperties": False} if own else {})
+    return result | ({"additionalProperties": False} if own else {})
 
 
 def _key(field: FieldInfo) -> dict[str, Any]:
     """Describe a key: its meaning, examples, words that it takes, and the mappings below it."""
-    found = {"description": field.description, "examples": [yaml.safe_load(str(one)) for one in field.examples or ()]}
+    result = {
+        "description": field.description,
+        "examples": [yaml.safe_load(str(example)) for example in field.examples or ()],
+    }
     if re.fullmatch(r"(`\w+`, )*`\w+`", _type(field)):
-        found["enum"] = [*_type(field)[1:-1].split("`, `"), None]
+        result["enum"] = [*_type(field)[1:-1].split("`, `"), None]
     refs = [{"$ref": f"#/$defs/{kind.__name__}"} for kind in dict.fromkeys(_inside(field.annotation))]
     below: dict[str, Any] = {"anyOf": refs} if refs else {}
-    return found | {".0": {"items": below}, ".NAME": {"additionalProperties": below}, "": below}[_steps(field)]
+    return result | {".0": {"items": below}, ".NAME": {"additionalProperties": below}, "": below}[_steps(field)]
 
 
 def reference() -> str:
@@ -159,8 +162,8 @@ class _Sections:
         """Write the type of a field, with links to the sections of the models in it."""
         below = {_title(kind): kind for kind in (*self.paths, *_inside(field.annotation))}
 
-        def linked(found: re.Match[str]) -> str:
-            kind = below[found[1]]
+        def linked(result: re.Match[str]) -> str:
+            kind = below[result[1]]
             word = "mapping" if " (" not in self.paths[kind] else _variant(kind)
             return word if self._small(kind) else f"[{word}](#{_anchor(self.paths[kind])})"
 
@@ -169,8 +172,8 @@ class _Sections:
 
 def _steps(field: FieldInfo) -> str:
     """Write the step from a key to what is in its list or mapping, as `--set` reaches into lists."""
-    found = _type(field)
-    return ".0" if found.startswith("list of") else ".NAME" if found.startswith("{text: [") else ""
+    result = _type(field)
+    return ".0" if result.startswith("list of") else ".NAME" if result.startswith("{text: [") else ""
 
 
 def _variant(model: type[Model]) -> str:
@@ -207,7 +210,9 @@ def _example(field: FieldInfo) -> str:
     if re.match(r"(integer|number|time|share|power|energy)( [≥>]\d+| or `never`)?$", _type(field)):
         return ""
     words = "text" in _type(field).split(",")
-    return next((f"`{one}`" for one in field.examples or () if not (words and re.match(r"\w+$", str(one)))), "")
+    return next(
+        (f"`{example}`" for example in field.examples or () if not (words and re.match(r"\w+$", str(example)))), ""
+    )
 
 
 def _title(model: type[Model]) -> str:
@@ -232,21 +237,21 @@ def _written(default: Any) -> str:
 
 
 def _type(field: FieldInfo) -> str:
-    shown = [one.text for one in field.metadata if isinstance(one, Shown)]
-    found = shown[0] if shown else _name(field.annotation)
-    return reduce(lambda text, short: text.replace(*short), SHORT.items(), found)
+    shown = [each.text for each in field.metadata if isinstance(each, Shown)]
+    result = shown[0] if shown else _name(field.annotation)
+    return reduce(lambda text, short: text.replace(*short), SHORT.items(), result)
 
 
 def _name(annotation: Any) -> str:
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
-        shown = [one.text for one in arguments if isinstance(one, Shown)]
+        shown = [each.text for each in arguments if isinstance(each, Shown)]
         return shown[-1] if shown else _name(arguments[0])
     if origin in (Union, types.UnionType):
-        *others, last = (_name(one) for one in arguments if one is not types.NoneType)
+        *others, last = (_name(each) for each in arguments if each is not types.NoneType)
         return f"{', '.join(others)} or {last}" if others else last
     if origin is Literal:
-        return ", ".join(f"`{one}`" for one in arguments)
+        return ", ".join(f"`{each}`" for each in arguments)
     if origin is tuple:
         return f"list of {_name(arguments[0])}" if arguments[1] is ... else f"[{', '.join(map(_name, arguments))}]"
     if origin is dict:

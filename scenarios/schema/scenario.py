@@ -322,10 +322,10 @@ class Scenario(WithFeatures):
     @property
     def names_of_requests(self) -> list[Named]:
         """List the keys, the label (or `group`, `models`) and the value wherever requests are chosen by one."""
-        found = [named for feature in features() for named in feature.names(self)]
+        result = [named for feature in features() for named in feature.names(self)]
         for number, change in enumerate(self.workload.changes if isinstance(self.workload, Changing) else ()):
-            found += chosen(("workload", "changes", number, "of"), change.of)
-        return found
+            result += chosen(("workload", "changes", number, "of"), change.of)
+        return result
 
     @property
     def grows(self) -> str:
@@ -335,7 +335,7 @@ class Scenario(WithFeatures):
     @property
     def ruled_by(self) -> str:
         """Name what says where requests may lie, empty if nothing does."""
-        for name, there in (
+        for name, present in (
             ("rules of placement", self.placement),
             ("rules for parts of requests", any(parts.labels for _, parts in self.workload.gangs)),
             ("cluster.domains", self.cluster.domains),
@@ -343,14 +343,14 @@ class Scenario(WithFeatures):
             ("labels in `where`", self.cluster.network and any(placed.where for _, placed in self.workload.placed)),
             *((feature.key, feature.section(self)) for feature in features() if feature.drains),
         ):
-            if there:
+            if present:
                 return name
         return ""
 
     @property
     def other_agents(self) -> list[tuple[Keys, AgentSpec]]:
         """The agents that take part beside those that are compared, and their keys."""
-        return [found for feature in used(self) for found in feature.agents(self)]
+        return [result for feature in used(self) for result in feature.agents(self)]
 
     def _check_workload(self) -> None:
         agents = [*self.other_agents, *((("agents", number), agent) for number, agent in enumerate(self.agents))]

@@ -165,10 +165,10 @@ def _columns(values: Any) -> dict[str, Any]:
             raise wrong("is not the name of a column", remedy, (name,))
         return dict(value) if deep else value
 
-    found = mapping_of(values, "names to columns", "{arrival: created, end: deleted, cpu: vCPUs}", column)
-    if "end" in found and "lifetime" in found:
+    result = mapping_of(values, "names to columns", "{arrival: created, end: deleted, cpu: vCPUs}", column)
+    if "end" in result and "lifetime" in result:
         raise wrong("says the same as `lifetime`", "Keep the one that is right.", ("end",))
-    return found
+    return result
 
 
 def _stands_for(name: str, value: Any) -> float:
@@ -184,8 +184,8 @@ def _empty(values: Any) -> dict[str, str]:
     def text(name: str, value: Any) -> str:
         if name == "arrival":
             raise wrong("has no default", "Leave out such rows: `keep: {Created: '!='}`.", (name,))
-        found = checked(partial(_stands_for, name), (name,))(value)
-        return "never" if found == inf else (TIME if name in TIMES else measure_of(name)).show(found)
+        result = checked(partial(_stands_for, name), (name,))(value)
+        return "never" if result == inf else (TIME if name in TIMES else measure_of(name)).show(result)
 
     return mapping_of(values, "columns to values", "{end: never, gpu: 0}", text)
 
@@ -411,8 +411,8 @@ class Trace(Placed, Window, Changing, WorkloadKind):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        for key, there in (("changes", self.changes), ("resample", self.resample), ("parts", self.parts)):
-            if there and self.inflate:
+        for key, present in (("changes", self.changes), ("resample", self.resample), ("parts", self.parts)):
+            if present and self.inflate:
                 raise wrong("does not go with `inflate`", "Remove one of the two.", (key,))
         written = [key for key in ("columns", "labels", "empty") if getattr(self, key)]
         for key in (*written, *["units"] * bool({*self.units} & {*TIMES})) if not self.knows_units else ():
@@ -456,7 +456,7 @@ class Trace(Placed, Window, Changing, WorkloadKind):
     def units_of(self, resources: tuple[str, ...]) -> dict[str, float]:
         """Return how many units of each of these resources a 1 in the trace is; refuses what nobody has said."""
         known: Mapping[str, str] = TRACES.load(self.trace).units
-        found: dict[str, float] = {}
+        result: dict[str, float] = {}
         for name in resources:
             measure, unit = measure_of(name), known.get(name, "")
             understood = unit in measure.factors if unit else measure is not DATA
@@ -464,8 +464,8 @@ class Trace(Placed, Window, Changing, WorkloadKind):
                 problem = f"the trace's {name} is in {unit}, no unit of {measure.name}"
                 remedy = f"Say what a 1 in its column is: `units: {{{name}: {measure.base}}}`, if that is right."
                 raise wrong(problem if unit else f"the unit of the trace's {name} is not known", remedy, _UNITS)
-            found[name] = self.units.get(name, float(measure.factors.get(unit, 1)))
-        return found
+            result[name] = self.units.get(name, float(measure.factors.get(unit, 1)))
+        return result
 
     @property
     def knows_units(self) -> bool:
@@ -475,16 +475,16 @@ class Trace(Placed, Window, Changing, WorkloadKind):
     @property
     def options(self) -> dict[str, Any]:
         """The reader's options, in seconds and units: the trace's own, and what is said of a table."""
-        found: dict[str, Any] = {"keep": self.keep}
+        result: dict[str, Any] = {"keep": self.keep}
         if self.knows_units:
             shares = self.use.labels if self.use else ()
-            found |= {
+            result |= {
                 "columns": self.columns,
                 "factors": self.units,
                 "labels": {**{name: name for name in shares}, **self.labels},
                 "empty": {name: _stands_for(name, value) for name, value in self.empty.items()},
             }
-        return {**(self.model_extra or {}), **{name: value for name, value in found.items() if value}}
+        return {**(self.model_extra or {}), **{name: value for name, value in result.items() if value}}
 
 
 @with_keys("workload")
@@ -652,7 +652,7 @@ def _form_of_workload(value: Any) -> str:
     """Tell kinds of workload apart; a mapping without a key that one has is what it is nearest."""
     if not isinstance(value, Mapping):
         return f"<{type(value).__name__}>" if isinstance(value, WorkloadKind) else "<Trace>"
-    keys = {str(key) for key, given in value.items() if given is not None}
+    keys = {str(key) for key, content in value.items() if content is not None}
     for key, kind in _FORMS.items():
         if key in keys:
             return f"<{kind.__name__}>"

@@ -66,13 +66,13 @@ class Source:
 
     def value(self, keys: Keys) -> Any:
         """Find the value at these keys, `None` when there is none."""
-        found: Any = self.data
+        result: Any = self.data
         for key in keys:
             try:
-                found = found[key]
+                result = result[key]
             except (KeyError, IndexError, TypeError):
                 return None
-        return found
+        return result
 
     def set(self, keys: Keys, value: object, places: dict[Keys, Place]) -> None:
         """Put a value there, making the mappings on the way; `places` say where it and what is in it came from."""
@@ -93,15 +93,15 @@ class Source:
     def lay_over(self, above: "Source", at: Keys = ()) -> None:
         """Lay other data over this: mappings key by key, anything else (lists too) is replaced."""
         for key, value in above.value(at).items():
-            here = (*at, key)
-            old = self.value(here)
+            path = (*at, key)
+            old = self.value(path)
             both = isinstance(old, dict) and isinstance(value, dict)
             if both and (key not in CHOICES or old.keys() & value):
-                self.places[here] = above.place(here)
-                self.lay_over(above, here)
+                self.places[path] = above.place(path)
+                self.lay_over(above, path)
             else:
-                places = {keys: place for keys, place in above.places.items() if keys[: len(here)] == here}
-                self.set(here, value, places)
+                places = {keys: place for keys, place in above.places.items() if keys[: len(path)] == path}
+                self.set(path, value, places)
 
     def override(self, text: str) -> None:
         """Set one key from the command line's `key=value`; the value is YAML, and null takes the key out."""
@@ -141,8 +141,8 @@ def read(file: Path, _above: tuple[Path, ...] = ()) -> Source:
     if other is None:
         return source
     below = Source(file)
-    for number, one in enumerate(other if isinstance(other, list) and other else [other]):
-        more = read(_extended(one, file, _above, source.place(("extends", number))), (file, *_above))
+    for number, each in enumerate(other if isinstance(other, list) and other else [other]):
+        more = read(_extended(each, file, _above, source.place(("extends", number))), (file, *_above))
         for key in NOT_INHERITED:
             more.data.pop(key, None)
         below.lay_over(more)
@@ -232,7 +232,7 @@ class _Reader:
         return value
 
     def _mapping(self, node: yaml.MappingNode, at: Keys) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        result: dict[str, Any] = {}
         for key_node, value_node in node.value:
             place = self._place(key_node.start_mark.line)
             if key_node.tag == "tag:yaml.org,2002:merge":
@@ -240,13 +240,13 @@ class _Reader:
             if key_node.tag != "tag:yaml.org,2002:str":
                 raise mistake(f"the key {key_node.value} is not text", "Put it in quotes.", place, at)
             key = self._code(key_node.value, place)
-            here = (*at, key)
-            if key in found:
-                remedy = f"Keep one of the two; the other is on line {self._places[here].line}."
-                raise mistake("is written twice", remedy, place, here)
-            self._places[here] = place
-            found[key] = self._convert(value_node, here)
-        return found
+            path = (*at, key)
+            if key in result:
+                remedy = f"Keep one of the two; the other is on line {self._places[path].line}."
+                raise mistake("is written twice", remedy, place, path)
+            self._places[path] = place
+            result[key] = self._convert(value_node, path)
+        return result
 
     def _text(self, at: Keys, value: str, place: Place) -> str:
         """Complete what is relative to the file that says it: a `path`, and the Python files of agents."""

@@ -106,7 +106,7 @@ def size(
         raise UserError("the scenario has several points", key="sweep", remedy=remedy)
     near = (question.begin, question.begin + 1, question.begin - 1)
     # two sizes, where there are two: an agent may be for the first one only
-    check_scenario(question.at([one for one in near if question.least <= one <= question.most][:2]))
+    check_scenario(question.at([each for each in near if question.least <= each <= question.most][:2]))
     runs = Runs(question, folder, jobs, finished)
     runs.search(on_progress)
     if not any(runs.sizes.values()):
@@ -234,7 +234,7 @@ class Runs:
         question, results = self._question, self._batch(self._pairs).run()
         sizes = {agent: size for agent, size in self.sizes.items() if size is not None}
         best = min(sizes.values())
-        verdicts = _told_apart(question, results, best, list(self.sizes), min(sizes, key=lambda one: sizes[one]))
+        verdicts = _told_apart(question, results, best, list(self.sizes), min(sizes, key=lambda number: sizes[number]))
         verdicts |= {agent: BEST for agent, size in sizes.items() if size == best}
         rows, target = [], question.target
         about: Row = {"until": question.until, "key": question.key, "metric": target.metric.name}
@@ -279,9 +279,9 @@ def _told_apart(
     question: "Question", results: Results, size: int, agents: Sequence[str], best: str
 ) -> dict[str, str | None]:
     """Tell which of these agents the seeds tell from the best one, all of them with the `size` that it needs."""
-    there = copy(results)
-    there.runs = results.runs.filter((pl.col(question.key) == size) & pl.col("agent").is_in(agents))
-    frame = Comparison(there, best, [question.target.metric.name], all_pairs=True).frame
+    of_sizes = copy(results)
+    of_sizes.runs = results.runs.filter((pl.col(question.key) == size) & pl.col("agent").is_in(agents))
+    frame = Comparison(of_sizes, best, [question.target.metric.name], all_pairs=True).frame
     words = {SAME: NOT_TOLD, EQUAL: NOT_TOLD, UNTESTED: None, None: None}
     return {agent: words.get(verdict, TOLD) for agent, verdict in frame.select("agent", "verdict").rows()}
 
@@ -289,11 +289,11 @@ def _told_apart(
 def _binding(question: "Question", results: Results, agent: str, size: int) -> Row:
     """Find the resource of which the largest share of what may be sold is allocated, with so many servers."""
     cluster = question.scenario.cluster
-    there = results.done.filter((pl.col("agent") == agent) & (pl.col(question.key) == size))
+    runs = results.done.filter((pl.col("agent") == agent) & (pl.col(question.key) == size))
     shares = {}
     for name, ratio in zip(cluster.resources, ratios_of(cluster, 1).mean(axis=0).tolist(), strict=True):
-        if (column := f"allocation_{name}") in there.columns and there[column].count():
-            shares[name] = float(there[column].mean()) / ratio  # type: ignore[arg-type]  # a number
+        if (column := f"allocation_{name}") in runs.columns and runs[column].count():
+            shares[name] = float(runs[column].mean()) / ratio  # type: ignore[arg-type]  # a number
     binds = max(shares, key=lambda name: shares[name], default=None)
     return {"binds": binds, "full": None if binds is None else shares[binds]}
 
@@ -319,19 +319,19 @@ class Question:
         own = scenario.size or Size()
         until, kind = own.until if until is None else until, own.kind if kind is None else kind
         most = own.most if most is None else most
-        key, there = place_of(scenario.cluster, kind)
+        key, count = place_of(scenario.cluster, kind)
         target = target_of(until, scenario.described_metrics)
         targets = target, *target.others
         _refuse(scenario, [each.metric.name for each in targets])
-        least = _least(scenario, there)
-        most = min(LARGEST, max(TIMES * there, least)) if most is None else most
+        least = _least(scenario, count)
+        most = min(LARGEST, max(TIMES * count, least)) if most is None else most
         if not least <= most <= LARGEST:
             why = "; failures are scheduled of what fewer servers do not have" if least > 1 else ""
             remedy = f"Give {least} to {LARGEST:,}{why}."
             raise UserError("is no number of servers to look for", key="size.most", value=most, remedy=remedy)
-        asked = Size(until=until, kind=kind, most=most)
-        changed = scenario.model_copy(update={"record": (), "train": None, "size": asked})
-        return cls(changed, until, targets, key, least, min(there, most), most)
+        section = Size(until=until, kind=kind, most=most)
+        changed = scenario.model_copy(update={"record": (), "train": None, "size": section})
+        return cls(changed, until, targets, key, least, min(count, most), most)
 
     @property
     def target(self) -> Target:
@@ -343,14 +343,14 @@ class Question:
         return self.scenario.model_copy(update={"sweep": Sweep(product={self.key: tuple(sizes)})})
 
 
-def _least(scenario: Scenario, there: int) -> int:
+def _least(scenario: Scenario, count: int) -> int:
     """Find the least number of servers: those and those domains that are to fail must be there."""
     cluster, failures = scenario.cluster, scenario.cluster.failures
     failing = [1, *(failure.server + 1 for failure in failures.scheduled)]
     for label, each in failures.domains.items():
-        numbers = [int(one.domain) for one in each.scheduled if one.domain.isdigit()]
+        numbers = [int(planned.domain) for planned in each.scheduled if planned.domain.isdigit()]
         failing += [number * cluster.domains[label] + 1 for number in numbers if label in cluster.domains]
-    return 1 if cluster.expansion else max(1, max(failing) - ((cluster.size or 0) - there))
+    return 1 if cluster.expansion else max(1, max(failing) - ((cluster.size or 0) - count))
 
 
 def _refuse(scenario: Scenario, names: Sequence[str]) -> None:

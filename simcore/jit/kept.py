@@ -47,17 +47,17 @@ def folder() -> Path | None:
     `None` if this user cannot write there, or if others can: who writes a kernel has his code run by whoever reads it.
     """
     try:
-        found = Path(config.CACHE_DIR or user_cache() / "kernels")
-        found.mkdir(mode=0o700, parents=True, exist_ok=True)
-        tempfile.TemporaryFile(dir=found).close()
-        others = others_write(found.stat())
+        place = Path(config.CACHE_DIR or user_cache() / "kernels")
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=place).close()
+        others = others_write(place.stat())
     except (OSError, RuntimeError):  # the latter from a user without a home
         return None
     if others:
-        what = f"{found} is another user's, or others may write to it: kernels are not read from there, but compiled"
+        what = f"{place} is another user's, or others may write to it: kernels are not read from there, but compiled"
         remedy = "Take that right from them (chmod go-w), or set NUMBA_CACHE_DIR to another folder."
         LOG.warning(f"binwright: {what}. {remedy}")
-    return None if others else found
+    return None if others else place
 
 
 @cache
@@ -98,11 +98,11 @@ class Kept(NullCache):  # type: ignore[misc]  # numba's classes have no types
             with file.open("rb") as opened:
                 if others_write(os.fstat(opened.fileno())):
                     return None
-                found = CompileResult._rebuild(target_context, *pickle.loads(opened.read()))
+                overload = CompileResult._rebuild(target_context, *pickle.loads(opened.read()))
             os.utime(file)
         except Exception:  # none, or a damaged one: whatever goes wrong with it, the remedy is to compile anew
             return None
-        return found
+        return overload
 
     def save_overload(self, sig: Any, data: CompileResult) -> None:
         """Write a form to disk, unless it holds addresses of this process."""
@@ -141,8 +141,8 @@ def _locked(lock: Path) -> Iterator[None]:
 
 def _forget(place: Path) -> None:
     """Remove what was not read for longest, where much is kept: other forms, unfinished ones."""
-    if len(kept := [*place.iterdir()]) > MOST:
-        for each in sorted(kept, key=lambda each: each.stat().st_mtime)[: MOST // 10]:
+    if len(files := [*place.iterdir()]) > MOST:
+        for each in sorted(files, key=lambda each: each.stat().st_mtime)[: MOST // 10]:
             each.unlink(missing_ok=True)
 
 
@@ -162,10 +162,10 @@ def stamp_of(function: Callable[..., object], options: dict[str, Any]) -> str:
     """Digest a function's bytecode and the values of all names in it, kernels by their own stamps."""
     inside: Any = function
     names = _names(function.__code__)
-    found = {name: inside.__globals__[name] for name in names if name in inside.__globals__}
+    globals_used = {name: inside.__globals__[name] for name in names if name in inside.__globals__}
     cells = zip(function.__code__.co_freevars, inside.__closure__ or (), strict=True)
-    found |= {name: cell.cell_contents for name, cell in cells}
-    values = {name: _value(value, names) for name, value in found.items() if value is not function}
+    globals_used |= {name: cell.cell_contents for name, cell in cells}
+    values = {name: _value(value, names) for name, value in globals_used.items() if value is not function}
     defaults = _value(inside.__defaults__)
     return _digest((_code(function.__code__), sorted(values.items()), defaults, sorted(options.items())))
 

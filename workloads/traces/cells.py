@@ -165,8 +165,8 @@ def is_date(text: str) -> bool:
 
 def seconds_of_date(text: str) -> float:
     """Read a date as seconds since 1970; one without a zone is in UTC. Raises `ValueError`."""
-    found = _parsed(text)
-    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+    result = _parsed(text)
+    return (result if result.tzinfo else result.replace(tzinfo=UTC)).timestamp()
 
 
 def _parsed(text: str) -> datetime:

@@ -59,7 +59,7 @@ def _meets(frame: pl.DataFrame, column: str, conditions: list[tuple[str, str]], 
     cells = frame[column]
     text = cells.cast(pl.String).fill_null("").str.strip_chars()
     lower = text.str.to_lowercase()
-    found = pl.Series([bool(conditions[0][0])]).new_from_index(0, len(cells))
+    result = pl.Series([bool(conditions[0][0])]).new_from_index(0, len(cells))
     # Those that say what a cell is not come first: they may leave out words.
     for sign, value in sorted(conditions, key=lambda each: each[0] not in ("", "!=")):
         if sign in ("", "!="):
@@ -68,16 +68,16 @@ def _meets(frame: pl.DataFrame, column: str, conditions: list[tuple[str, str]], 
                 same = lower.is_in(NOTHING)
             if (number := plain_number(value)) is not None:
                 same = same | (text.cast(pl.Float64, strict=False) == number).fill_null(False)
-            found = found & ~same if sign else found | same
+            result = result & ~same if sign else result | same
         else:
             sizes = _numbers(cells, text)
-            odd = found & sizes.is_null() & ~lower.is_in(NOTHING)
+            odd = result & sizes.is_null() & ~lower.is_in(NOTHING)
             if odd.any():
                 word = text.filter(odd)[0]
                 remedy = f'Correct it, or leave such rows out: `{column}: ["!= {word}", "{sign} {value}"]`.'
                 report(frame, odd, path, column, "neither a number nor a date", remedy, word)
-            found = found & COMPARES[sign](sizes, _number(value)).fill_null(False)
-    return found
+            result = result & COMPARES[sign](sizes, _number(value)).fill_null(False)
+    return result
 
 
 def _numbers(cells: pl.Series, text: pl.Series) -> pl.Series:

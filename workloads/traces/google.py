@@ -67,11 +67,11 @@ def _events(path: Path) -> pl.DataFrame:
         problem = f"not lines of JSON: {str(error).splitlines()[0]}"
         raise WorkloadError(problem, file=path, remedy=GIVE) from error
     missing = [name for name in NEEDED if name not in frame.columns]
-    asked = frame.schema.get("resource_request")
-    if missing or not isinstance(asked, pl.Struct):
+    requested = frame.schema.get("resource_request")
+    if missing or not isinstance(requested, pl.Struct):
         remedy = f"Its fields: {', '.join(frame.columns) or 'none'}. {GIVE}"
         raise WorkloadError(f"no event has {', '.join(missing) or 'a resource_request'}", file=path, remedy=remedy)
-    if not {field.name for field in asked.fields} >= {"cpus", "memory"}:
+    if not {field.name for field in requested.fields} >= {"cpus", "memory"}:
         raise WorkloadError("no event asks for cpus and memory", file=path, remedy="Give instance_events.")
     absent = {name: pl.lit(None, pl.String) for name in (*NUMBERS, "user") if name not in frame.columns}
     frame = frame.with_row_index("line", offset=1).with_columns(**absent)

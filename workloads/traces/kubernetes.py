@@ -55,11 +55,11 @@ def pods(path: Path) -> pl.DataFrame:
 def read_nodes(path: Path) -> list[Node]:
     """Read the servers of a snapshot; each has its name as the label `host`, and all the labels that pods ask for."""
     items = _items(path)
-    asked = sorted(
+    resources = sorted(
         {label for each in _each(items, "Pod", lambda item: _selected(item["spec"]), path) for label in each}
     )
     return [
-        node._replace(labels={HOST: node.name} | {label: node.labels.get(label, "") for label in asked})
+        node._replace(labels={HOST: node.name} | {label: node.labels.get(label, "") for label in resources})
         for node in _each(items, "Node", _node, path)
     ]
 
@@ -86,18 +86,18 @@ def _items(path: Path) -> list[dict[str, Any]]:
 
 def _each(items: Iterable[Mapping[str, Any]], kind: str, make: Callable[[Mapping[str, Any]], T], path: Path) -> list[T]:
     """Make something of every item of a kind; one that is not as Kubernetes has it is refused."""
-    found = []
+    result = []
     for number, item in enumerate(items):
         try:
             if item["kind"] == kind:
-                found.append(make(item))
+                result.append(make(item))
         except WorkloadError as error:
             error.file = path
             raise
         except (AttributeError, KeyError, TypeError) as error:
             problem = f"items.{number} is no {kind} as Kubernetes has it: {error}"
             raise WorkloadError(problem, file=path, remedy=GET) from None
-    return found
+    return result
 
 
 def _node(item: Mapping[str, Any]) -> Node:
@@ -147,33 +147,33 @@ def _requested(spec: Mapping[str, Any], name: str) -> dict[str, float]:
     total = _amounts(spec.get("overhead", {}), f"pod {name}")
     for key, joined in (("containers", add), ("initContainers", max)):
         for container in spec.get(key, ()):
-            asked = container.get("resources", {})
-            amounts = _amounts({**asked.get("limits", {}), **asked.get("requests", {})}, f"pod {name}")
+            resources = container.get("resources", {})
+            amounts = _amounts({**resources.get("limits", {}), **resources.get("requests", {})}, f"pod {name}")
             total |= {resource: joined(total.get(resource, 0.0), amount) for resource, amount in amounts.items()}
     return total
 
 
-def _amounts(given: Mapping[str, Any], whose: str) -> dict[str, float]:
-    found = {}
+def _amounts(written: Mapping[str, Any], whose: str) -> dict[str, float]:
+    result = {}
     for kind, (name, units) in NAMES.items():
         try:
-            if kind in given:
-                found[name] = quantity(given[kind]) * units
+            if kind in written:
+                result[name] = quantity(written[kind]) * units
         except (ValueError, OverflowError):
             remedy = "Give a quantity of Kubernetes: 500m, 2, 1.5Gi."
-            raise WorkloadError(f"{whose}: not a quantity", key=kind, value=given[kind], remedy=remedy) from None
-    return found
+            raise WorkloadError(f"{whose}: not a quantity", key=kind, value=written[kind], remedy=remedy) from None
+    return result
 
 
 def _selected(spec: Mapping[str, Any]) -> dict[str, str]:
     """Read the labels that a pod asks for: its node selector, and one required term of affinity with `In`."""
-    found = {label: str(value) for label, value in (spec.get("nodeSelector") or {}).items()}
+    result = {label: str(value) for label, value in (spec.get("nodeSelector") or {}).items()}
     affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
     terms = (affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}).get("nodeSelectorTerms", ())
     for each in terms[0].get("matchExpressions", ()) if len(terms) == 1 else ():
         if each.get("operator") == "In":
-            found[each["key"]] = "|".join(map(str, each.get("values", ())))
-    return found
+            result[each["key"]] = "|".join(map(str, each.get("values", ())))
+    return result
 
 
 def _tolerates(spec: Mapping[str, Any], taint: str) -> bool:

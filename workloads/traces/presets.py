@@ -58,8 +58,8 @@ def __getattr__(name: str) -> type[Trace]:
     """Make the format that the file of this name describes, once."""
     if name not in TRACES:
         raise AttributeError(name)
-    found = globals()[name] = _format(name)
-    return found
+    result = globals()[name] = _format(name)
+    return result
 
 
 def _format(name: str) -> type[Trace]:

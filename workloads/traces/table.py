@@ -70,10 +70,10 @@ class Table(Trace):
             columns[name] = cells.fill_null(self.empty[name] / unit) if name in self.empty else cells
         columns |= self._texts(frame, of, own=own)
         lines = [frame["line"]] if "line" in frame.columns else []
-        found = pl.DataFrame([*lines, *(column.alias(name) for name, column in columns.items())])
+        result = pl.DataFrame([*lines, *(column.alias(name) for name, column in columns.items())])
         keys = {**of, "lifetime": of.get("end") or of.get("lifetime", "lifetime")}
-        found = check(found.sort("arrival", maintain_order=True), path, keys, self.factors, own=own)
-        return found.with_columns(found[name] * factor for name, factor in self.factors.items() if name in names)
+        result = check(result.sort("arrival", maintain_order=True), path, keys, self.factors, own=own)
+        return result.with_columns(result[name] * factor for name, factor in self.factors.items() if name in names)
 
     def _resources(self, frame: pl.DataFrame) -> list[str]:
         """List what is read as resources: what `columns` names, or else all columns in which something is a number."""
@@ -88,24 +88,24 @@ class Table(Trace):
 
         A column that is not there is refused, with what it may be called.
         """
-        there, line = [name for name in frame.columns if name != "line"], 1 if "line" in frame.columns else None
+        columns, line = [name for name in frame.columns if name != "line"], 1 if "line" in frame.columns else None
         of = {name: column for name, column in self.columns.items() if isinstance(column, str)}
         of |= {f"where.{label}": name for label, name in self._where.items()}
         of |= {f"{LABELS}{label}": name for label, name in self.labels.items()}
         for name, column in of.items():
-            if column not in there:
+            if column not in columns:
                 key = f"workload.{name}" if name.startswith(LABELS) else f"workload.columns.{name}"
-                remedy = suggest(column, there)
+                remedy = suggest(column, columns)
                 raise WorkloadError(f"has no column {column}", file=path, line=line, key=key, remedy=remedy)
         needed = ["arrival", *resources, *([] if self.columns else ["id"])]
         if not {"end", "lifetime"} & set(of):
-            ends = "end" if "end" in there and "lifetime" not in there else "lifetime"
-            needed += [ends] if ends in there or not {"end", "lifetime"} & set(self.empty) else []
+            ends = "end" if "end" in columns and "lifetime" not in columns else "lifetime"
+            needed += [ends] if ends in columns or not {"end", "lifetime"} & set(self.empty) else []
         of = {name: name for name in needed} | of
-        texts = [name for name in there if name == "id" or (is_text(name) and name not in self._where)]
+        texts = [name for name in columns if name == "id" or (is_text(name) and name not in self._where)]
         of = {name: name for name in texts} | of
         try:
-            require(there, frozenset(of.values()), path, line)
+            require(columns, frozenset(of.values()), path, line)
         except WorkloadError as error:
             error.remedy += " `columns` says what it calls them; `binwright traces describe` proposes it."
             raise
@@ -114,38 +114,40 @@ class Table(Trace):
     @property
     def _where(self) -> Mapping[str, str]:
         """The columns of labels that a server must have."""
-        found = self.columns.get("where", {})
-        return {} if isinstance(found, str) else found
+        result = self.columns.get("where", {})
+        return {} if isinstance(result, str) else result
 
     def _lifetime(self, frame: pl.DataFrame, arrival: pl.Series, of: Mapping[str, str], path: Path) -> pl.Series:
         """Read how long each request stays."""
         if "end" in of:
-            found = moments(frame, of["end"], path, self.factors.get("end", self.factors.get("arrival", 1.0))) - arrival
+            result = (
+                moments(frame, of["end"], path, self.factors.get("end", self.factors.get("arrival", 1.0))) - arrival
+            )
         elif "lifetime" in of:
-            found = spans(frame, of["lifetime"], path, self.factors.get("lifetime", 1.0))
+            result = spans(frame, of["lifetime"], path, self.factors.get("lifetime", 1.0))
         else:
-            found = pl.Series([None], dtype=pl.Float64).new_from_index(0, len(frame))
+            result = pl.Series([None], dtype=pl.Float64).new_from_index(0, len(frame))
         stays = self.empty.get("end", self.empty.get("lifetime"))
-        return found if stays is None else found.fill_null(float(stays))
+        return result if stays is None else result.fill_null(float(stays))
 
     def _texts(self, frame: pl.DataFrame, of: Mapping[str, str], *, own: bool) -> dict[str, pl.Series]:
         """Read the columns of text; labels that a server must have become one, as in `zone=a;kind=large`.
 
         Those of a known format stay as they are; in a table of one's own, words such as `unknown` are empty cells.
         """
-        found = {}
+        result = {}
         for name, column in of.items():
             if is_text(name) and (name in self.columns or name.startswith(LABELS) or frame.schema[column] == pl.String):
                 cells = filled(frame, column) if column != name and own else frame[column]
-                found[name] = cells.cast(pl.String).fill_null("")
+                result[name] = cells.cast(pl.String).fill_null("")
         parts = []
         for label, column in self._where.items():
             cells = filled(frame, column).cast(pl.String)
             parts.append(pl.when(cells.is_not_null()).then(pl.lit(f"{label}=") + cells))
         if parts:
             text = pl.concat_str(parts, separator=";", ignore_nulls=True).fill_null("")
-            found["where"] = frame.select(text.alias("where"))["where"]
-        return found
+            result["where"] = frame.select(text.alias("where"))["where"]
+        return result
 
 
 def _ids(column: pl.Series) -> pl.Series:

@@ -68,8 +68,8 @@ def attempts(problem: Problem, seed: int, first: int, count: int, until: float =
     def attempt(number: int, _: Callable[[], bool]) -> Found:
         place = free.pop() if free else room(problem)._replace(stop=stop)
         made, left = search(call, flat, place, seed, number * ways, (number + 1) * ways)
-        found = Found(left, place.best.copy(), number, made)
+        result = Found(left, place.best.copy(), number, made)
         free.append(place)
-        return found
+        return result
 
     return in_waves(attempt, range(first, first + count), until, stop)

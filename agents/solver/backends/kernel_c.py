@@ -74,12 +74,12 @@ class _Function(ast.NodeTransformer):
 
     def __init__(self, printer: Printer, node: ast.FunctionDef, names: Mapping[str, Any]) -> None:
         self.printer, self.node, self.names = printer, node, names
-        kinds = {one.arg: _annotation(one.annotation) for one in node.args.args}
+        kinds = {arg.arg: _annotation(arg.annotation) for arg in node.args.args}
         self.utilfn = {name for name, kind in kinds.items() if kind == "Utilfn"}
         self.arguments = {name: kind for name, kind in kinds.items() if kind != "Utilfn"}
-        loops = {ast.unparse(one.target) for one in ast.walk(node) if isinstance(one, ast.For)}
+        loops = {ast.unparse(arg.target) for arg in ast.walk(node) if isinstance(arg, ast.For)}
         self.locals: dict[str, str] = {}
-        for assigned in (one for one in ast.walk(node) if isinstance(one, ast.Assign)):
+        for assigned in (arg for arg in ast.walk(node) if isinstance(arg, ast.Assign)):
             for target in assigned.targets:
                 if isinstance(target, ast.Name) and target.id not in self.arguments:
                     assert target.id not in loops, f"{node.name} assigns the variable of a loop: {target.id}"
@@ -103,8 +103,8 @@ class _Function(ast.NodeTransformer):
 
     def block(self, body: Sequence[ast.stmt]) -> Iterator[str]:
         """Print statements."""
-        for one in body:
-            yield from self.statement(one)
+        for each in body:
+            yield from self.statement(each)
 
     def _braced(self, head: str, body: Sequence[ast.stmt]) -> Iterator[str]:
         yield f"{head} {{"
@@ -160,7 +160,7 @@ class _Function(ast.NodeTransformer):
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
         """Print a choice: both sides are evaluated."""
-        return ast.Call(ast.Name("choose"), [self.visit(one) for one in (node.test, node.body, node.orelse)], [])
+        return ast.Call(ast.Name("choose"), [self.visit(each) for each in (node.test, node.body, node.orelse)], [])
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         """Print a call of a kernel, of UTILFN or a built-in function, a conversion, or the length of an array."""
@@ -169,7 +169,11 @@ class _Function(ast.NodeTransformer):
             return ast.Name(f"{self.printer.lengths[arguments[0].attr]}L")
         if name not in CASTS and callable(self.names.get(name)):
             self.printer.add(self.names[name])
-        values = [self.visit(one) for one in arguments if not (isinstance(one, ast.Name) and one.id in self.utilfn)]
+        values = [
+            self.visit(argument)
+            for argument in arguments
+            if not (isinstance(argument, ast.Name) and argument.id in self.utilfn)
+        ]
         return ast.Call(ast.Name("utilfn" if name in self.utilfn else CASTS.get(name, name)), values, [])
 
 

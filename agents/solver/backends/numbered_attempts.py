@@ -59,10 +59,10 @@ def lowest(
                 number = next(waiting, None)
             if number is None or (number != numbers.start and cancelled(number)):
                 return
-            found = attempt(number, partial(cancelled, number))
+            result = attempt(number, partial(cancelled, number))
             with lock:
-                tried.append(found)
-                success = min(success, number) if found.left == 0 else success
+                tried.append(result)
+                success = min(success, number) if result.left == 0 else success
 
     workers = max(1, min(usable_threads(), len(numbers)))  # to begin a thread takes longer than some attempts
     with ThreadPoolExecutor(workers) as pool:
@@ -98,8 +98,8 @@ def in_waves(
     checked, each = 0, usable_threads()
     while numbers:
         tried, interrupted = lowest(attempt, numbers[:each], until, stop)
-        checked += sum(found.checked for found in tried)
-        best = min([*tried, *([best] if best else [])], key=lambda found: (found.left, found.attempt))
+        checked += sum(result.checked for result in tried)
+        best = min([*tried, *([best] if best else [])], key=lambda result: (result.left, result.attempt))
         yield best._replace(checked=checked)
         if interrupted:
             raise KeyboardInterrupt

@@ -107,12 +107,12 @@ def _told(number: int) -> tuple[list[tuple[str, str, str, str]], str]:
         done = subprocess.run(
             command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS, check=False
         )
-        out, said, code = done.stdout, done.stderr, done.returncode
+        out, errors, code = done.stdout, done.stderr, done.returncode
         ended = f"crashes ({Signals(-code).name})" if code < 0 else f"ends the process with exit code {code}"
     except subprocess.TimeoutExpired as late:
-        out, said = late.stdout or b"", late.stderr or b""
+        out, errors = late.stdout or b"", late.stderr or b""
         ended = f"does not answer within {SECONDS:.0f} s"
-    words = said.decode(errors="replace").strip().rpartition("\n")[2]
+    words = errors.decode(errors="replace").strip().rpartition("\n")[2]
     ended += f": {words}" if words else ""
     known, *reasons = [json.loads(line) for line in out.splitlines()] or [None]
     if known is None:

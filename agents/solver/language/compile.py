@@ -189,12 +189,12 @@ class Compiler:
         operator, left, right = node.parts
         if operator in ("and", "or") and truth == (operator == "and"):
             return self.learn(left, truth) | self.learn(right, truth)
-        found = set()
+        result = set()
         for side, other in ((left, right), (right, left)):
             is_null = side.kind == "name" and side.parts == ("NULL",)
             if (is_null and truth == (operator == "!=")) or (truth and operator == "==" and self._solid(side)):
-                found.add(other)
-        return frozenset(found) if operator in ("==", "!=") else frozenset()
+                result.add(other)
+        return frozenset(result) if operator in ("==", "!=") else frozenset()
 
     def _solid(self, node: s.Node) -> bool:
         """Tell whether an expression surely is not NULL, whatever else it is."""
@@ -223,28 +223,28 @@ class Compiler:
 
     def number(self, node: s.Node, of: str | None = None) -> Typed:
         """Check a whole number or a quantity; a bin counts as a number where it is not NULL."""
-        found = self.value(node, of)
-        if found.kind == PLACE:
+        result = self.value(node, of)
+        if result.kind == PLACE:
             remedy = "Test it first: if ... != NULL ... end, or ... != NULL and ... In a table, write -1 for no bin."
-            refuse(found.low < 0, "this may be NULL, and must be a number", remedy, node.at)
-            return found._replace(kind=INT)
+            refuse(result.low < 0, "this may be NULL, and must be a number", remedy, node.at)
+            return result._replace(kind=INT)
         remedy = "It is a truth value: if ... then 1 else 0 makes it one."
-        refuse(found.kind == BOOL, "this must be a number", remedy, node.at)
-        return found
+        refuse(result.kind == BOOL, "this must be a number", remedy, node.at)
+        return result
 
     def whole(self, node: s.Node, what: str = "this", of: str | None = None) -> Typed:
         """Check a whole number."""
-        found = self.number(node, of)
+        result = self.number(node, of)
         remedy = "It is a quantity, as / and any entry of a table with a point make; // and floor(...) stay whole."
-        refuse(found.kind == QUANTITY, f"{what} must be a whole number", remedy, node.at)
-        return found
+        refuse(result.kind == QUANTITY, f"{what} must be a whole number", remedy, node.at)
+        return result
 
     def truth(self, node: s.Node) -> Code:
         """Check a truth value; returns its code."""
-        found = self.value(node)
-        remedy = f"It is {found.kind}: compare it with something."
-        refuse(found.kind != BOOL, "this must be true or false", remedy, node.at)
-        return found.code
+        result = self.value(node)
+        remedy = f"It is {result.kind}: compare it with something."
+        refuse(result.kind != BOOL, "this must be true or false", remedy, node.at)
+        return result.code
 
     # Indices and rows of tables
 
@@ -253,9 +253,9 @@ class Compiler:
         index = self.whole(node, "an index", of)
         if index.low >= 0 and index.high < size:
             return index
-        found = str(index.low) if index.low == index.high else f"{index.low} .. {index.high + 1}"
+        result = str(index.low) if index.low == index.high else f"{index.low} .. {index.high + 1}"
         remedy = f"{what} goes from 0 to {size - 1} here." if size else f"{what} is empty."
-        refuse(index.high < 0 or index.low >= size, f"index {found} leaves {what}", remedy, node.at)
+        refuse(index.high < 0 or index.low >= size, f"index {result} leaves {what}", remedy, node.at)
         local = self.repeatable(index.code)
         tests = [op("<", local, 0)] if index.low < 0 else []
         tests += [op("<=", size, local)] if index.high >= size else []
@@ -369,9 +369,9 @@ class Compiler:
         if operator in ("and", "or"):
             return self._joined(operator == "and", left, right)
         if operator in ("==", "!="):
-            one, other = self.value(left, self.scope.meant(right)), self.value(right, self.scope.meant(left))
-            _check_alike(one, other, node.at)
-            return Typed.truth(self._equal(one, other, operator == "=="))
+            first, second = self.value(left, self.scope.meant(right)), self.value(right, self.scope.meant(left))
+            _check_alike(first, second, node.at)
+            return Typed.truth(self._equal(first, second, operator == "=="))
         return self._arithmetic(operator, self.number(left), self.number(right), node.at)
 
     def _equal(self, left: Typed, right: Typed, truth: bool) -> Code:
@@ -413,13 +413,13 @@ class Compiler:
             self.guard(op("==", right.code, 0), "a divisor", at)
         return computed(symbol, left, right, kind)
 
-    def _joined(self, both: bool, one: s.Node, other: s.Node) -> Typed:
+    def _joined(self, both: bool, low: s.Node, high: s.Node) -> Typed:
         """Write and, or: the other one is evaluated only if the first does not decide."""
-        left = self.truth(one)
+        left = self.truth(low)
         if isinstance(left, int):
-            return Typed.truth(self.truth(other) if left == both else left)
-        with self.apart(self.learn(one, both)) as block:
-            right = self.truth(other)
+            return Typed.truth(self.truth(high) if left == both else left)
+        with self.apart(self.learn(low, both)) as block:
+            right = self.truth(high)
         if not block:
             return Typed.truth(op("and" if both else "or", left, right))
         result = self.local()
@@ -446,11 +446,11 @@ class Compiler:
             bins = PLACE in (yes.kind, no.kind)
             kind = PLACE if bins else QUANTITY
             remedy = "Write NULL for no bin, a whole number for a bin, and bound it with max(0, ...)."
-            wrong = bins and any(one.kind == QUANTITY or (one.kind == INT and one.low < 0) for one in (yes, no))
+            wrong = bins and any(side.kind == QUANTITY or (side.kind == INT and side.low < 0) for side in (yes, no))
             refuse(wrong, "a quantity, or a number below zero, is not a bin", remedy, node.at)
             if kind == QUANTITY:
                 yes, no = yes.micro(), no.micro()
-        sides = ([*block, f"{result} = {text(one.number)}"] for block, one in ((then, yes), (other, no)))
+        sides = ([*block, f"{result} = {text(side.number)}"] for block, side in ((then, yes), (other, no)))
         self.branch(test, *sides)
         code = f"{result} != 0" if kind == BOOL else result
         return Typed(kind, min(yes.low, no.low), max(yes.high, no.high), code)
@@ -500,16 +500,16 @@ class Compiler:
         before = self.trips
         total = self.stored(0)
         none = self.stored(1) if extremes else ""
-        found = Typed(INT, 0, 0, total)
+        result = Typed(INT, 0, 0, total)
 
         def body() -> None:
-            nonlocal found
+            nonlocal result
             value = Typed.truth(self.truth(term)) if kind == "count" else self.number(term)
             if extremes:
                 once = self.repeatable(value.code)
                 test = op("<", once, total) if kind == "min" else op("<", total, once)
                 self.branch(op("or", f"{none} != 0", test), [f"{total} = {text(once)}", f"{none} = 0"])
-                found = value._replace(code=total)
+                result = value._replace(code=total)
                 return
             if kind == "count":
                 self.branch(value.code, [f"{total} = {text(op('+', total, 1))}"])
@@ -517,12 +517,12 @@ class Compiler:
             else:
                 self.out.append(f"{total} = {text(op('+', total, value.code))}")
             times = self.trips // before
-            found = Typed(value.kind, min(0, value.low * times), max(0, value.high * times), total)
+            result = Typed(value.kind, min(0, value.low * times), max(0, value.high * times), total)
 
         certain = self.loop(axis, body)
         remedy = "Give it a range of constants, without except."
         refuse(extremes and not certain, f"{kind} may be of nothing", remedy, node.at)
-        return found
+        return result
 
 
 class Constants(Compiler):
@@ -593,8 +593,8 @@ class Constants(Compiler):
         return extreme(kind, values)
 
 
-def _check_alike(one: Typed, other: Typed, at: At) -> None:
-    differ = (one.kind == BOOL) != (other.kind == BOOL)
+def _check_alike(first: Typed, second: Typed, at: At) -> None:
+    differ = (first.kind == BOOL) != (second.kind == BOOL)
     refuse(differ, "truth values and numbers differ", "Both are truth values, or both numbers.", at)
 
 

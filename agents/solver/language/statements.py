@@ -35,11 +35,11 @@ class Statements(Compiler):
 
     def _let(self, node: s.Node, name: str, value: s.Node) -> None:
         self.check_free(name, node.at)
-        found = self.value(value)
-        if isinstance(found.code, str):
-            local = self.stored(found.number)
-            found = found._replace(code=f"{local} != 0" if found.kind == BOOL else local)
-        self.names[name] = found
+        result = self.value(value)
+        if isinstance(result.code, str):
+            local = self.stored(result.number)
+            result = result._replace(code=f"{local} != 0" if result.kind == BOOL else local)
+        self.names[name] = result
 
     def _for_(self, node: s.Node, axis: s.Node, body: s.Block) -> None:
         self.loop(axis, partial(self.block, body))

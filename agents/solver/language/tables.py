@@ -150,8 +150,8 @@ def from_file(
         refuse(twice, f"{file} has column {column!r} twice", "Give every column a name of its own.", at)
     frame = frame.select(columns) if columns else frame
     if names is not None:
-        one = frame.width == 1
-        refuse(not one, f"{name} has {frame.width} columns of names", 'Choose one: COLUMN "name".', at)
+        single = frame.width == 1
+        refuse(not single, f"{name} has {frame.width} columns of names", 'Choose one: COLUMN "name".', at)
         return from_names(name, frame.to_series().cast(pl.String).to_list(), names)
 
     for column in frame.columns:

@@ -124,11 +124,11 @@ class Scope:
 
     def axes(self, axes: Sequence[s.Node]) -> list[str | None]:
         """Find out which names the indices of a table or a resource have: `len(zone)` are the names of zones."""
-        found = []
+        result = []
         for range_ in (axis.parts[1] for axis in axes):
             of = range_.parts[0].parts[0] if range_.kind == "length" else None
-            found.append(of if of in self.numbers else self.meant(range_))
-        return found
+            result.append(of if of in self.numbers else self.meant(range_))
+        return result
 
     def name(self, of: str | None, number: int) -> str:
         """Return what something named `of` is called: the number itself where it has no name."""

@@ -65,9 +65,9 @@ class LocalSearch:
             self._where = best.where
             tried, interrupted = lowest(self._improve, range(number, end), until, self.stop)
             checked += sum(run.checked for run in tried)
-            found = min(tried, key=lambda run: (run.left, run.values, run.attempt), default=best)
-            if found.values < best.values:
-                best, last = found, end
+            result = min(tried, key=lambda run: (run.left, run.values, run.attempt), default=best)
+            if result.values < best.values:
+                best, last = result, end
             yield best._replace(checked=checked)
             if interrupted:
                 raise KeyboardInterrupt
@@ -79,7 +79,7 @@ class LocalSearch:
         Sets are kept that must be, and wishes that hold.
         """
         problem = self._problem
-        sets = [(True, *one) for one in problem.friends] + [(False, *one) for one in problem.foes]
+        sets = [(True, *each) for each in problem.friends] + [(False, *each) for each in problem.foes]
         holds = [chance == MICRO or (len(set(where[some])) == 1) == friends for friends, some, chance in sets]
         self._imposed, self._where = np.array(holds or [False], np.int64), where
         return self._found(self.begun(), -1, 0)._replace(where=where)

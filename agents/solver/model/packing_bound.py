@@ -15,11 +15,11 @@ from binwright.simcore.types import Ints
 def lower_bound(demand: Ints, capacity: Ints) -> int:
     """Return the best of all bounds. Every ball of demand [balls, d] must fit an empty bin of capacity [d]."""
     # Shares are rounded down, so that a bin that can hold some balls can hold them by this sum, too. A share of 1:
-    one = 1 << 20
+    unit = 1 << 20
     wide = demand.astype(object) if demand.max(initial=0) >= 2**42 else demand
-    shares = (wide * one // np.maximum(capacity, 1)).sum(axis=1).astype(np.int64)
+    shares = (wide * unit // np.maximum(capacity, 1)).sum(axis=1).astype(np.int64)
     best = 1
-    for column, of in [*zip(demand.T, capacity.tolist(), strict=True), (shares, one * len(capacity))]:
+    for column, of in [*zip(demand.T, capacity.tolist(), strict=True), (shares, unit * len(capacity))]:
         amounts = np.sort(column)
         most = int(np.searchsorted(np.cumsum(amounts), of, side="right"))  # no bin holds more balls
         best = max(best, l2(amounts, of), -(-len(amounts) // max(most, 1)))

@@ -205,16 +205,16 @@ class Problem:
 
         A placement of units, indexed with it, is a placement of balls.
         """
-        found = np.empty(self.balls, np.int64)
-        found[self.units.members] = np.repeat(np.arange(len(self.units)), np.diff(self.units.offsets))
-        return found
+        result = np.empty(self.balls, np.int64)
+        result[self.units.members] = np.repeat(np.arange(len(self.units)), np.diff(self.units.offsets))
+        return result
 
     @cached_property
     def unit_pin(self) -> Ints:
         """The bin that a ball of each unit is pinned to, int64 [units]; -1 for none."""
-        found = np.full(len(self.units), NULL)
-        np.maximum.at(found, self.unit_of, self.pins)
-        return found
+        result = np.full(len(self.units), NULL)
+        np.maximum.at(result, self.unit_of, self.pins)
+        return result
 
     @cached_property
     def unit_now(self) -> Ints:
@@ -251,10 +251,10 @@ class Problem:
         """
         if len(self.soft_allowed) or self.most_moves is not None:
             return None
-        found = dense(self.base, self.families, self.capacity, self.balls, self.bins)
-        if found is None or not self.drained.any():
-            return found
-        return found._replace(capacity=np.where(self.drained[:, None], 0, found.capacity))
+        result = dense(self.base, self.families, self.capacity, self.balls, self.bins)
+        if result is None or not self.drained.any():
+            return result
+        return result._replace(capacity=np.where(self.drained[:, None], 0, result.capacity))
 
 
 def joined(balls: int, sets: Iterable[Sequence[int]]) -> Sets:
@@ -272,7 +272,7 @@ def joined(balls: int, sets: Iterable[Sequence[int]]) -> Sets:
 
 def leaving(now: Ints, drained: npt.NDArray[np.bool_], pins: Ints) -> npt.NDArray[np.bool_]:
     """Tell which balls [balls] cannot stay: their bin is to be empty, or gone, or they are pinned to another one."""
-    there = (now != NULL) & (now < len(drained))
-    closed = drained[np.where(there, now, 0)]
-    found: npt.NDArray[np.bool_] = (now != NULL) & (~there | closed | ((pins != NULL) & (pins != now)))
-    return found
+    placed = (now != NULL) & (now < len(drained))
+    closed = drained[np.where(placed, now, 0)]
+    result: npt.NDArray[np.bool_] = (now != NULL) & (~placed | closed | ((pins != NULL) & (pins != now)))
+    return result

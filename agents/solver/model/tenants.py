@@ -33,9 +33,9 @@ class Tenants(NamedTuple):
         """Take out of an allocation [balls] the balls of tenants that are not placed whole."""
         order, places = self.sets.members, np.asarray(alloc)
         lowest = np.minimum.reduceat(places[order], self.sets.offsets[:-1])
-        found = np.empty_like(places)
-        found[order] = np.where(np.repeat(lowest, np.diff(self.sets.offsets)) == NULL, NULL, places[order])
-        return found
+        result = np.empty_like(places)
+        result[order] = np.where(np.repeat(lowest, np.diff(self.sets.offsets)) == NULL, NULL, places[order])
+        return result
 
 
 def tenants(problem: Problem, over: Callable[[], bool]) -> Tenants | None:

@@ -85,8 +85,8 @@ def _in_one_bin(sets: Sets, where: Ints, together: bool) -> list[list[int]]:
         return []
     bins, begins = where[sets.members], sets.offsets[some]
     alike = np.minimum.reduceat(bins, begins) == np.maximum.reduceat(bins, begins)
-    found = some[(alike == together) & (sets.chance[some] == MICRO)]
-    return [sets.members[sets.offsets[one] : sets.offsets[one + 1]].tolist() for one in found.tolist()]
+    result = some[(alike == together) & (sets.chance[some] == MICRO)]
+    return [sets.members[sets.offsets[each] : sets.offsets[each + 1]].tolist() for each in result.tolist()]
 
 
 def utilisation(problem: Problem, alloc: Sequence[int]) -> tuple[list[int], list[int]]:

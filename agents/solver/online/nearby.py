@@ -136,8 +136,8 @@ def nested(levels: Sequence[Ints], bins: int) -> tuple[Ints, Ints, Ints, Ints]:
 def slots(available: Ints, least: Ints) -> Ints:
     """Count how many balls of at least this size [kinds] fit what is available [..., kinds]."""
     some = least > 0
-    found: Ints = (available[..., some] // least[some]).min(axis=-1, initial=ENDLESS)
-    return found
+    result: Ints = (available[..., some] // least[some]).min(axis=-1, initial=ENDLESS)
+    return result
 
 
 @kernel

@@ -106,9 +106,9 @@ class Connected(Model):
         servers, shares, links, _ = room.counts.tolist()
         chosen = room.servers[:servers].tolist()
         places, amounts = room.places[:shares].tolist(), room.amounts[:shares].tolist()
-        given = tuple((server, node, tuple(each)) for (server, node), each in zip(places, amounts, strict=True))
+        taken = tuple((server, node, tuple(each)) for (server, node), each in zip(places, amounts, strict=True))
         nothing = ((chosen[0], 0, (0,) * self.kinds),)
-        return Provisioned(given or nothing, tuple(room.links[:links].tolist()), tuple(chosen))
+        return Provisioned(taken or nothing, tuple(room.links[:links].tolist()), tuple(chosen))
 
 
 @kernel
@@ -119,10 +119,10 @@ def reaching(routes: Routes, link_free: Ints, bandwidth: int, weighted: bool, op
     """
     for server in range(len(open_)):
         open_[server] = 1 if link_free[server] >= bandwidth else 0
-    for one in range(len(reach)):
-        for other in range(one + 1):
-            there = find_path(routes, link_free, one, other, bandwidth, weighted) >= 0
-            reach[one, other] = reach[other, one] = 1 if there else 0
+    for low in range(len(reach)):
+        for high in range(low + 1):
+            reachable = find_path(routes, link_free, low, high, bandwidth, weighted) >= 0
+            reach[low, high] = reach[high, low] = 1 if reachable else 0
 
 
 def may_hold(free: Ints, demand: Amounts, home: Ints, opens: Ints, reach: Ints) -> bool:

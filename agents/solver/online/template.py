@@ -80,9 +80,9 @@ class Template:
         with as_file(files("binwright.agents.solver").joinpath("templates", f"{name}.alloc")) as shipped:
             file = shipped if setup.path is None else Path(setup.path)
             text = text_of(file)
-        if given := sizes.keys() & setup.params.keys():
+        if clash := sizes.keys() & setup.params.keys():
             remedy = "Leave it out: it is a size of the cluster."
-            raise UserError(f"{min(given)} is given by the agent", key="params", value=setup.params, remedy=remedy)
+            raise UserError(f"{min(clash)} is given by the agent", key="params", value=setup.params, remedy=remedy)
         declared = specification(text, file=file).declared
         params = {**setup.params, **{name: value for name, value in sizes.items() if name in declared}}
         spec = specification(text, file=file, params=params, tables={**tables, **varying})
@@ -122,7 +122,7 @@ class Template:
                     remedy = f"Leave SOFT {name} out, or give it other capacities."
                     raise SpecError(f"{table} changes from request to request", remedy, node.at, text, file)
                 self._targets[table].append(flat.ceiling[part].reshape(family.sizes))
-        self._cost = next((one.offset for one in problem.families if one.name == COST and not one.sizes), -1)
+        self._cost = next((each.offset for each in problem.families if each.name == COST and not each.sizes), -1)
         self._most = int(flat.ceiling[self._cost])
         self._best = np.zeros(problem.balls, np.int64)
         self._room = room(problem)

@@ -93,8 +93,8 @@ class Virtual(Model):
         if network.pairs is not None:
             assert network.rates is not None
             rate = np.zeros((count, count), np.int64)
-            one, other = network.pairs.T
-            rate[one, other] = rate[other, one] = np.minimum(network.rates, self.widest)
+            low, high = network.pairs.T
+            rate[low, high] = rate[high, low] = np.minimum(network.rates, self.widest)
             order = chained(rate)
             nearby = self.nearby("secondnet", most)
             nearby.write("RATE", rate[np.ix_(order, order)], (slice(count), slice(count)))

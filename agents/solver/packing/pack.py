@@ -79,14 +79,14 @@ def pack(demand: Ints, capacity: Ints, method: str = "solver", *, seconds: float
     stated = problem_of(PACKING, tables={"DEMAND": demand / MICRO, "ROOM": capacity / MICRO})
     if method in SEARCHES:  # before the clock runs
         first_fit(TINY)
-        for one in searches(stated, "cpu", SEARCHES[method]):
-            one.prepare(stated)
-    began, fewest, found = monotonic(), len(demand) + 1, None
+        for search in searches(stated, "cpu", SEARCHES[method]):
+            search.prepare(stated)
+    began, fewest, result = monotonic(), len(demand) + 1, None
 
     def note(bins: int) -> None:
-        nonlocal fewest, found
+        nonlocal fewest, result
         if bins < fewest:
-            fewest, found = bins, monotonic() - began
+            fewest, result = bins, monotonic() - began
 
     def seen(state: Progress) -> None:
         if state.placed == len(demand):
@@ -99,13 +99,13 @@ def pack(demand: Ints, capacity: Ints, method: str = "solver", *, seconds: float
         np.add.at(used, where, demand)
         if (used > capacity).any():
             raise BinwrightError(f"{method} answered a placement that breaks the rules: a bug, please report it")
-        return Packed(method, where, lower_bound(demand, capacity), monotonic() - began, found)
+        return Packed(method, where, lower_bound(demand, capacity), monotonic() - began, result)
     answer = solve(stated, search=SEARCHES[method], seed=seed, time=seconds, progress=seen)
     whole = None
     if answer.placed == len(demand):
         whole = np.unique(answer.alloc, return_inverse=True)[1]
         note(int(whole.max()) + 1)
-    return Packed(method, whole, answer.bound, monotonic() - began, found, answer.checked, answer.interrupted)
+    return Packed(method, whole, answer.bound, monotonic() - began, result, answer.checked, answer.interrupted)
 
 
 def check(demand: Ints, capacity: Ints) -> None:

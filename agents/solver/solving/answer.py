@@ -127,7 +127,7 @@ class Answer:
             return "unsolved"
         if NULL in self.alloc or self.missed:
             return "partial"
-        enough = self.bins == self.bound and all(kept.enough for kept in self.wishes)
+        enough = self.bins == self.bound and all(wish.enough for wish in self.wishes)
         return "optimal" if enough and not any(goal.gap for goal in self.goals) else "solved"
 
     @cached_property
@@ -175,4 +175,4 @@ def reached(problem: Problem, alloc: Sequence[int], used: Sequence[int]) -> tupl
     if problem.objective is None:
         return ()
     values = zip(problem.objective.goals, goal_values(problem.objective)(alloc, used), strict=True)
-    return tuple(Reached(one.aim, one.text, one.number(raw), one.number(one.bound)) for one, raw in values)
+    return tuple(Reached(goal.aim, goal.text, goal.number(raw), goal.number(goal.bound)) for goal, raw in values)

@@ -194,7 +194,7 @@ class _Model:
         over: dict[int, list[Any]] = {}
         for dim, pairs in terms.items():
             low, high = (sum(sign * max(0, sign * amount) for _, amount in pairs) for sign in (-1, 1))
-            total = self.sat.LinearExpr.weighted_sum([one for one, _ in pairs], [by for _, by in pairs])
+            total = self.sat.LinearExpr.weighted_sum([variable for variable, _ in pairs], [by for _, by in pairs])
             self.used[dim] = _checked(Bounded(total, low, high))
             if high > ceiling[dim]:
                 model.add(total <= ceiling[dim])
@@ -234,17 +234,17 @@ class _Model:
         _checked(Bounded(None, low, high))
         return Bounded.of(low) if low == high else Bounded(self.model.new_int_var(low, high, ""), low, high)
 
-    def _fix(self, one: Bounded) -> Bounded:
+    def _fix(self, bounded: Bounded) -> Bounded:
         """Return a variable of the same value, or a number."""
-        variable = self._variable(one.low, one.high)
-        if not one.fixed:
-            self.model.add(variable.value == one.value)
+        variable = self._variable(bounded.low, bounded.high)
+        if not bounded.fixed:
+            self.model.add(variable.value == bounded.value)
         return variable
 
     def _follow(self, body: list[ast.stmt]) -> None:
         """Follow statements, with expressions for numbers; writes `local` and `goals`."""
-        for one in body:
-            match one:
+        for each in body:
+            match each:
                 case ast.Assign(targets=[ast.Name(id=name)], value=value):
                     self.local[name] = self._value(value)
                 case ast.Assign(value=ast.UnaryOp(op=ast.USub(), operand=value)):
@@ -256,16 +256,16 @@ class _Model:
                         self.local[name] = Bounded.of(number)
                         self._follow(inner)
                 case ast.If():
-                    self._choose(self._value(one.test), one)
+                    self._choose(self._value(each.test), each)
 
-    def _choose(self, test: Bounded, one: ast.If) -> None:
+    def _choose(self, test: Bounded, node: ast.If) -> None:
         """Run both branches, and let what they assign depend on the test."""
         if test.fixed:
-            return self._follow(one.body if test.low else one.orelse)
+            return self._follow(node.body if test.low else node.orelse)
         otherwise, before = self._operation("==", test, ZERO), self.local.copy()
-        self._follow(one.body)
+        self._follow(node.body)
         yes, self.local = self.local, before.copy()
-        self._follow(one.orelse)
+        self._follow(node.orelse)
         no, self.local = self.local, before
         for name in yes.keys() | no.keys():
             then, other = yes.get(name, ZERO), no.get(name, ZERO)
@@ -333,9 +333,9 @@ class _Model:
             return Bounded.of(row[0])
         index = self._operation("max", index, Bounded.of(first - offset))
         index = self._operation("min", index, Bounded.of(last - offset))
-        found = self._variable(min(row), max(row))
-        self.model.add_element(index.value - (first - offset), row, found.value)
-        return found
+        result = self._variable(min(row), max(row))
+        self.model.add_element(index.value - (first - offset), row, result.value)
+        return result
 
     def _used(self, dim: int) -> Bounded:
         """Return what is used of a dimension, a variable from then on."""
@@ -362,27 +362,27 @@ class _Model:
             case "<" | "<=" | "==" | "!=":
                 return self._compared(symbol, self._operation("-", left, right))
             case "min" | "max":
-                for one, other in ((left, right), (right, left)):  # the same one, whatever the allocation is
-                    if (one.high <= other.low) if symbol == "min" else (one.low >= other.high):
-                        return one
+                for mine, theirs in ((left, right), (right, left)):  # the same one, whatever the allocation is
+                    if (mine.high <= theirs.low) if symbol == "min" else (mine.low >= theirs.high):
+                        return mine
         corners = [OPERATIONS[symbol](a, b) for a in left[1:] for b in right[1:]]
         low, high = min(corners), max(corners)
         if symbol in ("+", "-") or (symbol == "*" and (left.fixed or right.fixed)):
             value = low if low == high else OPERATIONS[symbol](left.value, right.value)
             return _checked(Bounded(value, low, high))
-        found = self._variable(low, high)
+        result = self._variable(low, high)
         if symbol == "//":
-            rest = left.value - right.low * found.value
+            rest = left.value - right.low * result.value
             self.model.add(rest >= min(0, right.low + 1))
             self.model.add(rest <= max(0, right.low - 1))
-            return found
+            return result
         state = {
             "*": self.model.add_multiplication_equality,
             "min": self.model.add_min_equality,
             "max": self.model.add_max_equality,
         }[symbol]
-        state(found.value, [self._fix(left).value, self._fix(right).value])
-        return found
+        state(result.value, [self._fix(left).value, self._fix(right).value])
+        return result
 
     def _compared(self, symbol: str, less: Bounded) -> Bounded:
         """Return whether a value is below, at most, equal or unequal to 0."""

@@ -107,7 +107,7 @@ def improve(
                     again = again or chosen[b] == chosen[a]
         # The unplaced balls that are offered go to the end of `left`, and from there into `offered`.
         many = min(count, 8)
-        kept = count - many
+        remaining = count - many
         out = 0  # by how much the weight of the unplaced balls grows
         for i in range(many):
             last = count - 1 - i
@@ -147,7 +147,7 @@ def improve(
                     break
         if out > 0:
             continue
-        count = kept
+        count = remaining
         for a in range(emptied):
             overwrite(free[chosen[a]], room[a])
             head[chosen[a]] = -1

@@ -183,17 +183,17 @@ class _Search:
 
     def keep(self, problem: Problem, alloc: list[int], search: str) -> bool:
         """Keep what is better than the best; returns whether all balls are placed, and no set is missing."""
-        rank = self._rank_of(found := _Allocated(problem, alloc, search))
+        rank = self._rank_of(result := _Allocated(problem, alloc, search))
         if self.best is None or rank < self.rank:
-            self.best, self.rank, self.better = found, rank, self.checked
+            self.best, self.rank, self.better = result, rank, self.checked
         if rank[:2] != (0, 0):
             return False
         self.bins = min(problem.bins, self.bins or self.most)
         return True
 
-    def _rank_of(self, found: _Allocated) -> tuple[int, int, int]:
-        problem, alloc, _ = found
-        if found.complete:
+    def _rank_of(self, result: _Allocated) -> tuple[int, int, int]:
+        problem, alloc, _ = result
+        if result.complete:
             missing = sum(max(0, len(wish.broken(alloc)) - len(wish.sets) + wish.asked) for wish in problem.wishes)
             return 0, missing, problem.bins
         if self.tenants is not None:
@@ -220,17 +220,17 @@ class _Search:
         if (problem.balls + problem.bins) * problem.program.steps > 25_000_000:  # finding tenants takes half a second
             return
         over = self.within(left / 2)
-        found = tenants(problem, over)
-        if found is None or not (self.small or found.several):
+        result = tenants(problem, over)
+        if result is None or not (self.small or result.several):
             return
-        if found.several:
-            self.tenants = found
+        if result.several:
+            self.tenants = result
         else:
-            found, over = found._replace(sets=problem.units), self.within(min(self.reserve, left))
+            result, over = result._replace(sets=problem.units), self.within(min(self.reserve, left))
 
         def into(bins: int, _: range) -> int | None:
             if not over():
-                self.construct_into(self.with_bins(bins), found, over)
+                self.construct_into(self.with_bins(bins), result, over)
             return self.bins
 
         fewest(lambda: self.bound, self.most, None, [range(1)], into)
@@ -238,9 +238,9 @@ class _Search:
             self.tenants = None
         self.look_at_clock()
 
-    def construct_into(self, problem: Problem, found: Tenants, over: Callable[[], bool]) -> None:
+    def construct_into(self, problem: Problem, result: Tenants, over: Callable[[], bool]) -> None:
         """Place tenants until time is `over`, or nothing better has been found for long; the best is kept then."""
-        made, several = Construction(problem, found, self.seed, over), self.tenants is not None
+        made, several = Construction(problem, result, self.seed, over), self.tenants is not None
         try:
             made.construct(spread=not (several or self.problem.searched or self.problem.objective))
             made.improve()
@@ -327,8 +327,8 @@ class _Search:
     def _prepare(self) -> None:
         if self.packing is not None:
             first_fit(TINY)
-        for one in self.searches:
-            one.prepare(self.problem)
+        for each in self.searches:
+            each.prepare(self.problem)
 
     def compiled(self, until: float) -> bool:
         """Wait until kernels are compiled, or `monotonic()` is `until`; returns whether they are."""
@@ -367,13 +367,13 @@ class _Search:
     def attempt(self, bins: int, numbers: range) -> int | None:
         """Let all searches make some attempts with this many bins; returns the fewest bins known then."""
         problem = self.with_bins(bins)
-        for one in self.searches:
+        for each in self.searches:
             number, left = numbers.start, 0
             while number < numbers.stop and left == 0:  # all are placed, and wishes are not kept
                 before, left = self.checked, 1
-                for found in one.attempts(problem, self.seed, number, numbers.stop - number, self.end):
-                    self.checked, left, number = before + found.checked, found.left, found.attempt + 1
-                    done = self.keep(problem, found.where.tolist(), one.name)
+                for result in each.attempts(problem, self.seed, number, numbers.stop - number, self.end):
+                    self.checked, left, number = before + result.checked, result.left, result.attempt + 1
+                    done = self.keep(problem, result.where.tolist(), each.name)
                     self.look_at_clock()
                     if done:
                         return self.bins

@@ -159,8 +159,8 @@ class Build:
             grouped = set(named)
             twice = len(named) != len(grouped)
             refuse(twice, "a bin is in two GROUPS", "Every bin is in one of them.", self._first("groups"))
-            there = [[place for place in members if place < bins] for members, _ in self.sets["groups"]]
-            groups = [*filter(None, there), *([place] for place in range(bins) if place not in grouped)]
+            existing = [[place for place in members if place < bins] for members, _ in self.sets["groups"]]
+            groups = [*filter(None, existing), *([place] for place in range(bins) if place not in grouped)]
             return (Sets.of([(members, MICRO) for members in groups]),)
         sizes = [*(1 << power for power in range((bins - 1).bit_length())), bins]
         bounds = [np.append(np.arange(0, bins, size), bins) for size in sizes]
@@ -193,8 +193,8 @@ class Build:
             return make()
         if node.at not in self.spec.made:
             self.spec.made[node.at] = make()
-        found: T = self.spec.made[node.at]
-        return found
+        result: T = self.spec.made[node.at]
+        return result
 
     def count(self, node: s.Node, what: str) -> int:
         """Evaluate a number of things."""
@@ -386,15 +386,15 @@ class Build:
 
     def _items(self, items: Sequence[s.Node], what: str) -> list[int]:
         """Return balls or bins, each once: they are listed as single ones, ranges, and rows of tables."""
-        found: list[int] = []
+        result: list[int] = []
         of_bins = what == "bin"
         count, of = (self.most, self.scope.means["BINS"]) if of_bins else (self.scope.balls, self.scope.means["BALLS"])
         for item in items:
             listed = item.kind == "span" or (item.kind == "index" and self.constants.row_of(item) is not None)
             for member in self.constants.numbers(item) if listed else (self.constants.int_of(item, of=of),):
-                found.append(self._within(member, what, count, item.at))
+                result.append(self._within(member, what, count, item.at))
                 self._count_members(1, item.at)
-        return list(dict.fromkeys(found))
+        return list(dict.fromkeys(result))
 
     def _count_members(self, more: int, at: At) -> None:
         self.members += more

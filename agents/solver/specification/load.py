@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 def examples() -> dict[str, str]:
     """Return the shipped specifications: name and text."""
     folder = files("binwright.agents.solver").joinpath("examples")
-    found = sorted(file.name for file in folder.iterdir() if file.name.endswith(".alloc"))
-    return {name.removesuffix(".alloc"): folder.joinpath(name).read_text(encoding="utf-8") for name in found}
+    result = sorted(file.name for file in folder.iterdir() if file.name.endswith(".alloc"))
+    return {name.removesuffix(".alloc"): folder.joinpath(name).read_text(encoding="utf-8") for name in result}
 
 
 def load_problem(
@@ -66,11 +66,11 @@ def problem(
 
 
 def changed(
-    given: Problem, now: Sequence[int | None] | None, moves: int | None = None, drain: Iterable[int] = ()
+    problem: Problem, now: Sequence[int | None] | None, moves: int | None = None, drain: Iterable[int] = ()
 ) -> Problem:
     """Make a problem anew: where the balls are now, how many may move, and what is to be empty."""
-    source = given.source.changed(now, moves, drain)
-    return given if source is given.source else source.problem()
+    source = problem.source.changed(now, moves, drain)
+    return problem if source is problem.source else source.problem()
 
 
 def specification(text: str, **more: Any) -> Spec:

@@ -204,10 +204,10 @@ class Spec:
     def _check_declarations(self) -> None:
         """Refuse declarations that are missing or there twice, and parameters that do not exist."""
         for kind, what in (("balls", "BALLS"), ("bins", "BINS"), ("family", "RESOURCES"), ("now", ""), ("moves", "")):
-            found = [node for node in self.tree.declarations if node.kind == kind]
-            refuse(what and not found, f"there is no {what}", "Write BALLS 4 BINS 2 RESOURCES NAME => 8.", At(1, 1))
-            if len(found) > 1 and kind != "family":
-                raise SpecError(f"{kind.upper()} is there twice", "Keep one of them.", found[1].at)
+            result = [node for node in self.tree.declarations if node.kind == kind]
+            refuse(what and not result, f"there is no {what}", "Write BALLS 4 BINS 2 RESOURCES NAME => 8.", At(1, 1))
+            if len(result) > 1 and kind != "family":
+                raise SpecError(f"{kind.upper()} is there twice", "Keep one of them.", result[1].at)
         named = {node.parts[0] for node in self.tree.declarations if node.kind == "table_from" and node.parts[3]}
         for name in self.cells:
             remedy = f'Write TABLE {name} FROM "{name.lower()}.csv" COLUMN "name" AS a_word, or give numbers.'

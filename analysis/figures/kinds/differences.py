@@ -28,14 +28,14 @@ PANELS, MANY = 6, 16
 def draw(chosen: FigureData, options: Options) -> Figure:
     """Draw a row per point and agent, hollow where it does not differ significantly from the baseline."""
     metrics = chosen.metrics([*chosen.headlines[:1], *chosen.harm, *chosen.headlines[1:]])
-    found = verdicts(chosen, metrics) if len(chosen.agents) > 1 else None
+    result = verdicts(chosen, metrics) if len(chosen.agents) > 1 else None
     panels: list[tuple[Metric, Mapping[Row, Average], Mapping[Row, Floats], str]]
     panels = [(metric, chosen.averages(metric.name), chosen.values(metric.name), "") for metric in metrics]
     rows = [(point, agent) for point in chosen.points for agent in chosen.by_mean(metrics[0])]
     rows = [row for row in rows if any(row in means for _, means, *_ in panels)]
     chosen.check_few(len(rows), BARS, f"{BARS} rows at most")
-    if found:
-        panels.insert(0, (metrics[0], found.means, found.seeds, chosen.heading(found.baseline)))
+    if result:
+        panels.insert(0, (metrics[0], result.means, result.seeds, chosen.heading(result.baseline)))
     if not options.metrics:
         panels = panels[: PANELS if len(rows) <= MANY else PANELS // 2]
     height = 0.8 + 0.15 * (len(rows) + 1.3 * len(chosen.points) * bool(chosen.swept))
@@ -47,7 +47,7 @@ def draw(chosen: FigureData, options: Options) -> Figure:
         tidy(ax)
         for y, row in zip(named_rows(ax, chosen, rows, named=number % columns == 0), rows, strict=True):
             if row in means:
-                hollow = found is not None and found.is_tested and (metric.name, row) in found.is_same
+                hollow = result is not None and result.is_tested and (metric.name, row) in result.is_same
                 _mark(ax, y, means[row], seeds[row], scale, chosen.look[row[1]], hollow=hollow)
         ax.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
         ax.xaxis.get_major_formatter().set_useOffset(False)
@@ -55,7 +55,7 @@ def draw(chosen: FigureData, options: Options) -> Figure:
             ax.axvline(0, color=GREY, linewidth=0.8, zorder=0)
         ax.set_xlabel(_label(metric, unit, baseline, room))
     notes = ["dots: seeds"] * (chosen.runs["seed"].n_unique() > 1)
-    notes += [found.caption("hollow", chosen.heading(found.baseline))] if found else []
+    notes += [result.caption("hollow", chosen.heading(result.baseline))] if result else []
     heading(figure, chosen.finding(metrics[0]), chosen.captioned(*notes))
     return figure
 

@@ -72,23 +72,23 @@ def draw(chosen: FigureData, options: Options) -> Figure:
 
 def _placed(chosen: FigureData, run: str) -> pl.DataFrame:
     """Read the requests of a run that got a place, in the order of their decisions."""
-    found = chosen.results.requests(run).filter(pl.col("outcome").cast(pl.String).is_in(["placed", "interrupted"]))
-    if found.is_empty():
+    result = chosen.results.requests(run).filter(pl.col("outcome").cast(pl.String).is_in(["placed", "interrupted"]))
+    if result.is_empty():
         raise ResultsError(f"run {run} placed nothing", file=chosen.results.folder, remedy="Choose --agents.")
-    return found.sort("decided", maintain_order=True)
+    return result.sort("decided", maintain_order=True)
 
 
 def rows(begin: Sequence[float], end: Sequence[float]) -> list[int]:
     """Give intervals in order of their begin a row each, the lowest in which they do not overlap."""
     free: list[int] = []
     busy: list[tuple[float, int]] = []
-    found: list[int] = []
+    result: list[int] = []
     for since, until in zip(begin, end, strict=True):
         while busy and busy[0][0] <= since:
             heappush(free, heappop(busy)[1])
-        found.append(heappop(free) if free else len(busy))
-        heappush(busy, (until, found[-1]))
-    return found
+        result.append(heappop(free) if free else len(busy))
+        heappush(busy, (until, result[-1]))
+    return result
 
 
 def _bars(ax: Axes, frame: pl.DataFrame, scale: float, end: float, colours: Any) -> None:
@@ -110,8 +110,8 @@ def _moves(ax: Axes, chosen: FigureData, run: str, scale: float, shown: int) -> 
         moves = chosen.results.moves(run)
     except ResultsError:
         return False
-    found = moves.select("end", "from_server", "to_server").drop_nulls()
-    found = found.filter(pl.max_horizontal("from_server", "to_server") < shown)
-    for time, here, there in found.iter_rows():
-        ax.plot([scale * time] * 2, [here, there], color=BLACK, linewidth=0.5, alpha=0.7)
-    return not found.is_empty()
+    result = moves.select("end", "from_server", "to_server").drop_nulls()
+    result = result.filter(pl.max_horizontal("from_server", "to_server") < shown)
+    for time, source, target in result.iter_rows():
+        ax.plot([scale * time] * 2, [source, target], color=BLACK, linewidth=0.5, alpha=0.7)
+    return not result.is_empty()

@@ -66,7 +66,7 @@ def draw(folders: str | Path | Iterable[str | Path], options: Options) -> Figure
 
 def _logs(folders: Sequence[str | Path]) -> dict[str, pl.DataFrame]:
     """Read the logs by name of the training; the seeds of folders that share one are told apart by the folder."""
-    found: dict[str, list[pl.DataFrame]] = {}
+    result: dict[str, list[pl.DataFrame]] = {}
     for folder in dict.fromkeys(map(Path, folders)):
         path, remedy = folder / LOG, f"Name the folder of a training, whose log has {', '.join(COLUMNS)}, and metrics."
         try:
@@ -76,8 +76,8 @@ def _logs(folders: Sequence[str | Path]) -> dict[str, pl.DataFrame]:
         if not len(log) or not set(COLUMNS) <= set(log.columns):
             raise ResultsError("this is not a training log", file=path, remedy=remedy)
         mine = pl.col("seed").cast(pl.String) + f" of {folder}"
-        found.setdefault(_training(folder.resolve()), []).append(log.with_columns(mine))
-    return {name: pl.concat(logs, how="diagonal_relaxed") for name, logs in found.items()}
+        result.setdefault(_training(folder.resolve()), []).append(log.with_columns(mine))
+    return {name: pl.concat(logs, how="diagonal_relaxed") for name, logs in result.items()}
 
 
 def _training(folder: Path) -> str:

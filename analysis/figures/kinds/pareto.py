@@ -30,7 +30,7 @@ def draw(chosen: FigureData, options: Options) -> Figure:
     beyond = 1.0 if is_alone else 0.9
     figure, axes, columns = panel_axes(options.width, len(panels), 3, 2.0, beyond=beyond, sharex=True, sharey=True)
     (x, x_label), (y, y_label) = (
-        metric.axis(max((abs(one.mean) for one in averages.values()), default=1.0))
+        metric.axis(max((abs(average.mean) for average in averages.values()), default=1.0))
         for metric, averages in ((across, xs), (up, ys))
     )
     label_outside(axes, columns, x_label, y_label)

@@ -44,8 +44,8 @@ def draw(chosen: FigureData, options: Options) -> Figure:
         image = ax.pcolormesh(times, edges, 100 * used.T, cmap=scheme, vmin=0, vmax=100, rasterized=True)
         tidy(ax, grid=None)
         in_use, refused = known[runs[agent]]
-        name, said = chosen.heading(agent), f"{in_use:.0%} in use, {refused:,} refused"
-        lines = [name, said] if columns > 2 else [f"{name}: {said}"]
+        name, title = chosen.heading(agent), f"{in_use:.0%} in use, {refused:,} refused"
+        lines = [name, title] if columns > 2 else [f"{name}: {title}"]
         ax.set_title("\n".join(fill(line, letters(figure, columns, BESIDE)) for line in lines), fontsize=points())
         ax.yaxis.get_major_locator().set_params(integer=True)
     label_outside(axes, columns, f"time,{unit}", "server")
@@ -53,8 +53,8 @@ def draw(chosen: FigureData, options: Options) -> Figure:
     notes = f"{chosen.title}: seed {seed}; grey: out of service, or not there yet"
     full, empty = (pick(agents, key=lambda agent: known[runs[agent]][0]) for pick in (max, min))
     most, least = (known[runs[agent]][0] for agent in (full, empty))
-    said = f"How full every server is: {resource} {most:.0%}"
+    title = f"How full every server is: {resource} {most:.0%}"
     if f"{most:.0%}" != f"{least:.0%}":
-        said += f" with {chosen.heading(full)}, {least:.0%} with {chosen.heading(empty)}"
-    heading(figure, said, notes)
+        title += f" with {chosen.heading(full)}, {least:.0%} with {chosen.heading(empty)}"
+    heading(figure, title, notes)
     return figure

@@ -29,8 +29,8 @@ def draw(chosen: FigureData, options: Options) -> Figure:
     sizes = _sizes(chosen)
     until, key, target, most = sizes.select("until", "key", "target", "most").row(0)
     metric = chosen.metric(sizes["metric"][0])
-    found = {row["agent"]: row for row in sizes.iter_rows(named=True)}
-    agents = [agent for agent in chosen.agents if agent in found]
+    result = {row["agent"]: row for row in sizes.iter_rows(named=True)}
+    agents = [agent for agent in chosen.agents if agent in result]
     figure = new(options.width or "column", 2.4 + 0.17 * len(agents))
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(1.9, 0.1 + 0.17 * len(agents)))
     low, high = _shown(sizes, chosen.runs[key].to_list())
@@ -39,8 +39,8 @@ def draw(chosen: FigureData, options: Options) -> Figure:
     for number, agent in enumerate(agents):
         size = {point: chosen.runs[key][0] if place < 0 else point[place] for point in chosen.points}
         means = [(size[point], mean) for (point, name), mean in averages.items() if name == agent]
-        curve(above, sorted(one for one in means if low <= one[0] <= high), scale, chosen.look[agent])
-        _answer(below, number, found[agent], chosen.look[agent], most)
+        curve(above, sorted(each for each in means if low <= each[0] <= high), scale, chosen.look[agent])
+        _answer(below, number, result[agent], chosen.look[agent], most)
     above.axhline(scale * target, color=GREY, linewidth=0.8, linestyle="--")
     tidy(above)
     above.set_ylabel(label)
@@ -51,13 +51,13 @@ def draw(chosen: FigureData, options: Options) -> Figure:
     below.xaxis.set_major_locator(MaxNLocator(integer=True))
     below.set_xlabel(chosen.results.short(key))
     below_it = f"below: how many each agent needs until {until}, with the 95 % interval"
-    heading(figure, _finding(chosen, found, until), chosen.captioned(below_it))
+    heading(figure, _finding(chosen, result, until), chosen.captioned(below_it))
     return figure
 
 
-def _finding(chosen: FigureData, found: dict[str, dict[str, Any]], until: str) -> str:
+def _finding(chosen: FigureData, result: dict[str, dict[str, Any]], until: str) -> str:
     """Say which agents need the fewest servers, and how many these are."""
-    needs = {agent: row["size"] for agent, row in found.items() if row["size"] is not None}
+    needs = {agent: row["size"] for agent, row in result.items() if row["size"] is not None}
     if not needs:
         return f"No size that was looked at is enough for {until}"
     fewest = min(needs.values())
@@ -69,9 +69,9 @@ def _sizes(chosen: FigureData) -> pl.DataFrame:
     """Read the answer, a row per agent, in the file beside the runs."""
     file = chosen.results.folder / SIZES
     try:
-        found = pl.read_csv(file).select(COLUMNS)
-        if len(found) and found["key"][0] in chosen.runs.columns:
-            return found
+        result = pl.read_csv(file).select(COLUMNS)
+        if len(result) and result["key"][0] in chosen.runs.columns:
+            return result
         problem = "is of other runs than those beside it"
     except (pl.exceptions.PolarsError, OSError) as error:
         problem = f"has no answer of binwright size: {error}"

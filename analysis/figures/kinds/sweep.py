@@ -107,8 +107,8 @@ def _over_metric(chosen: FigureData, name: str) -> tuple[Mapping[Row, float], Se
         remedy = suggest(name, chosen.swept or [metric.name for metric in chosen.results.metrics])
         raise ResultsError("was not swept", file=chosen.results.folder, key=f"--x {name}", remedy=remedy)
     averages = chosen.averages(name)
-    scale, label = chosen.metric(name).axis(max((abs(one.mean) for one in averages.values()), default=1.0))
-    x = {row: scale * one.mean for row, one in averages.items()}
+    scale, label = chosen.metric(name).axis(max((abs(each.mean) for each in averages.values()), default=1.0))
+    x = {row: scale * each.mean for row, each in averages.items()}
     if len({round(value, 6) for value in x.values()}) < 2:
         remedy = "Draw over one that the sweep changes."
         raise ResultsError("is the same everywhere", file=chosen.results.folder, key=f"--x {name}", remedy=remedy)

@@ -94,15 +94,15 @@ def draw(chosen: FigureData, options: Options) -> Figure:
 def _frames(chosen: FigureData, runs: Sequence[str]) -> dict[str, list[pl.DataFrame]]:
     """Read what was recorded of these runs; samples must be where nothing else is."""
     readers = {"use": chosen.results.use, "sites": chosen.results.hours_of_sites, "samples": chosen.results.samples}
-    found: dict[str, list[pl.DataFrame]] = {}
+    result: dict[str, list[pl.DataFrame]] = {}
     for source, read in readers.items():
         try:
-            found[source] = [read(run) for run in runs]
+            result[source] = [read(run) for run in runs]
         except ResultsError:
-            if source == "samples" and not any(found.values()):
+            if source == "samples" and not any(result.values()):
                 raise
-            found[source] = []
-    return found
+            result[source] = []
+    return result
 
 
 def _rows(chosen: FigureData, recorded: Sequence[Frames]) -> list[Row]:

@@ -154,7 +154,7 @@ def _positions(topology: Topology, boxed: bool) -> Floats:
         if not len(mine):
             continue
         # Evenly apart, in the order of the middles of what they serve.
-        near = [topology.neighbour[topology.first[one] : topology.first[one + 1]] for one in mine.tolist()]
+        near = [topology.neighbour[topology.first[vertex] : topology.first[vertex + 1]] for vertex in mine.tolist()]
         middles = [x[each[topology.level[each] < level]].mean() for each in near]
         share = (np.arange(len(mine)) + 0.5) / len(mine)
         x[mine[np.argsort(np.round(middles, 6), kind="stable")]] = x[:racks].min() + share * np.ptp(x[:racks])
@@ -165,9 +165,9 @@ def _links(ax: Axes, topology: Topology, x: Floats, load: Floats, boxed: bool, s
     ends, load = topology.link_ends, load.copy()
     shown = np.arange(topology.links)
     if boxed:  # one line for all servers of a rack
-        racks, one = np.unique(topology.rack_of, return_index=True)
-        load[one] = [load[: topology.servers][topology.rack_of == rack].mean() for rack in racks]
-        shown = np.concatenate([one, shown[topology.servers :]])
+        racks, first = np.unique(topology.rack_of, return_index=True)
+        load[first] = [load[: topology.servers][topology.rack_of == rack].mean() for rack in racks]
+        shown = np.concatenate([first, shown[topology.servers :]])
     level = topology.level[ends[shown]].astype(np.float64)
     step = np.linspace(0, 1, 17)
     start, stop = x[ends[shown, 0], None], x[ends[shown, 1], None]

@@ -87,29 +87,29 @@ def bill_of(run: FinishedRun, costs: Costs) -> Bill:
     finish = run.finish
     spells, woken = _drawn(run, costs, finish)
     paid = spells.filter(pl.col("state").is_in([EMPTY, USED]))
-    found = Bill(float(_seconds(paid).sum()) / HOUR, moves=_paid_for_moves(run, costs))
+    result = Bill(float(_seconds(paid).sum()) / HOUR, moves=_paid_for_moves(run, costs))
     prices = [tariff.price for tariff in costs.tariffs if tariff.price is not None]
     is_priced = len(prices) == len(costs.tariffs)
     if is_priced:
         seconds = (float(_seconds(paid.filter(pl.col("kind") == n)).sum()) for n in range(len(prices)))
-        found.servers = float(sum(price * each / HOUR for price, each in zip(prices, seconds, strict=True)))
+        result.servers = float(sum(price * each / HOUR for price, each in zip(prices, seconds, strict=True)))
     if not costs.has_power:
-        return found
+        return result
     by_site = [_came_to(rate, _at(n, spells), _at(n, woken), finish) for n, rate in enumerate(costs.energy)]
     energy, carbon, money = ([*column] if None not in column else None for column in zip(*by_site, strict=True))
-    found.energy = sum(energy or ())
-    found.carbon, found.electricity = (None if column is None else sum(column) for column in (carbon, money))
+    result.energy = sum(energy or ())
+    result.carbon, result.electricity = (None if column is None else sum(column) for column in (carbon, money))
     if costs.energy[0].name:
         rents = None
         if is_priced:
             hourly = np.array(prices, np.float64)[paid["kind"].to_numpy()] * _seconds(paid) / HOUR
             rents = np.bincount(paid["site"].to_numpy(), hourly, len(costs.energy)).tolist()
         columns = (column or [None] * len(by_site) for column in (energy, carbon, rents, money))
-        found.sites = tuple(
+        result.sites = tuple(
             {"energy": drawn, "carbon": emitted, "cost": _known_sum(rent, paid)}
             for drawn, emitted, rent, paid in zip(*columns, strict=True)
         )
-    return found
+    return result
 
 
 def by_hour(run: FinishedRun, costs: Costs) -> pl.DataFrame:
@@ -205,14 +205,14 @@ def _watts(run: FinishedRun, costs: Costs, spells: pl.DataFrame, kind: Ints) -> 
     """Return what the server of each spell draws, float64 [spells]; `kind` int64 [spells] are places of tariffs."""
     capacity = run.capacity.sum(axis=1)[spells["server"].to_numpy(), costs.resource]
     share = np.minimum(costs.spec.activity * spells["used"].to_numpy() / np.maximum(capacity, 1), 1.0)
-    found, state = np.zeros(len(share)), spells["state"].to_numpy()
+    result, state = np.zeros(len(share)), spells["state"].to_numpy()
     for number, tariff in enumerate(costs.tariffs):
         curve = tariff.power.points if tariff.power else (0.0, 0.0)
         mine = kind == number
-        found[mine] = np.interp(share[mine], np.linspace(0, 1, len(curve)), curve)
-    found[state == OFF] = costs.spec.switch_off.power if costs.spec.switch_off else 0.0
-    found[state == FAILED] = 0.0
-    return found
+        result[mine] = np.interp(share[mine], np.linspace(0, 1, len(curve)), curve)
+    result[state == OFF] = costs.spec.switch_off.power if costs.spec.switch_off else 0.0
+    result[state == FAILED] = 0.0
+    return result
 
 
 # -- what that came to -------------------------------------------------------------------------------------------------
@@ -225,8 +225,8 @@ def _within(spells: pl.DataFrame, begin: float, finish: float) -> pl.DataFrame:
 
 
 def _seconds(spells: pl.DataFrame) -> Floats:
-    found: Floats = spells["end"].to_numpy() - spells["begin"].to_numpy()
-    return found
+    result: Floats = spells["end"].to_numpy() - spells["begin"].to_numpy()
+    return result
 
 
 def _at(site: int, frame: pl.DataFrame) -> pl.DataFrame:

@@ -90,8 +90,8 @@ def _numbers(spec: OverTime, key: str, below_zero: bool, changed: int) -> Floats
             raise ScenarioError(problem, file=path, line=1, key=f"{key}.column", remedy=remedy)
     if frame.is_empty():
         raise ScenarioError("has no rows", file=path, key=f"{key}.column", remedy="Give a row for every hour.")
-    found, remedy = number(frame, name, path), f"Give a number in every row{', from 0' * (not below_zero)}."
-    odd = {name: (~(found.is_finite() & ((found >= 0) | below_zero)).fill_null(False), remedy)}
+    result, remedy = number(frame, name, path), f"Give a number in every row{', from 0' * (not below_zero)}."
+    odd = {name: (~(result.is_finite() & ((result >= 0) | below_zero)).fill_null(False), remedy)}
     if spec.time:
         times = moments(frame, spec.time, path, 1.0)
         remedy = f"Give a row every {TIME.show(spec.every)}, with times like 2026-11-23T02:00+00:00."
@@ -99,6 +99,6 @@ def _numbers(spec: OverTime, key: str, below_zero: bool, changed: int) -> Floats
     for column, (rows, remedy) in odd.items():
         if rows.any():
             report(frame, rows, path, column, "is not what belongs here", remedy, frame[column].filter(rows)[0])
-    values = found.to_numpy().copy()
+    values = result.to_numpy().copy()
     values.flags.writeable = False  # it is kept for other runs
     return values

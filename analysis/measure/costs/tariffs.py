@@ -166,13 +166,13 @@ class CostsSpec(Model):
         if kinds is not None or not self.kinds:
             self.check_kinds(kinds or [""])
 
-    def check_kinds(self, there: Sequence[str]) -> None:
+    def check_kinds(self, kinds: Sequence[str]) -> None:
         """Refuse kinds that are not among those of the servers, and tariffs that say less than others do."""
         for kind in self.kinds:
-            if kind not in there:
-                remedy = suggest(kind, set(there) - {""}) if any(there) else "Give the groups names."
+            if kind not in kinds:
+                remedy = suggest(kind, set(kinds) - {""}) if any(kinds) else "Give the groups names."
                 raise wrong("there are no servers of this kind", remedy, ("costs", "kinds", kind))
-        tariffs = [self.at(kind) for kind in dict.fromkeys(there)]
+        tariffs = [self.at(kind) for kind in dict.fromkeys(kinds)]
         for key in ("power", "price"):
             known = [getattr(tariff, key) is not None for _, tariff in tariffs]
             if any(known) and not all(known):

@@ -23,16 +23,16 @@ Shares = Callable[[FinishedRun, slice], list[float] | None]
 
 def _over_time(run: FinishedRun, columns: slice) -> list[float]:
     """Average the shares over the measured time, weighted by time."""
-    held, there = run.held_until(run.finish)[columns], run.installed_seconds[columns]
-    return [ratio(float(one), float(all_of_it)) for one, all_of_it in zip(held, there, strict=True)]
+    held, installed = run.held_until(run.finish)[columns], run.installed_seconds[columns]
+    return [ratio(float(seconds), float(all_of_it)) for seconds, all_of_it in zip(held, installed, strict=True)]
 
 
 def _over_makespan(run: FinishedRun, columns: slice) -> list[float] | None:
     """Average the shares over the time until the last holding period ends, where all of them do."""
     if run.last == np.inf:
         return None
-    held, there = run.held_until(run.last)[columns], run.installed(run.last)[columns]
-    return [ratio(float(one), float(all_of_it)) for one, all_of_it in zip(held, there, strict=True)]
+    held, installed = run.held_until(run.last)[columns], run.installed(run.last)[columns]
+    return [ratio(float(seconds), float(all_of_it)) for seconds, all_of_it in zip(held, installed, strict=True)]
 
 
 def _allocated(key: str, name: str, heading: str, meaning: str, shares: Shares, **how: Any) -> Definition:
@@ -48,7 +48,7 @@ def _links(key: str, name: str, heading: str, meaning: str, shares: Shares, **ho
 
 def _load(run: FinishedRun) -> list[float]:
     """Average over the measured time what would be held; what the warm start skipped does not count."""
-    wanted, there = np.zeros(len(run.resources)), run.installed_seconds
+    wanted, installed = np.zeros(len(run.resources)), run.installed_seconds
     for some in blocks(run.simulation.offered):
         rows = np.arange(some.start, some.stop)
         rows = rows[np.where(rows < run.first, run.got_place[rows], run.outcome[rows] != IMPOSSIBLE)]
@@ -56,7 +56,7 @@ def _load(run: FinishedRun) -> list[float]:
         seconds -= np.maximum(run.arrival[rows], run.begin)
         np.clip(seconds, 0, None, out=seconds)
         wanted += [dot(seconds, run.demand[rows, r]) for r in range(len(wanted))]
-    return [ratio(float(wanted[r]), float(there[r])) for r in range(len(wanted))]
+    return [ratio(float(wanted[r]), float(installed[r])) for r in range(len(wanted))]
 
 
 def _fragmentation(run: FinishedRun) -> list[float]:
@@ -68,16 +68,16 @@ def _fragmentation(run: FinishedRun) -> list[float]:
 # -- what requests used --------------------------------------------------------------------------------------------
 
 
-def _wanted_and_missing(found: Contention) -> list[tuple[float, float]]:
+def _wanted_and_missing(result: Contention) -> list[tuple[float, float]]:
     """Add up of each resource what requests would have used, and what they did not get, in quanta x seconds."""
-    wanted, missing, _ = found.levels.sum(axis=0).tolist()
+    wanted, missing, _ = result.levels.sum(axis=0).tolist()
     return list(zip(wanted, missing, strict=True))
 
 
-def _used(run: FinishedRun, found: Contention) -> list[float]:
-    pairs = _wanted_and_missing(found)
-    there = run.installed_seconds[: len(pairs)]  # behind which a network has its links
-    return [ratio(want - miss, float(of)) for (want, miss), of in zip(pairs, there, strict=True)]
+def _used(run: FinishedRun, result: Contention) -> list[float]:
+    pairs = _wanted_and_missing(result)
+    installed = run.installed_seconds[: len(pairs)]  # behind which a network has its links
+    return [ratio(want - miss, float(of)) for (want, miss), of in zip(pairs, installed, strict=True)]
 
 
 USE: dict[str, Any] = {"needs": attrgetter("contention"), "unit": "%", "in_parts": True}

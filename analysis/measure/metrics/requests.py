@@ -104,19 +104,19 @@ def _stays(run: FinishedRun) -> Floats:
 
 
 def _turnaround_mean(run: FinishedRun) -> float | None:
-    found = _stays(run)
-    found = found[np.isfinite(found)]
-    return float(found.mean()) if len(found) else None
+    result = _stays(run)
+    result = result[np.isfinite(result)]
+    return float(result.mean()) if len(result) else None
 
 
 def _slowdown_mean(run: FinishedRun) -> float | None:
     """Average the bounded slowdown of those that were placed and not lost; it is 1 for those that never end."""
     stays, ran = _stays(run), run.duration[run.placed]
     ends = np.isfinite(stays)
-    found: Floats = np.ones(len(ran))
-    found[ends] = stays[ends] / np.maximum(ran[ends], SHORT)
-    found = np.maximum(found, 1.0)[~np.isnan(stays)]
-    return float(found.mean()) if len(found) else None
+    result: Floats = np.ones(len(ran))
+    result[ends] = stays[ends] / np.maximum(ran[ends], SHORT)
+    result = np.maximum(result, 1.0)[~np.isnan(stays)]
+    return float(result.mean()) if len(result) else None
 
 
 LOWER: dict[str, Any] = {"better": "lower", "in_parts": True}

@@ -38,7 +38,7 @@ def prism(size: Size) -> Mapping[Key, Value | str]:
     values = dict(zip((("human", "score"), ("solver", "score"), ("solver", "proven bound")), scores, strict=True))
     ours = {key: Value(value, None, None, 1) for key, value in values.items()}
     why = "Programs that language models wrote are not run here."
-    return {(one.condition, *key): ours.get(key, why) for one in published("adrs") for key in [(one.agent, one.metric)]}
+    return {(row.condition, *key): ours.get(key, why) for row in published("adrs") for key in [(row.agent, row.metric)]}
 
 
 def cases(number: int) -> Iterator[tuple[int, Ints]]:
@@ -74,14 +74,14 @@ def solved(gpus: int, models: Ints) -> tuple[float, float]:
     size, rate, slo = models.T
     tables, load = {"SIZE": size, "RATE": rate, "SLO": slo}, rate / slo
     best = solve(problem(BEST, params={"GPUS": gpus}, tables=tables), time=SECONDS[0])
-    found = Proof(best.alloc, False, ())
-    while found.alloc is not None:
-        least = pressure(models, found.alloc)
+    result = Proof(best.alloc, False, ())
+    while result.alloc is not None:
+        least = pressure(models, result.alloc)
         lower = least * (1 - CLOSE)
         tables["RANK"] = np.argsort(np.argsort(-load - lower * size, kind="stable"))
         better = problem(BETTER, params={"GPUS": gpus, "PRESSURE": f"{1000 * lower:.6f}"}, tables=tables)
-        found = prove(better, partial(_is_over, monotonic() + SECONDS[1]))
-    return least, lower if found.impossible else float(load.sum() / (MEMORY * gpus - size.sum()))
+        result = prove(better, partial(_is_over, monotonic() + SECONDS[1]))
+    return least, lower if result.impossible else float(load.sum() / (MEMORY * gpus - size.sum()))
 
 
 def _is_over(end: float) -> bool:

@@ -15,10 +15,10 @@ def excess(runs: Runs, agent: str) -> Value:
 
     Published instances leave nothing to chance: what is printed is to be the same number.
     """
-    given = runs.condition.partition("=")[2].lower().replace("or", "binpack").replace(" ", "-")
-    instances = (items_of(given, seed) for seed in runs.of(agent)["seed"])
+    instance = runs.condition.partition("=")[2].lower().replace("or", "binpack").replace(" ", "-")
+    instances = (items_of(instance, seed) for seed in runs.of(agent)["seed"])
     bounds = np.array([l2(np.sort(items), room) for items, room in instances], np.float64)
-    found = above(runs.values(agent, "servers_used_end"), bounds)
-    if given not in DRAWN or found.low is None or found.high is None:
-        return Value(round(100 * found.mean, 2), None, None, found.seeds)
-    return Value(100 * found.mean, 100 * found.low, 100 * found.high, found.seeds)
+    result = above(runs.values(agent, "servers_used_end"), bounds)
+    if instance not in DRAWN or result.low is None or result.high is None:
+        return Value(round(100 * result.mean, 2), None, None, result.seeds)
+    return Value(100 * result.mean, 100 * result.low, 100 * result.high, result.seeds)

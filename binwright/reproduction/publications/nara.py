@@ -69,7 +69,7 @@ def stand_ins(*notes: dict[str, str]) -> list[dict[str, str]]:
     """Add a note to these of every demand whose file is not here."""
     text = "The demand is a stand-in: whether the published one would come nearer is not known."
     missing = [demand for demand in ("azure", "alibaba") if not file_here(demand)]
-    return [*notes, *({"kind": "explained", "text": text, "condition": f"demand={one};*"} for one in missing)]
+    return [*notes, *({"kind": "explained", "text": text, "condition": f"demand={each};*"} for each in missing)]
 
 
 def with_published_weights(whole: Publication, weights: Path) -> Publication:
@@ -84,5 +84,5 @@ def with_published_weights(whole: Publication, weights: Path) -> Publication:
         learned = {agent: files[spec] for agent, spec in condition.agents.items() if spec in files}
         theirs = {f"{agent}{THEIRS}": f"{{nara: {{path: {json.dumps(str(file))}}}}}" for agent, file in learned.items()}
         conditions[name] = replace(condition, agents={**condition.agents, **theirs})
-    added = [replace(one, agent=f"{one.agent}{THEIRS}") for one in whole.values if one.agent in whole.own]
+    added = [replace(value, agent=f"{value.agent}{THEIRS}") for value in whole.values if value.agent in whole.own]
     return replace(whole, values=(*whole.values, *added), experiments=[replace(experiment, conditions=conditions)])

@@ -30,12 +30,12 @@ def lines(**specifications: str) -> Callable[[Size], Mapping[Key, Value | str]]:
 
     def count(size: Size) -> Mapping[Key, Value | str]:
         values: dict[Key, Value | str] = {}
-        for one in published("wrasse"):
-            key = one.condition, one.agent, one.metric
-            if one.table == "2" and one.metric != SPECIFIED:
+        for each in published("wrasse"):
+            key = each.condition, each.agent, each.metric
+            if each.table == "2" and each.metric != SPECIFIED:
                 values[key] = "Ours is in Python, and shares code with other agents."
-            elif one.table == "2":
-                file = files("binwright.agents").joinpath(specifications[one.condition.removeprefix("problem=")])
+            elif each.table == "2":
+                file = files("binwright.agents").joinpath(specifications[each.condition.removeprefix("problem=")])
                 written = [line.strip() for line in file.read_text("utf-8").splitlines()]
                 number = sum(bool(line) and not line.startswith("#") for line in written)
                 values[key] = Value(float(number), None, None, 1)
@@ -59,9 +59,9 @@ def packing(size: Size) -> Mapping[Key, Value | str]:
                 pack(inputs.demand, inputs.capacity, method, seconds=SECONDS[size], seed=seed)
                 for seed in range(REPEATS if agent in HEURISTICS else SEEDS[size])
             ]
-            times = np.array([1000 * one.found for one in packed if one.found is not None], np.float64)
+            times = np.array([1000 * each.found for each in packed if each.found is not None], np.float64)
             base = times.mean() if agent == "ffd-prod" else base
-            if bins := [one.bins for one in packed if one.bins is not None]:
+            if bins := [each.bins for each in packed if each.bins is not None]:
                 values[condition, agent, "servers"] = averaged(bins[:1] if agent in HEURISTICS else bins)
                 if agent != "solver":
                     values[condition, agent, MILLISECONDS] = averaged(times)
@@ -86,7 +86,9 @@ def times_of(base: str, **more: Measure) -> dict[str, Measure]:
 
     def of(read: Callable[[Floats], float], least: int = 0) -> Measure:
         """Average what is read from the seconds of every run's decisions, of runs that have so many."""
-        return lambda runs, agent: averaged([float(read(one)) for one in _seconds(runs, agent) if len(one) >= least])
+        return lambda runs, agent: averaged(
+            [float(read(second)) for second in _seconds(runs, agent) if len(second) >= least]
+        )
 
     def beside_base(runs: Runs, agent: str) -> Value:
         pairs = zip(_seconds(runs, agent), _seconds(runs, base), strict=True)

@@ -122,15 +122,15 @@ class Autoscaler:
     def _buy_above(self) -> None:
         """Buy the cheapest while too much of what is there, or coming, is allocated."""
         view, used = self._simulation.view, self._simulation.ledger.used()
-        there = ~np.isin(self._kind, [*self.spec.buy])
-        there[[*self._there]] = True
+        original = ~np.isin(self._kind, [*self.spec.buy])
+        original[[*self._there]] = True
         for name, share in self.spec.above.items():
             r = view.resources.index(name)
-            left = [one for kind in self._cheapest for one in self._left(kind) if view.capacity[one, :, r].any()]
-            while left and used[r] > share * view.capacity[there, :, r].sum():
+            left = [each for kind in self._cheapest for each in self._left(kind) if view.capacity[each, :, r].any()]
+            while left and used[r] > share * view.capacity[original, :, r].sum():
                 server = left.pop(0)
                 self._buy(server, self.spec.buy[str(self._kind[server])].delay)
-                there[server] = True
+                original[server] = True
 
     def _let_go(self) -> None:
         """Let go of servers that have been empty for long enough, and have another one emptied."""
@@ -151,7 +151,7 @@ class Autoscaler:
         nearly = [server for server in self._there if 0 < held[server] < (self.spec.below or 0)]
         several = len({*simulation.record.server[[*simulation.ledger.running]].tolist()}) > 1
         if nearly and several and not self._emptied and not simulation.waiting:
-            server = min(nearly, key=lambda one: (held[one], one))
+            server = min(nearly, key=lambda each: (held[each], each))
             self._emptied[server] = now
             simulation.drain([server])
             self._moving.ask(self._moves, "drain")

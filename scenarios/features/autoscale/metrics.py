@@ -9,9 +9,9 @@ def _log(run: FinishedRun) -> list[tuple[float, float, bool]] | None:
     """Need `autoscale`: of each purchase its hours in the measured time, its price, and whether it is of that time."""
     if not (scaler := run.simulation.features.get("autoscale")):
         return None
-    hours = [max(0.0, min(one.until, run.finish) - max(one.since, run.begin)) / 3600 for one in scaler.log]
-    new = [run.begin <= one.since <= run.finish for one in scaler.log]
-    return [(each, one.price, is_new) for each, one, is_new in zip(hours, scaler.log, new, strict=True)]
+    hours = [max(0.0, min(hire.until, run.finish) - max(hire.since, run.begin)) / 3600 for hire in scaler.log]
+    new = [run.begin <= hire.since <= run.finish for hire in scaler.log]
+    return [(each, hire.price, is_new) for each, hire, is_new in zip(hours, scaler.log, new, strict=True)]
 
 
 TABLE = table((

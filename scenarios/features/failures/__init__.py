@@ -102,22 +102,24 @@ class Failures(_Chance):
 
 def _together(point: Point, label: str, spec: DomainFailures, requeue: bool) -> Faults:
     """Make the failures of the domains of a label; they are numbered as their first servers are."""
-    there, file = point.labels, point.scenario.file
-    names = list(dict.fromkeys(name for name in there.labels.get(label, np.array([])).tolist() if name))
+    labels, file = point.labels, point.scenario.file
+    names = list(dict.fromkeys(name for name in labels.labels.get(label, np.array([])).tolist() if name))
     if not names:
-        remedy = suggest(label, there.labels)
+        remedy = suggest(label, labels.labels)
         key = f"cluster.failures.domains.{label}"
         raise ScenarioError("no server has this label", file=file, key=key, remedy=remedy)
     scheduled = []
-    for number, one in enumerate(spec.scheduled):
-        if one.domain not in names:
+    for number, each in enumerate(spec.scheduled):
+        if each.domain not in names:
             key = f"cluster.failures.domains.{label}.scheduled.{number}.domain"
-            remedy = suggest(one.domain, names)
-            raise ScenarioError("there is no such domain", file=file, key=key, value=one.domain, remedy=remedy)
-        scheduled.append((one.at, names.index(one.domain), one.lasts))
+            remedy = suggest(each.domain, names)
+            raise ScenarioError("there is no such domain", file=file, key=key, value=each.domain, remedy=remedy)
+        scheduled.append((each.at, names.index(each.domain), each.lasts))
 
     def domains(servers: int) -> list[list[int]]:
-        values = there.grown(servers - there.servers).labels[label] if servers > there.servers else there.labels[label]
+        values = (
+            labels.grown(servers - labels.servers).labels[label] if servers > labels.servers else labels.labels[label]
+        )
         members: dict[str, list[int]] = {name: [] for name in names}
         for server, name in enumerate(values.tolist()):
             if name:
@@ -162,10 +164,10 @@ class _Feature(Feature):
         size = cluster.size
         if size is None or scenario.grows:
             return  # how many servers there will be is not known here
-        for number, one in enumerate(failures.scheduled):
-            if one.server >= size:
+        for number, each in enumerate(failures.scheduled):
+            if each.server >= size:
                 key = ("cluster", "failures", "scheduled", number, "server")
-                raise wrong("there is no such server", f"Servers are 0 to {size - 1}.", key, one.server)
+                raise wrong("there is no such server", f"Servers are 0 to {size - 1}.", key, each.server)
 
     def faults(self, point: Point) -> list[Faults]:
         spec: Failures = point.scenario.cluster.failures
@@ -174,14 +176,16 @@ class _Feature(Feature):
             "link": spec.links,
             "switch": spec.switches,
         }
-        requeue, found = spec.on_failure == "requeue", list[Faults]()
+        requeue, result = spec.on_failure == "requeue", list[Faults]()
         for kind, parts in kinds.items():
             if parts and (parts.mtbf is not None or parts.scheduled):
                 key, chance = "server" if kind == "server" else "part", (parts.mtbf or inf, parts.mttr or 0.0)
-                scheduled = tuple((one.at, getattr(one, key), one.lasts) for one in parts.scheduled)
-                known = tuple(compress(scheduled, (getattr(one, "announced", False) for one in parts.scheduled)))
-                found.append(Faults(*chance, scheduled, requeue, point.seed, kind, announced=known))
-        return [*found, *(_together(point, label, each, requeue) for label, each in spec.domains.items())]
+                scheduled = tuple((failure.at, getattr(failure, key), failure.lasts) for failure in parts.scheduled)
+                known = tuple(
+                    compress(scheduled, (getattr(failure, "announced", False) for failure in parts.scheduled))
+                )
+                result.append(Faults(*chance, scheduled, requeue, point.seed, kind, announced=known))
+        return [*result, *(_together(point, label, each, requeue) for label, each in spec.domains.items())]
 
 
 FEATURE = _Feature()

@@ -66,11 +66,11 @@ class _Feature(Feature):
     key, keys = "knowledge", {"": _Keys}
 
     def stepped(self, scenario: Any, together: bool) -> str:
-        told, workload = scenario.knowledge.lifetimes, scenario.workload
-        if not (together and isinstance(told, OtherLifetimes) and told.predicted):
+        lifetimes, workload = scenario.knowledge.lifetimes, scenario.workload
+        if not (together and isinstance(lifetimes, OtherLifetimes) and lifetimes.predicted):
             return ""
         whole = getattr(workload, "start", 0) == 0 or workload.running == "drop"
-        changes = told.predicted.chosen[0] != "requested" or not whole  # users asked for the time of a whole run
+        changes = lifetimes.predicted.chosen[0] != "requested" or not whole  # users asked for the time of a whole run
         return "predictions are asked again while requests wait" if changes else ""
 
     def suits(self, scenario: Any, agent: Agent) -> None:

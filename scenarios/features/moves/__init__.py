@@ -188,9 +188,9 @@ class _Feature(Feature):
         room, schedule = way(scenario.overflow, "make_room"), scenario.rescheduling
         makes = room and (room, _mover_of(room, scenario, "overflow.make_room"))
         moves = schedule and (schedule, _mover_of(schedule, scenario, "rescheduling"))
-        for asked, own in zip((makes, moves), luck("movers").spawn(2), strict=True):
-            if asked:
-                asked[1].start(simulation.view, own)
+        for trigger, own in zip((makes, moves), luck("movers").spawn(2), strict=True):
+            if trigger:
+                trigger[1].start(simulation.view, own)
         fixed = [matching(simulation.workload, dict(where_of(where)), "moves.fixed") for where in spec.fixed]
         Moving(simulation, spec, makes, moves, np.any(fixed, axis=0) if fixed else None)
 

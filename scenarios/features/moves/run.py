@@ -121,9 +121,9 @@ class Moving:
         making_room = self._plan.why == "room" and self._plan.under_way
         return not making_room and self._schedule is not None and self.ask(self._schedule, "schedule")
 
-    def ask(self, asked: Trigger, why: Why, request: Request | None = None) -> bool:
+    def ask(self, trigger: Trigger, why: Why, request: Request | None = None) -> bool:
         """Ask for a plan, and begin with it; tells whether there is one."""
-        (spec, mover), per_hour = asked, self.spec.per_hour
+        (spec, mover), per_hour = trigger, self.spec.per_hour
         moves = spec.moves
         if per_hour:
             since = self._clock.now - HOUR

@@ -78,20 +78,20 @@ class MaxPeak(Model, PeakPredictor):
 
     @property
     def back(self) -> float:
-        return max(one.back for one in self.predictors)
+        return max(predictor.back for predictor in self.predictors)
 
     @property
     def ahead(self) -> float:
-        return max(one.ahead for one in self.predictors)
+        return max(predictor.ahead for predictor in self.predictors)
 
     def peaks(self, seen: Seen) -> Floats:
-        found: Floats = np.max([one.peaks(seen) for one in self.predictors], axis=0)
-        return found
+        result: Floats = np.max([predictor.peaks(seen) for predictor in self.predictors], axis=0)
+        return result
 
     @cached_property
     def predictors(self) -> list[PeakPredictor]:
         """The predictors, each made once: your own may remember what it saw."""
-        return [predictor_of(one) for one in self.max]
+        return [predictor_of(each) for each in self.max]
 
 
 KINDS: dict[str, type[PeakPredictor]] = {
@@ -105,8 +105,8 @@ KINDS: dict[str, type[PeakPredictor]] = {
 
 def predictor_of(peak: Any) -> PeakPredictor:
     """Make the predictor that a scenario names."""
-    found: PeakPredictor = peak.build() if isinstance(peak, OtherPeak) else peak
-    return found
+    result: PeakPredictor = peak.build() if isinstance(peak, OtherPeak) else peak
+    return result
 
 
 class Predict(Model):

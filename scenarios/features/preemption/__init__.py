@@ -118,11 +118,11 @@ class Preemption:
         The requests were refused. Nobody is evicted where there is room, for a request twice at an instant, or for one
         that did not take such room before. Where nobody can be, those on notice for the less urgent may leave room.
         """
-        simulation, now, found = self._simulation, self._simulation.now, ""
-        for request in sorted(requests, key=lambda one: -one.priority):
+        simulation, now, result = self._simulation, self._simulation.now, ""
+        for request in sorted(requests, key=lambda each: -each.priority):
             row = request.index
             if row in self._noticed:
-                found = "later"
+                result = "later"
             elif not self._in_vain(request) and self._simulation.ledger.lacks_room(request):
                 fresh = self._tried.get(row) != now and self._has_less_urgent(request)
                 self._tried[row] = now
@@ -136,8 +136,8 @@ class Preemption:
                     self._noticed[row] = evictions
                     simulation.clock.at(now + self.spec.grace, self._end_of_grace, row)
                 if evictions or (self._noticed and self._choose(request, self._victims(request, noticed=True))):
-                    found = "later"
-        return "later" if found else ""
+                    result = "later"
+        return "later" if result else ""
 
     def _has_less_urgent(self, request: Request) -> bool:
         """Tell whether anybody less urgent runs."""
@@ -152,8 +152,8 @@ class Preemption:
         """
         simulation, row = self._simulation, request.index
         if (before := self._made.pop(row, None)) is not None:
-            since = [one for one in simulation.record.sequence[before:].tolist() if one in simulation.ledger.running]
-            less = any(simulation.running_request(one).priority < request.priority for one in since)
+            since = [each for each in simulation.record.sequence[before:].tolist() if each in simulation.ledger.running]
+            less = any(simulation.running_request(each).priority < request.priority for each in since)
             if less or not self._simulation.ledger.lacks_room(request):
                 self._vain.add(row)
         return row in self._vain
@@ -167,7 +167,7 @@ class Preemption:
     def _end_of_grace(self, row: int) -> None:
         """Evict those who had notice, unless the request waits no more."""
         evictions = self._noticed.pop(row)
-        if any(one.index == row for one in self._simulation.line):
+        if any(waiting.index == row for waiting in self._simulation.line):
             self._evict(evictions)
         for each in evictions:
             if each.outcome == "noticed":
@@ -175,15 +175,15 @@ class Preemption:
 
     def _evict(self, evictions: Sequence[Eviction], spec: Preempt | None = None) -> None:
         simulation, now, spec = self._simulation, self._simulation.now, spec or self.spec
-        there = [each for each in evictions if each.row in simulation.ledger.running]
-        if there and spec is self.spec:
-            self._made[there[0].by] = len(simulation.record.sequence)
+        running = [each for each in evictions if each.row in simulation.ledger.running]
+        if running and spec is self.spec:
+            self._made[running[0].by] = len(simulation.record.sequence)
         for each in evictions:
             each.outcome, each.end = "ended", now
-        for each in there:
+        for each in running:
             ran = now - float(simulation.record.decided[each.row])
             each.outcome, each.lost = "evicted", ran - spec.kept(ran)
-        simulation.evict([each.row for each in there], spec.then == "requeue", spec.kept)
+        simulation.evict([each.row for each in running], spec.then == "requeue", spec.kept)
 
     # -- who gives way --------------------------------------------------------------------------------------------
 
@@ -200,20 +200,20 @@ class Preemption:
         label = "server" if one_server else gang.rules.together if gang else ""
         domain = ledger.domains(label) if label else None
         open_to, servers = ledger.open_to(request), simulation.record.server
-        there: dict[int, list[Victim]] = {}
+        by_server: dict[int, list[Victim]] = {}
         for victim in candidates:
             for place in {0 if domain is None else int(domain[servers[row]]) for row in victim.rows}:
-                there.setdefault(place, []).append(victim)
+                by_server.setdefault(place, []).append(victim)
         best, chosen = (inf, inf, -1), list[Victim]()
-        for place, victims in there.items():
+        for place, victims in by_server.items():
             if one_server and not open_to[place]:
                 continue
             where = place if one_server else open_to if domain is None else open_to & (domain == place)
-            victims.sort(key=lambda one: (-rule(request, [one]), one.share, one.request.index))
-            go = [victims[n] for n in ledger.give_way(request, where, [one.rows for one in victims])]
+            victims.sort(key=lambda each: (-rule(request, [each]), each.share, each.request.index))
+            go = [victims[n] for n in ledger.give_way(request, where, [each.rows for each in victims])]
             if go and (key := (rule(request, go), len(go), place)) < best:
                 best, chosen = key, go
-        return sorted(row for one in chosen for row in one.rows)
+        return sorted(row for each in chosen for row in each.rows)
 
     def _cost(self, request: Request, victims: Sequence[Victim]) -> float:
         view, rule = self._simulation.view, self._rule
@@ -235,16 +235,16 @@ class Preemption:
             for each in evictions
         }
         total = simulation.view.capacity.sum(axis=(0, 1)).tolist()
-        found: list[Victim] = []
+        result: list[Victim] = []
         for row in sorted(simulation.ledger.running):
-            one = simulation.running_request(row)
-            if one.priority < request.priority and simulation.lead(row) == row:
+            running = simulation.running_request(row)
+            if running.priority < request.priority and simulation.lead(row) == row:
                 rows = simulation.with_parts([row])
                 if moving.isdisjoint(rows) and on_notice.isdisjoint(rows) != noticed:
                     ran = now - float(simulation.record.decided[row])
-                    share = max(amount / most for amount, most in zip(one.demand, total, strict=True) if most)
-                    found.append(Victim(one, ran, ran - self.spec.kept(ran), len(rows) * share, rows))
-        return found
+                    share = max(amount / most for amount, most in zip(running.demand, total, strict=True) if most)
+                    result.append(Victim(running, ran, ran - self.spec.kept(ran), len(rows) * share, rows))
+        return result
 
 
 class _Keys(Model):
@@ -274,16 +274,16 @@ class _Feature(Feature):
 
     def why(self, simulation: Simulation, row: int) -> list[str]:
         log = simulation.preempting.log if simulation.preempting else []
-        evicted = [one for one in log if one.outcome == "evicted" and one.end <= simulation.now]
+        evicted = [each for each in log if each.outcome == "evicted" and each.end <= simulation.now]
 
         def named(row: int) -> str:
             return f"{simulation.workload.id[simulation.source(row)]} (priority {simulation.request(row).priority})"
 
-        names = [named(one.row) for one in evicted if one.by == row]
+        names = [named(each.row) for each in evicted if each.by == row]
         return [f"evicted for it: {', '.join(names)}"] * bool(names) + [
-            f"evicted at {one.end:g} s for {named(one.by)}, which lost {one.lost:g} s of its work"
-            for one in evicted
-            if one.row == row
+            f"evicted at {each.end:g} s for {named(each.by)}, which lost {each.lost:g} s of its work"
+            for each in evicted
+            if each.row == row
         ]
 
 

@@ -77,11 +77,11 @@ class QueueBook:
             first.append(len(limits))
         self._labels = [label for _, _, label, _ in limits]
         queue_of = np.full(rows, -1)
-        found = queue_of[: len(workload)]
+        result = queue_of[: len(workload)]
         for number, (name, queue) in enumerate(queues.items()):
-            mine = matching(workload, dict(where_of(queue.of)), f"{at}.{name}.of") & (found < 0)
+            mine = matching(workload, dict(where_of(queue.of)), f"{at}.{name}.of") & (result < 0)
             longer = workload.expected > (queue.longest or inf)
-            found[mine & longer], found[mine & ~longer] = -2 - number, number
+            result[mine & longer], result[mine & ~longer] = -2 - number, number
         table = LimitTable(
             queue_of,
             never=queue_of < -1,
@@ -143,7 +143,9 @@ class QueueBook:
     def within_limits(self, line: Sequence[Request]) -> list[Request]:
         """Leave out requests of a line that a limit keeps from starting now, and note since when and until when."""
         now, table = self._simulation.now, self.table
-        return [one for one in line if not self._is_kept(table, *self._simulation.demand_of(one.index), one.index, now)]
+        return [
+            each for each in line if not self._is_kept(table, *self._simulation.demand_of(each.index), each.index, now)
+        ]
 
     def waited(self, row: int) -> tuple[float, float, str] | None:
         """Return since when and until when a limit kept a row in line, and the first that did so; None if none did."""
@@ -175,22 +177,22 @@ class _Feature(Feature):
 
     def check(self, scenario: Any) -> None:
         queues, at = self.section(scenario), self._at(scenario)
-        for name, one in queues.items():
-            each: dict[Keys, Mapping[str, float]] = {("each", label): limits for label, limits in one.each.items()}
-            for keys, limits in {("running",): one.running, **each}.items():
-                here = (*at, name, *keys)
-                known_resources(limits, (*scenario.resources, COUNTED), here)
+        for name, queue in queues.items():
+            each: dict[Keys, Mapping[str, float]] = {("each", label): limits for label, limits in queue.each.items()}
+            for keys, limits in {("running",): queue.running, **each}.items():
+                keys_of_queue = (*at, name, *keys)
+                known_resources(limits, (*scenario.resources, COUNTED), keys_of_queue)
                 if (most := limits.get(COUNTED, 1.0)) != int(most):
-                    raise wrong("is not a whole number", "Write one from 0.", (*here, COUNTED), most)
+                    raise wrong("is not a whole number", "Write one from 0.", (*keys_of_queue, COUNTED), most)
                 if not limits and keys in each:
-                    raise wrong("limits nothing", "Write a limit, like requests: 2.", here)
-            if one.longest and scenario.knowledge.lifetimes == "hidden":
+                    raise wrong("limits nothing", "Write a limit, like requests: 2.", keys_of_queue)
+            if queue.longest and scenario.knowledge.lifetimes == "hidden":
                 remedy = "Write `knowledge: {lifetimes: known}`, or how they are predicted."
                 raise wrong("agents do not know how long requests stay", remedy, (*at, name, "longest"))
 
     def names(self, scenario: Any) -> list[Named]:
         at = self._at(scenario)
-        return [each for name, one in self.section(scenario).items() for each in chosen((*at, name, "of"), one.of)]
+        return [each for name, queue in self.section(scenario).items() for each in chosen((*at, name, "of"), queue.of)]
 
     def attach(self, point: Point, simulation: Simulation) -> None:
         QueueBook(simulation, self.section(point.scenario), ".".join(map(str, self._at(point.scenario))))

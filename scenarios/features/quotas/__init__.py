@@ -170,25 +170,25 @@ class QuotaBook:
 
     def readmitted(self) -> list[Request]:
         """Return those held that may enter the line now, the most urgent first."""
-        found: list[Request] = []
+        result: list[Request] = []
         given_back = self.table.given_back
         while given_back[0] or self.spec.reclaim != "never":  # those evicted may give back more than was needed
             given_back[0] = False
-            held, self.held = sorted(self.held, key=lambda one: -one.priority), []
-            before, lacking = len(found), set[Any]()
+            held, self.held = sorted(self.held, key=lambda each: -each.priority), []
+            before, lacking = len(result), set[Any]()
             for request in held:
                 kind = self.table.tenant[request.index], request.priority, request.demand, request.parts
                 if kind in lacking:  # as one before it, since when nobody was admitted
                     self.held.append(request)
                 elif self.admits(request):
                     self.waited[request.index] = self.waited[request.index][0], self._simulation.now
-                    found.append(request)
+                    result.append(request)
                     lacking.clear()
                 else:
                     lacking.add(kind)
-            if len(found) == before:
+            if len(result) == before:
                 break
-        return found
+        return result
 
     def refuse_held(self) -> None:
         """Refuse those who are still held, as the run is over."""
@@ -261,8 +261,8 @@ class _Feature(Feature):
     learned = False
 
     def check(self, scenario: Any) -> None:
-        for name, one in scenario.quotas.of.items():
-            known_resources(one.nominal, scenario.resources, ("quotas", "of", name, "nominal"))
+        for name, each in scenario.quotas.of.items():
+            known_resources(each.nominal, scenario.resources, ("quotas", "of", name, "nominal"))
 
     def names(self, scenario: Any) -> list[Named]:
         spec: Quotas | None = scenario.quotas

@@ -85,12 +85,12 @@ class SitesSpec(Model):
                 raise wrong(f"is missing for the router {name}", "Say which label of requests: by: group.", ("by",))
         return self
 
-    def check_servers(self, there: Collection[str], everywhere: bool) -> None:
+    def check_servers(self, sites: Collection[str], everywhere: bool) -> None:
         """Refuse sites that are not among the values of the label, and values that are no sites."""
         for name in self.of:
-            if name not in there:
-                raise wrong("no server has this site as its label", suggest(name, there), ("sites", "of", name))
-        if unknown := sorted(set(there) - set(self.of)):
+            if name not in sites:
+                raise wrong("no server has this site as its label", suggest(name, sites), ("sites", "of", name))
+        if unknown := sorted(set(sites) - set(self.of)):
             raise wrong(f"says nothing of the servers at {unknown[0]}", "Add it.", ("sites", "of"))
         if not everywhere:
             raise wrong("some servers have no such label", "Give all servers one.", ("sites", "label"), self.label)
@@ -114,11 +114,11 @@ def _build_sites(point: Point, workload: Workload) -> Sites:
 
 def _energy_of_sites(scenario: Any) -> tuple[SiteEnergy, ...]:
     """Read what energy comes to at each site."""
-    default, found = scenario.costs.electricity if scenario.costs else None, []
+    default, result = scenario.costs.electricity if scenario.costs else None, []
     for name, site in scenario.sites.of.items():
         key = f"sites.of.{name}.electricity" if site.electricity else "costs.electricity"
-        found.append(energy_of(name, site.electricity or default, key))
-    return tuple(found)
+        result.append(energy_of(name, site.electricity or default, key))
+    return tuple(result)
 
 
 def _sites_of(point: Point) -> Ints:
@@ -159,9 +159,9 @@ class _Feature(Feature):
         if spec.label not in known.values:
             remedy = f"Give the groups one, like `labels: {{{spec.label}: {next(iter(spec.of))}}}`, or name another."
             raise wrong("no server has this label", remedy, ("sites", "label"), spec.label)
-        there = known.values[spec.label]
-        if there is not None:
-            spec.check_servers(there, known.everywhere is None or spec.label in known.everywhere)
+        sites = known.values[spec.label]
+        if sites is not None:
+            spec.check_servers(sites, known.everywhere is None or spec.label in known.everywhere)
         for name in ("price", "carbon"):
             rates = {site: getattr(each.electricity or default, name, None) for site, each in spec.of.items()}
             missing = [site for site, rate in rates.items() if rate is None]

@@ -34,16 +34,16 @@ def _latency(run: FinishedRun, sited: Sited) -> float | None:
 
 def sites_column(run: FinishedRun) -> dict[str, str]:
     """Put into a column what became of each site: its share of the placed requests, and its bill, as JSON."""
-    if (found := _sited(run)) is None:
+    if (result := _sited(run)) is None:
         return {}
-    names, bills = found[0].sites.names, run.bill.sites if run.bill else ()
-    counts = np.bincount(found[1], minlength=len(names))
-    said: dict[str, dict[str, float | None]] = {
+    names, bills = result[0].sites.names, run.bill.sites if run.bill else ()
+    counts = np.bincount(result[1], minlength=len(names))
+    by_site: dict[str, dict[str, float | None]] = {
         name: {"placed": ratio(float(counts[site]), len(run.placed))} for site, name in enumerate(names)
     }
     for name, bill in zip(names, bills, strict=False):
-        said[name] |= bill | {"cost_month": per_month(run, bill["cost"])}
-    return {"sites": json.dumps(said, ensure_ascii=False)}
+        by_site[name] |= bill | {"cost_month": per_month(run, bill["cost"])}
+    return {"sites": json.dumps(by_site, ensure_ascii=False)}
 
 
 TABLE = table((

@@ -37,7 +37,7 @@ class Sites(NamedTuple):
     @property
     def names(self) -> list[str]:
         """The name of each site."""
-        return [one.name for one in self.energy]
+        return [each.name for each in self.energy]
 
 
 class Routing:
@@ -76,23 +76,23 @@ class Routing:
         if len(view.capacity) != self._lies_at.shape[1]:
             self._lies_at = (self.of == np.arange(self.count)[:, None]).astype(np.int64)
         installed, free = self._lies_at @ view.capacity.sum(axis=1), self._lies_at @ view.everything_free.sum(axis=1)
-        found: Floats = ((installed - free) / np.maximum(installed, 1)).max(axis=1)
-        return found
+        result: Floats = ((installed - free) / np.maximum(installed, 1)).max(axis=1)
+        return result
 
     @property
     def prices(self) -> Floats:
         """What a kWh that servers use at each site costs now, cooling included, float64 [sites]."""
-        return self._now([(one.pue, one.price) for one in self.sites.energy])
+        return self._now([(each.pue, each.price) for each in self.sites.energy])
 
     @property
     def emissions(self) -> Floats:
         """What a kWh that servers use at each site emits now, cooling included: grams float64 [sites]."""
-        return self._now([(one.pue, one.carbon) for one in self.sites.energy])
+        return self._now([(each.pue, each.carbon) for each in self.sites.energy])
 
     def latencies(self, request: Request) -> Floats:
         """Return the seconds from where a request comes from to each site, float64 [sites]."""
-        found: Floats = self.sites.latency[self.source(request)]
-        return found
+        result: Floats = self.sites.latency[self.source(request)]
+        return result
 
     def home(self, request: Request) -> int:
         """Return the site that a request belongs to; -1 for none."""
@@ -109,12 +109,12 @@ class Routing:
 
     def _now(self, rates: Sequence[tuple[float, TimeSeries | None]]) -> Floats:
         """Return what rates times these factors are now; empty where they are not known."""
-        now, found = self._simulation.now, list[float]()
+        now, result = self._simulation.now, list[float]()
         for factor, series in rates:
             if series:
                 series.check(now)
-                found.append(factor * float(series.at(np.array(now))))
-        return np.array(found)
+                result.append(factor * float(series.at(np.array(now))))
+        return np.array(result)
 
     # -- what the engine asks ----------------------------------------------------------------------------------------
 
@@ -143,8 +143,8 @@ class Routing:
         if request.index in self._simulation.ledger.held:
             return self.reach(request)
         order, place = self._order(request), self._places.get(self._lead(request), 0)
-        found: npt.NDArray[np.bool_] = self.of == (order[place] if order else -1)
-        return found
+        result: npt.NDArray[np.bool_] = self.of == (order[place] if order else -1)
+        return result
 
     def spills(self, request: Request) -> bool:
         """Have a request that was refused try the next site; False where there is none."""
@@ -214,20 +214,20 @@ def carbon(routing: Routing, request: Request) -> Floats:
 
 def latency(routing: Routing, request: Request) -> Floats:
     """Return how far each site is."""
-    found: Floats = np.nan_to_num(routing.latencies(request), nan=inf)
-    return found
+    result: Floats = np.nan_to_num(routing.latencies(request), nan=inf)
+    return result
 
 
 def home(routing: Routing, request: Request) -> Floats:
     """Return 0 for the site that the request belongs to, 1 for others."""
-    found: Floats = (np.arange(routing.count) != routing.home(request)).astype(np.float64)
-    return found
+    result: Floats = (np.arange(routing.count) != routing.home(request)).astype(np.float64)
+    return result
 
 
 def random(routing: Routing, request: Request) -> Floats:
     """Return random numbers."""
-    found: Floats = routing.chances[routing.source(request)]
-    return found
+    result: Floats = routing.chances[routing.source(request)]
+    return result
 
 
 def round_robin(routing: Routing, request: Request) -> Floats:

@@ -83,7 +83,7 @@ class Speeds:
         paces = self._paces.get(row)
         if paces is None:
             return ran
-        since, done, pace = paces[max(0, bisect_right(paces, ran, key=lambda one: one[0]) - 1)]
+        since, done, pace = paces[max(0, bisect_right(paces, ran, key=lambda each: each[0]) - 1)]
         return done + (ran - since) * pace
 
     def stays(self, row: int, work: float) -> float:

@@ -117,7 +117,10 @@ class _Feature(Feature):
         spec, at = self.section(scenario), ("workload", "use")
         cases = {"others": spec.others, **spec.cases} if spec else {}
         return [
-            each for name in cases for n, one in enumerate(cases[name]) for each in chosen((*at, name, n, "of"), one.of)
+            each
+            for name in cases
+            for n, case in enumerate(cases[name])
+            for each in chosen((*at, name, n, "of"), case.of)
         ]
 
     def draws(self, scenario: Any) -> bool:
