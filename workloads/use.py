@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import pi, sqrt
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -105,11 +105,42 @@ class GeneratedUse:
 
 
 @dataclass(frozen=True, eq=False)
+class RecordedUse:
+    """Gives shares of one resource that were recorded, from when each request arrived; beyond their end they repeat.
+
+    Of request r they are `values[first[r] : first[r] + length[r]]` float32, the first of them of step `begins[r]`,
+    which may be before the run. Who has none, a `length` of 0, uses what `others` say.
+    """
+
+    values: npt.NDArray[np.float32]
+    first: Ints
+    length: Ints
+    begins: Ints
+    others: ResourceUse
+
+    def block(self, requests: Ints, first: int, last: int) -> Floats:
+        result = np.empty((len(requests), last - first))
+        recorded = self.length[requests] > 0
+        result[~recorded] = self.others.block(requests[~recorded], first, last)
+        rows = requests[recorded]
+        since = np.clip(np.arange(first, last) - self.begins[rows, None], 0, None)
+        result[recorded] = self.values[self.first[rows, None] + since % self.length[rows, None]]
+        return result
+
+    def take(self, rows: Ints) -> Self:
+        columns = {name: getattr(self, name)[rows] for name in ("first", "length", "begins")}
+        return replace(self, others=self.others.take(rows), **columns)
+
+
+ResourceUse: TypeAlias = GeneratedUse | RecordedUse
+
+
+@dataclass(frozen=True, eq=False)
 class UseByResource:
     """Says for every resource separately what share of it requests use, on a grid of `step` seconds."""
 
     step: float
-    resources: tuple[GeneratedUse, ...]
+    resources: tuple[ResourceUse, ...]
 
     def at(self, requests: Ints, step: int) -> Floats:
         """Return the shares in one step, float64 [requests, resources]."""

@@ -1,23 +1,40 @@
-"""Says what requests use of what they ask for, as scenarios write it, and draws it."""
+"""Says what requests use of what they ask for, as scenarios write it; draws it, or reads what was recorded."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
 from typing import Annotated, Any, Self, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 from pydantic import BeforeValidator, Field, model_validator
 
-from binwright.simcore.errors import WorkloadError
-from binwright.simcore.fields import Model, PositiveTime, Share, ShareFromZero, Shown, Time, Where, checked, wrong
+from binwright.simcore.errors import WorkloadError, suggest
+from binwright.simcore.extras import pl
+from binwright.simcore.fields import Model, PositiveTime, Share, ShareFromZero, Shown, Text, Time, Where, checked, wrong
 from binwright.simcore.rng import stream
 from binwright.simcore.roles import where_of
 from binwright.simcore.types import Floats, Ints, Workload
 from binwright.simcore.units import SHARE
 from binwright.workloads.arrivals import DAY
 from binwright.workloads.changes import matching, words_of
-from binwright.workloads.traces.cells import plain_number
-from binwright.workloads.use import GeneratedUse, Process, Shape, UseByResource, shape_of
+from binwright.workloads.traces.cells import amounts, moments, plain_number, report
+from binwright.workloads.traces.table import read_file
+from binwright.workloads.use import (
+    GeneratedUse,
+    Process,
+    RecordedUse,
+    ResourceUse,
+    Shape,
+    UseByResource,
+    shape_of,
+)
+
+_DRAWN = re.compile(r"^(?:w\d+:)?(?:b\d+:)?(.*?)(?:\+\d+\.\d+)*$")
+"""The name of a request of superposed or resampled windows, or of a copy, and in it that of its trace."""
 
 
 def _share_or_label(value: Any) -> Any:
@@ -32,8 +49,8 @@ ShareOrLabel: TypeAlias = Annotated[
 ]
 
 
-class VaryingUse(Model):
-    """Requests use shares that are generated: they rise and fall, each by itself and with the time of day."""
+class UseCase(Model):
+    """Says what some of the requests use: those that `of` names."""
 
     of: Where = Field(
         default_factory=dict,
@@ -41,6 +58,58 @@ class VaryingUse(Model):
         "request counts; without one it uses all it asks for.",
         examples=["{group: web}"],
     )
+
+
+class RecordedCase(UseCase):
+    """Requests use what a table says, from the row of their id with the first time on, as if they had arrived then.
+
+    Who has no rows there is in the other cases. What is said for a step is the mean of its rows, or that of the step
+    before.
+    """
+
+    path: Text = Field(
+        description="A CSV or Parquet file with a row for a request and a time.", examples=["use.parquet"]
+    )
+    id: Text = Field(default="id", description="The column of the requests' ids.", examples=["VM Name"])
+    time: Text = Field(default="time", description="The column of times: seconds, or dates.", examples=["timestamp"])
+    column: Text | None = Field(
+        default=None,
+        description="The column of what is used; by default that of the resource's name.",
+        examples=["cpu"],
+    )
+    unit: Share = Field(default=1.0, description="What a 1 in that column is.", examples=["1 %"])
+
+    def draw(self, base: Workload, step: float, resource: str, others: ResourceUse, key: str) -> ResourceUse:
+        """Make the use of requests, as far as the file has them; all others use what `others` say."""
+        file = Path(self.path)
+        try:
+            version = file.stat().st_mtime_ns
+        except OSError:
+            remedy = "Give the path of the file that says what was used, relative to the scenario."
+            raise WorkloadError("cannot be read", key=f"{key}.path", value=self.path, remedy=remedy) from None
+        columns = self.id, self.time, self.column or resource
+        ids, first, length, values = _series(file, version, columns, self.unit, step)
+        rows = np.flatnonzero(matching(base, dict(where_of(self.of)), key))
+        names = base.id[rows].astype(np.str_)
+        if base.id.dtype.kind != "i":
+            names = np.array(
+                [name if result is None else result[1] for name in names for result in [_DRAWN.match(name)]]
+            )
+        place = np.searchsorted(ids, names).clip(max=len(ids) - 1)
+        known = ids[place] == names
+        if not known.any():
+            remedy = f"The file's first id is {ids[0]}, and that of the requests {names[0] if len(names) else 'none'}."
+            raise WorkloadError("has rows of none of the requests", file=file, key=f"{key}.id", remedy=remedy)
+        firsts, lengths = np.zeros((2, len(base)), np.int64)
+        firsts[rows[known]], lengths[rows[known]] = first[place[known]], length[place[known]]
+        age = np.zeros(len(base))
+        age[: base.running] = 0.0 if base.age is None else base.age
+        return RecordedUse(values, firsts, lengths, np.floor((base.arrival - age) / step).astype(np.int64), others)
+
+
+class VaryingUse(UseCase):
+    """Requests use shares that are generated: they rise and fall, each by itself and with the time of day."""
+
     mean: ShareOrLabel = Field(description="The mean over time, or a label that says it.", examples=["25 %", "avg_cpu"])
     p95: ShareOrLabel | None = Field(
         default=None, description="The 95th percentile over time.", examples=["60 %", "p95_cpu"]
@@ -117,33 +186,77 @@ def _numbers(base: Workload, rows: Ints, value: float | str, unit: float, key: s
 
 LARGEST = 100.0
 """A share that no request uses of what it asks for: percent were taken for shares."""
+PARTS = 1e9
+"""Shares are added up in whole parts of 1, so that their sums are the same in any order."""
+Series: TypeAlias = tuple[npt.NDArray[np.str_], Ints, Ints, npt.NDArray[np.float32]]
+"""The ids of requests in order; of each the place of its first value, and how many it has; and all values."""
+
+
+@lru_cache(maxsize=4)
+def _series(file: Path, version: int, columns: tuple[str, str, str], unit: float, step: float) -> Series:
+    """Read ids, times and shares from a file of a `version` onto a grid of `step` seconds."""
+    table, (name, time, column) = read_file(file), columns
+    for wanted in columns:
+        if wanted not in table.columns:
+            remedy = suggest(wanted, [each for each in table.columns if each != "line"])
+            raise WorkloadError(f"has no column {wanted}", file=file, remedy=remedy)
+    if table.is_empty():
+        raise WorkloadError("has no rows", file=file, remedy="Give a row for a request and a time.")
+    at, share = moments(table, time, file, 1.0), amounts(table, column, file, column, 1.0) * unit
+    wrong = ~(share.is_between(0, LARGEST) & at.is_finite()).fill_null(False)
+    if wrong.any():
+        remedy = f"Give numbers from 0 to {LARGEST / unit:g}, or say what a 1 is, like `unit: 1 %`."
+        report(table, wrong, file, column, "is no share", remedy, str(table[column].filter(wrong)[0]))
+    rows = pl.DataFrame({"id": table[name].cast(pl.String).fill_null(""), "time": at, "share": share})
+    return on_grid(rows.lazy(), step)
+
+
+def on_grid(rows: pl.LazyFrame, step: float) -> Series:
+    """Put rows of `id`, `time` and `share` onto a grid; a step without any has what the one before has."""
+    begins = rows.group_by("id").agg(begin=pl.col("time").min()).collect(engine="streaming").sort("id")
+    begins = begins.with_row_index("place")
+    number = ((pl.col("time") - pl.col("begin")) / step).floor().cast(pl.Int64)
+    parts = (pl.col("share") * PARTS).round().cast(pl.Int64)
+    placed = rows.join(begins.lazy(), on="id").select("place", step=number, parts=parts)
+    cells = placed.group_by("place", "step").agg(pl.col("parts").sum(), count=pl.len()).collect(engine="streaming")
+    cells = cells.sort("place", "step")
+    length = cells.group_by("place", maintain_order=True).agg(pl.col("step").max() + 1)["step"].to_numpy()
+    first = np.cumsum(length) - length
+    at = first[cells["place"].to_numpy()] + cells["step"].to_numpy()
+    values = (cells["parts"].to_numpy() / (PARTS * cells["count"].to_numpy())).astype(np.float32)
+    return begins["id"].to_numpy().astype(np.str_), first, length, np.repeat(values, np.diff(at, append=length.sum()))
+
+
+Case: TypeAlias = VaryingUse | RecordedCase
 
 
 def draw_use(
-    base: Workload,
-    step: float,
-    cases: Mapping[str, Sequence[VaryingUse]],
-    others: Sequence[VaryingUse],
-    seed: int,
+    base: Workload, step: float, cases: Mapping[str, Sequence[Case]], others: Sequence[Case], seed: int
 ) -> UseByResource:
     """Draw what the requests of a workload use, by resource; `others` are the cases of resources that are not named."""
     uses = []
     for resource in base.resources:
         mine = cases.get(resource, others)
         at = f"workload.use.{resource if resource in cases else 'others'}"
-        keys = [f"{at}.{number}" if len(mine) > 1 else at for number in range(len(mine))]
-        uses.append(_generated(base, step, resource, mine or [VaryingUse(mean=1.0)], keys or [at], seed))
+        keyed = [(case, f"{at}.{number}" if len(mine) > 1 else at) for number, case in enumerate(mine)]
+        use: ResourceUse = _generated(base, step, resource, keyed, seed)
+        for case, key in reversed(keyed):
+            if isinstance(case, RecordedCase):
+                use = case.draw(base, step, resource, use, key)
+        uses.append(use)
     return UseByResource(step, tuple(uses))
 
 
 def _generated(
-    base: Workload, step: float, resource: str, cases: Sequence[VaryingUse], keys: Sequence[str], seed: int
+    base: Workload, step: float, resource: str, keyed: Sequence[tuple[Case, str]], seed: int
 ) -> GeneratedUse:
-    """Draw what requests use of one resource, by cases and their keys in the scenario."""
+    """Draw what requests use of one resource, by those of its cases that are generated, with their keys."""
+    cases = [(case, key) for case, key in keyed if isinstance(case, VaryingUse)]
+    cases = cases or [(VaryingUse(mean=1.0), "")]
     undecided = np.ones(len(base), np.bool_)
     of = np.stack([np.zeros(len(base), np.int64), np.full(len(base), -1), np.arange(len(base))], axis=1)
     shapes: list[Floats] = []
-    for place, (case, key) in enumerate(zip(cases, keys, strict=True)):
+    for place, (case, key) in enumerate(cases):
         rows = np.flatnonzero(undecided & matching(base, dict(where_of(case.of)), key))
         undecided[rows] = False
         shape = np.stack(case.shape(base, rows, key), axis=1)
@@ -151,6 +264,6 @@ def _generated(
         of[rows, 0] = sum(map(len, shapes)) + places.reshape(-1)
         of[rows, 1] = place
         shapes.append(alike)
-    processes = tuple(case.process(step, base.origin) for case in cases)
+    processes = tuple(case.process(step, base.origin) for case, _ in cases)
     draw = stream(seed, "workload", "use", resource).integers(2**62)
     return GeneratedUse(np.concatenate(shapes), processes, of, int(draw))
