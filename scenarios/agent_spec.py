@@ -38,7 +38,7 @@ class AgentSpec(Model):
         at_name: tuple[str, ...] = ("name",)
         at_options: tuple[str, ...] = ("options",)
         if isinstance(data, str):
-            at_name, data = (), {"name": data}
+            at_name, at_options, data = (), (), {"name": data}
         elif isinstance(data, Mapping) and "name" not in data and len(data) == 1:
             [(name, options)] = data.items()
             at_name = at_options = (name,)

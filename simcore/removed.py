@@ -169,7 +169,6 @@ REMOVED: Mapping[str, str] = {
     **{f"metric {what}_year": f"Take {what}_month." for what in ("income", "cost", "net")},
     "metric net": "Take net_month.",
     **dict.fromkeys(("figures.size", "figures.font", "figures.text"), "Take a `style`: ieee, acm, lncs, slides."),
-    "metrics.by": "Group what `record: [requests]` keeps: `results.requests(RUN).group_by(LABEL)`.",
     "cluster.contention": "Leave it out: requests on a node lack the same share.",
     "costs.servers.reserved": "Leave it out; pay all servers that are on at one `price`.",
     "figure demands": "Draw the columns of `results.requests(RUN)`, which `record: [requests]` keeps.",

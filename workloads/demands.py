@@ -70,13 +70,19 @@ class Demands(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Uniform:
-    """Integers 1 to 50; cpu and mem independent of one another."""
+    """Integers `low` to `high`, both included; cpu and mem independent of one another."""
 
-    summary: ClassVar[str] = "cpu and mem integers 1 to 50, independent of one another."
+    low: int = 1
+    high: int = 50
+
+    summary: ClassVar[str] = "cpu and mem integers `low` to `high` (1 to 50), independent of one another."
     reference: ClassVar[str] = NARA
 
     def law(self) -> Law:
-        amounts = np.arange(1, 51, dtype=np.int64)
+        if not 1 <= self.low <= self.high <= 1000:
+            key, value, remedy = "workload.demand.uniform", [self.low, self.high], "Give 1 <= low <= high <= 1000."
+            raise WorkloadError("an impossible range", key=key, value=value, remedy=remedy)
+        amounts = np.arange(self.low, self.high + 1, dtype=np.int64)
         pairs = np.stack(np.meshgrid(amounts, amounts, indexing="ij"), axis=2).reshape(-1, 2)
         return Law(pairs, np.full(len(pairs), 1 / len(pairs)))
 

@@ -14,7 +14,7 @@ from pydantic import Field
 from binwright.analysis.measure import ASKED, BUILT_IN, FOREMOST, METRICS
 from binwright.analysis.measure.metric import Better, Metric, Table
 from binwright.simcore.errors import RunError, UserError, place_in, short
-from binwright.simcore.fields import Model, Share, Text, wrong
+from binwright.simcore.fields import Model, Share, Text, Where, wrong
 
 if TYPE_CHECKING:
     from binwright.analysis.measure.finished_run import FinishedRun
@@ -33,6 +33,13 @@ class MetricSpec(Model):
     )
     last: Share | None = Field(
         default=None, description="Measure the last share of the offered requests; by default all.", examples=["20 %"]
+    )
+
+    by: Where = Field(
+        default_factory=dict,
+        description="Of waits, turnarounds and slowdowns: a column for the requests of each of these values of a "
+        "label, of `priority`, `group`, or of `queue`.",
+        examples=["{queue: [short, long]}"],
     )
 
     @classmethod
@@ -55,10 +62,10 @@ class NoData(Exception):
 
 @dataclass(eq=False)
 class Definition:
-    """Computes one metric of a run and describes its columns: one, or one for each resource or tier.
+    """Computes one metric of a run and describes its columns: one, or one for each resource, tier or class.
 
     In the texts of `described`, `{}` stands for the resource or the tier. `key` is what scenarios ask for. The metric
-    may be of the `last` part of a run.
+    may be of the `last` part of a run, and of `classes`: labels with a value.
     """
 
     function: Callable[..., Any]
@@ -68,6 +75,7 @@ class Definition:
     in_parts: bool = False
     needs: Callable[[FinishedRun], Any] | None = None
     last: float | None = None
+    classes: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         update_wrapper(self, self.function)  # so that it counts as code of the function's module
@@ -88,12 +96,13 @@ class Definition:
         metric = self.described
         if self.last is not None:
             percent = f"{100 * self.last:.10g}"
-            texts: Any = {
-                "name": f"{metric.name}_last_{percent}",
-                "heading": f"{metric.heading}, last {percent} %",
-                "meaning": f"{metric.meaning}; over the last {percent} % of the requests",
-            }
-            metric = replace(metric, **texts, table="always")
+            meaning = f"over the last {percent} % of the requests"
+            metric = _narrowed(metric, f"last_{percent}", f"last {percent} %", meaning)
+        if self.classes:
+            return [
+                _narrowed(metric, f"{label}_{value}", value, f"of those whose {label} is {value}")
+                for label, value in self.classes
+            ]
         if self.per is None:
             return [metric]
         parts = resources if self.per == "resource" else tiers
@@ -101,13 +110,21 @@ class Definition:
 
     def measured(self, run: FinishedRun) -> dict[str, Any]:
         """Compute the metric: its value by column, without those that the run does not have."""
-        columns = self.columns(run.resources, run.tiers)
+        columns, values = self.columns(run.resources, run.tiers), []
         run = run if self.last is None else run.last_part(self.last)
-        if not columns or (value := self(run)) is None:
-            return {}
-        values = [value] if self.per is None else value
-        pairs = zip(columns, values, strict=True)
+        if self.classes:
+            parts = [run.among(*each) for each in self.classes]
+            values = [self(part) if len(part.placed) else None for part in parts]
+        elif columns and (value := self(run)) is not None:
+            values = [value] if self.per is None else value
+        pairs = zip(columns, values, strict=len(values) > 0)
         return {column.name: value for column, value in pairs if value is not None}
+
+
+def _narrowed(metric: Metric, suffix: str, what: str, meaning: str) -> Metric:
+    """Describe a metric of some of the requests, which tables always show."""
+    heading, meaning = f"{metric.heading}, {what}", f"{metric.meaning}; {meaning}"
+    return replace(metric, name=f"{metric.name}_{suffix}", heading=heading, meaning=meaning, table="always")
 
 
 def metric(
@@ -174,6 +191,8 @@ NO_METRICS = (
     *("compiled", "check", "sites"),
 )
 """What other columns of runs.parquet, and of the journal, are called."""
+OF_CLASSES = tuple(name for name in (*BUILT_IN, *ASKED) if name.startswith(("wait_", "turnaround_", "slowdown_")))
+"""Those that may be asked for by class."""
 DEFINE = 'Write `@metric(heading="...", meaning="...")` above it, with `from binwright import metric`.'
 
 
@@ -216,10 +235,14 @@ def added_metric(spec: MetricSpec) -> Definition:
     result = definition_of(spec.name)
     if not isinstance(result, Definition):
         raise UserError("is not a metric", value=spec.name, remedy=DEFINE)
+    if spec.by and spec.name not in OF_CLASSES:
+        remedy = f"By class there are {', '.join(OF_CLASSES)}."
+        raise UserError("is no metric of waits", value=spec.name, remedy=remedy)
     if spec.last is not None and not result.in_parts:
         remedy = "Take `last` out; it is of metrics that a part of the run can have, such as acceptance."
         raise UserError("is a metric of whole runs only", value=spec.name, remedy=remedy)
-    return result if spec.last is None else replace(result, last=spec.last)
+    classes = tuple((label, value) for label, values in spec.by.items() for value in values)
+    return replace(result, last=spec.last, classes=classes)
 
 
 def check_added(
@@ -231,7 +254,7 @@ def check_added(
     taken = {*NO_METRICS, *KEPT_APART, *swept, "scenario", *(each.name for each in describe(resources, tiers))}
     for number, spec in enumerate(added):
         try:
-            if spec.name in BUILT_IN and spec.last is None:
+            if spec.name in BUILT_IN and spec.last is None and not spec.by:
                 remedy = "Take it out of the list."
                 raise UserError("is measured in every run that has what it needs", value=spec.name, remedy=remedy)
             columns = {each.name for each in added_metric(spec).columns(tuple(resources), tuple(tiers))}

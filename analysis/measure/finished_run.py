@@ -24,6 +24,7 @@ from binwright.simcore.moves import Moved
 from binwright.simcore.ordered_sums import dot, rows_dot
 from binwright.simcore.record import IMPOSSIBLE, INTERRUPTED, PENDING, PLACED
 from binwright.simcore.types import QUANTUM, Array, Floats, Ints, read_only
+from binwright.workloads.changes import words_of
 
 LARGE = 1 << 18
 """From so many rows on, what was computed for one metric is not kept for the next one."""
@@ -67,8 +68,7 @@ class Rows:
         """The rows that arrived after the warm start while the run lasted, and got a place, int64 [placed]."""
         run, begins = self.run, max(self.begins, self.run.first)
         got_place = run.got_place[begins : min(self.ends, run.simulation.offered)]
-        placed: Ints = run.asked.leads(np.flatnonzero(got_place) + begins)
-        return placed
+        return run.of_class(run.asked.leads(np.flatnonzero(got_place) + begins))
 
     @column
     def waits(self) -> Floats:
@@ -192,15 +192,40 @@ class FinishedRun(Rows):
         self.begin = float(asked.arrival[first])
         self.finish = max(self.begin, float(np.nanmax(self.decided[first:], initial=self.begin)))
         super().__init__(self, 0, len(self.outcome))
+        self.only: npt.NDArray[np.bool_] | None = None
+        self._classes: dict[tuple[str, str], FinishedRun] = {}
 
-    # -- parts of the run ------------------------------------------------------------------------------------------
+    # -- other forms of the run ------------------------------------------------------------------------------------
+
+    def of_class(self, rows: Ints) -> Ints:
+        """Leave out the rows of requests that do not count, where only those of a class do."""
+        return rows if self.only is None else rows[self.only[rows]]
+
+    def _again(self, first: int) -> FinishedRun:
+        """Return the run as it is measured from a row on."""
+        terms: dict[str, Any] = {"prices": self.prices, "costs": self.costs, "pays": self.pays}
+        run = FinishedRun(self.simulation, first, self.samples, self.thought, **terms)
+        run.since, run.only = self.since, self.only
+        return run
+
+    def among(self, label: str, value: str) -> FinishedRun:
+        """Return the run of which `offered` and `placed` have only requests with this value of a label.
+
+        If its scenario has queues, the label `queue` is the queue of a request. Called again, it returns the same.
+        """
+        if (label, value) not in self._classes:
+            run, queues = self._again(self.first), self.simulation.queues
+            if label == "queue" and queues:
+                run.only = queues.rows(value)
+            else:
+                run.only = words_of(self.simulation.workload, label, "metrics") == value
+            self._classes[label, value] = run
+        return self._classes[label, value]
 
     def last_part(self, share: float) -> FinishedRun:
         """Return the run as it is measured over the last `share` of the offered requests, one of them at least."""
-        first = self.simulation.offered - max(1, floor(share * (self.simulation.offered - self.since) + 1e-9))
-        terms: dict[str, Any] = {"prices": self.prices, "costs": self.costs, "pays": self.pays}
-        result = FinishedRun(self.simulation, first, self.samples, self.thought, **terms)
-        result.since = self.since
+        whole = self.simulation.offered - self.since
+        result = self._again(self.simulation.offered - max(1, floor(share * whole + 1e-9)))
         late = result.samples["time"] >= result.begin  # the last sample is
         result.samples = {name: read_only(sample[late]) for name, sample in result.samples.items()}
         return result
@@ -222,8 +247,7 @@ class FinishedRun(Rows):
     @column
     def offered(self) -> Ints:
         """The rows that arrived after the warm start while the run lasted, int64 [n]."""
-        offered: Ints = self.asked.leads(np.arange(self.first, self.simulation.offered))
-        return offered
+        return self.of_class(self.asked.leads(np.arange(self.first, self.simulation.offered)))
 
     @cached_property
     def places(self) -> Stays:

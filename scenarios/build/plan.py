@@ -130,7 +130,9 @@ def _identity(scenario: Scenario, content: Content | None) -> dict[str, Any]:
     # Keys are sorted below, but the order of resources matters: agents look at the first one.
     data["resources"] = scenario.resources
     data["record"] = sorted(set(scenario.record))
-    data["metrics"] = sorted(([metric.name, metric.last] for metric in scenario.metrics), key=str)
+    data["metrics"] = sorted(
+        ([metric.name, metric.last, *([metric.by] if metric.by else [])] for metric in scenario.metrics), key=str
+    )
     if costs := data.get("costs"):
         del costs["currency"]
     for at, _ in scenario.other_agents:

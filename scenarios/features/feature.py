@@ -99,6 +99,8 @@ class Feature:
     """What makes no sense beside it, by the key that says so, and why."""
     details: ClassVar[Mapping[str, Callable[[FinishedRun], pl.DataFrame]]] = {}
     """What may be recorded of runs that use it: tables by the words of `record`."""
+    labels: ClassVar[tuple[str, ...]] = ()
+    """Labels that requests have by it, of which it refuses unknown values."""
 
     def section(self, scenario: Any) -> Any:
         """Return what a scenario says of the feature; nothing, or what is false, where it is not used."""

@@ -169,6 +169,10 @@ def start_agents(scenario: Scenario, first: Run, agents: Iterable[AgentSpec], wo
         simulation = Simulation(workload, world.ledger(first.seed))
         if len(workload):
             world.attach(simulation, first.seed)
+        for number, metric in enumerate(scenario.metrics):
+            for label in metric.by if len(workload) else ():
+                if label not in first.scenario.labels_of_features:
+                    words_of(workload, label, f"metrics.{number}.by")
     except UserError as error:
         for each in error.each():
             if each.file is None:

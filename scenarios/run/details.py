@@ -149,7 +149,8 @@ def _write(path: Path, frames: Iterator[pl.DataFrame], resources: tuple[str, ...
     """
     frame = next(frames)
     amounts = {f"{kind}{name}": measure_of(name).base for name in resources for kind in AMOUNTS}
-    units = {name: unit for name in frame.columns if (unit := "s" if name in TIMES else amounts.get(name))}
+    single = [name for name, kind in frame.schema.items() if not kind.is_nested()]  # lists are of shares
+    units = {name: unit for name in single if (unit := "s" if name in TIMES else amounts.get(name))}
     metadata = json.dumps({"version": version("binwright"), "units": units})
     write_tables(path, chain([frame], frames), lasting=False, metadata={"binwright": metadata})
 

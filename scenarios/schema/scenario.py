@@ -320,9 +320,17 @@ class Scenario(WithFeatures):
                 raise wrong("no request is of this group", suggest(name, groups), at, name)
 
     @property
+    def labels_of_features(self) -> list[str]:
+        """Labels that requests have by the features that are used, and not by the workload."""
+        return [label for feature in used(self) for label in feature.labels]
+
+    @property
     def names_of_requests(self) -> list[Named]:
         """List the keys, the label (or `group`, `models`) and the value wherever requests are chosen by one."""
         result = [named for feature in features() for named in feature.names(self)]
+        for number, metric in enumerate(self.metrics):
+            own = {label: names for label, names in metric.by.items() if label not in self.labels_of_features}
+            result += chosen(("metrics", number, "by"), own)
         for number, change in enumerate(self.workload.changes if isinstance(self.workload, Changing) else ()):
             result += chosen(("workload", "changes", number, "of"), change.of)
         return result

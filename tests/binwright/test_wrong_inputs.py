@@ -20,7 +20,7 @@ YAML = [
     ("agents: [first-fit, worst-fit]", "agents: [{best-fit: {}, worst-fit: {}}]", ["agents.0: is not an agent"]),
     ("cluster:", "sweep: [1, 2]\ncluster:", ["sweep: must be a mapping of keys (got [1, 2])", "product, zip"]),
     ("{servers: 2, node: {cpu: 4, mem: 8 GB}}", "{csv: {path: ., columns: {cpu: c, mem: m}, units: {mem: 1}}}",
-     ["cluster.csv.path: cannot be read: Is a directory", "CSV file"]),
+     ["cannot read it: Is a directory", "Check the path"]),
     (TEXT, TEXT + "---\n" + TEXT, ["s.yaml:8: this is not valid YAML", "another document"]),
     ]  # fmt: skip
 
@@ -41,8 +41,8 @@ TRACES = [
 # The file of a cluster's servers, and what the message has.
 SERVERS = [
     ("cpu\n0\n", ["c.csv: cluster.csv.path: has servers with nothing on them"]),
-    ("cpu\n1e18\n", ["c.csv:2: cpu: is not a capacity (got '1e18')", "at most 1000000000 cores"]),
-    ("cpu,mem\n1,2,3\n", ["c.csv:2: has more cells than columns"]),
+    ("cpu\n1e18\n", ["c.csv:2: cpu: is no capacity (got '1e18')", "at most 1000000000 cores"]),
+    ("cpu,mem\n1,2,3\n", ["c.csv:2: not a CSV file: rows differ in their number of cells (got 3)"]),
 ]
 
 AGENT = "from binwright.simcore.types import Agent\nclass Mine(Agent):\n"

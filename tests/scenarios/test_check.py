@@ -140,6 +140,10 @@ def test_windows_apart_must_be_enough(change: dict[str, Any], message: str) -> N
             {"moves": {"fixed": [{"tenant": "payment"}]}},
             "moves.fixed.0.tenant: no request of the first seed has tenant 'payment'.",
         ),
+        (
+            {"metrics": [{"wait_mean": {"by": {"tenant": ["wbe", "web"]}}}]},
+            "metrics.0.by.tenant: no request of the first seed has tenant 'wbe'. Did you mean 'web'",
+        ),
         ({"overflow": {"wait": {"together": 9, "queues": {"a": {"of": {"tenant": "wbe"}}, "b": {}}}}}, "queues.a.of"),
         ({"priorities": {"low": 1, "high": 5}, "prices": {"cpu_hour": 1}, "spot": {"of": ["low"], "pays": 0.5}}, "low"),
     ],
@@ -231,9 +235,7 @@ def test_no_name_that_is_gone_is_in_use(name: str, capsys: pytest.CaptureFixture
         given: Any = {"a": 1}
         for key in reversed(keys):
             given = {key: [given] if key == "flavours" else given}
-        if section in ("agents", "metrics"):
-            given = [{"name": "wait_mean", **given} if section == "metrics" else given]
-        change = f"{section}={json.dumps(given)}"
+        change = f"{section}={json.dumps([given] if section == 'agents' else given)}"
         with pytest.raises(UserError, match="this key is gone") as refused:
             load_scenario("quickstart", [change])
         assert REMOVED[name] in str(refused.value)

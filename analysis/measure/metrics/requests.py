@@ -30,7 +30,8 @@ def _lost(run: FinishedRun) -> int:
 
 def _came(run: FinishedRun) -> slice | Ints:
     """Return the rows of `offered`."""
-    return slice(run.first, run.simulation.offered) if run.asked.gangs is None else run.offered
+    whole = run.asked.gangs is None and run.only is None
+    return slice(run.first, run.simulation.offered) if whole else run.offered
 
 
 def _offered(run: FinishedRun) -> int:
@@ -55,7 +56,8 @@ def _acceptance(run: FinishedRun) -> float:
 
 def _accepted(run: FinishedRun) -> list[float]:
     """Divide of each resource what the placed requests asked for by what the offered ones did."""
-    rows = slice(run.first, run.simulation.offered)
+    whole = slice(run.first, run.simulation.offered)
+    rows = whole if run.only is None else np.flatnonzero(run.only[whole]) + run.first
     demand, placed = run.demand[rows], run.got_place[rows]
     return [ratio(int(column.sum(where=placed)), int(column.sum())) for column in demand.T]
 

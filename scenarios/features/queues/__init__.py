@@ -5,12 +5,13 @@ from math import inf
 from typing import Annotated, Any
 
 import numpy as np
+import numpy.typing as npt
 from pydantic import Field
 
 from binwright.fabric.compiled.tables import REQUESTS, LimitTable, count_limits, is_kept, limit_reached
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.feature import Feature, Named, Point, chosen, way, way_at
-from binwright.simcore.errors import UserError
+from binwright.simcore.errors import UserError, suggest
 from binwright.simcore.fields import Amounts, Keys, Model, PositiveTime, Shown, Where, known_resources, wrong
 from binwright.simcore.jit import prepared
 from binwright.simcore.record import QUEUE
@@ -120,6 +121,11 @@ class QueueBook:
         what = COUNTED if r == REQUESTS else self._resources[r]
         return f"{QUEUE}{what}{f' of one {label}' if label else ''} in {self.names[queue]}"
 
+    def rows(self, name: str) -> npt.NDArray[np.bool_]:
+        """Tell which rows of the workload are in the queue of this name, bool [n]."""
+        of_queue: npt.NDArray[np.bool_] = self.table.queue[: len(self._simulation.workload)] == self.names.index(name)
+        return of_queue
+
     def priority(self, request: Request) -> int:
         """Return the priority of a request's queue."""
         queue = self.table.queue[request.index]
@@ -166,6 +172,7 @@ class QueueBook:
 class _Feature(Feature):
     key = "overflow.wait.queues"
     learned = False
+    labels = ("queue",)
 
     def section(self, scenario: Any) -> Mapping[str, Queue]:
         wait = way(scenario.overflow, "wait")
@@ -189,6 +196,12 @@ class _Feature(Feature):
             if queue.longest and scenario.knowledge.lifetimes == "hidden":
                 remedy = "Write `knowledge: {lifetimes: known}`, or how they are predicted."
                 raise wrong("agents do not know how long requests stay", remedy, (*at, name, "longest"))
+
+        for number, metric in enumerate(scenario.metrics):
+            for name in metric.by.get("queue", ()):
+                if name not in queues:
+                    remedy = suggest(name, queues)
+                    raise wrong("there is no such queue", remedy, ("metrics", number, "by", "queue"), name)
 
     def names(self, scenario: Any) -> list[Named]:
         at = self._at(scenario)
