@@ -174,11 +174,13 @@ class ClusterAvailability:
     def _on(self, node: int, amounts: Sequence[int], devices: int = 0) -> list[int]:
         """Write amounts on a node as amounts of its whole server, with the devices that are the bits of a number."""
         kinds = len(amounts)
-        result = [*[0] * (node * kinds), *amounts, *[0] * ((self._nodes - 1 - node) * kinds)]
+        amounts_on_server = [*[0] * (node * kinds), *amounts, *[0] * ((self._nodes - 1 - node) * kinds)]
         if self._devices:
             _, each = in_python(amounts[self._devices.resource])
-            result += [each * (devices >> device & 1) for device in range(self._devices.devices.free.shape[1])]
-        return result
+            amounts_on_server += [
+                each * (devices >> device & 1) for device in range(self._devices.devices.free.shape[1])
+            ]
+        return amounts_on_server
 
     def _ways(self, request: Request) -> list[tuple[slice, list[int]]]:
         """List the nodes that the request may take of a server, and what it takes then, of all nodes but no devices."""
@@ -205,17 +207,17 @@ class ClusterAvailability:
     def earliest(self, request: Request) -> list[Reservation]:
         """Find the earliest start of a request, on the first server that has it, or where a gang's parts have room.
 
-        None for never. Of the places on which parts have room then, those come first that have less now, where there
+        Empty for never. Of the places on which parts have room then, those come first that have less now, where there
         are neither devices nor rules.
         """
         if request.gang or self._devices or self._view.rules:
             return self._earliest_of_parts(request)
-        result = [
+        reservations = [
             Reservation(profile.earliest(stays, demand), stays, (server,), demand, request)
             for server, (profile, stays) in enumerate(zip(self._profiles, self._stays(request).tolist(), strict=True))
             for _, demand in self._ways(request)
         ]
-        best = min(result, key=lambda reservation: reservation.start)
+        best = min(reservations, key=lambda reservation: reservation.start)
         return [best] if best.start < inf else []
 
     @property
@@ -226,20 +228,29 @@ class ClusterAvailability:
 
     def _earliest_of_parts(self, request: Request) -> list[Reservation]:
         """Find the earliest start of all parts, on places one by one: rules may forbid some, and devices are chosen."""
-        stays, starts, ways = self._stays(request), self._changes, self._ways(request)
+        starts, first, size = self._changes, 0, 16
+        while first < len(starts):  # most find room soon
+            if reservations := self._earliest_among(request, starts[first : first + size]):
+                return reservations
+            first, size = first + size, 2 * size
+        return []
+
+    def _earliest_among(self, request: Request, starts: Floats) -> list[Reservation]:
+        """Do so for some starts, float64 [starts]; empty where there is no room at any."""
+        stays, ways = self._stays(request), self._ways(request)
         levels = self._least(starts, stays)
         rooms = self._rooms(request, levels)
         for n in np.flatnonzero(rooms.sum(axis=(0, 2)) >= request.parts).tolist():
-            time, level, result = float(starts[n]), levels[:, n].copy(), list[Reservation]()
+            time, level, reservations = float(starts[n]), levels[:, n].copy(), list[Reservation]()
             left = np.where(self._may(request, time)[:, None], rooms[:, n], 0)
             order = np.arange(left.size)
             if not (self._devices or self._view.rules):
                 now = self._rooms(request, self._least(np.array([self.now]), time - self.now + stays))
                 order = np.argsort(now, axis=None, kind="stable")
-            while len(result) < request.parts:
+            while len(reservations) < request.parts:
                 open_to = left > 0
                 if request.gang and request.gang.rules.restricts:
-                    so_far = [each.server for each in result]
+                    so_far = [each.server for each in reservations]
                     open_to &= self._view.rules.open_to_part(request, so_far, left.sum(axis=1))[:, None]
                 if not open_to.any():
                     break
@@ -250,9 +261,9 @@ class ClusterAvailability:
                 demand = self._with_tightest(request, level[server], ways[way][1])
                 level[server] -= demand
                 left[server, way] -= 1
-                result.append(Reservation(time, float(stays[server]), (server,), demand, request))
-            if len(result) == request.parts:
-                return result
+                reservations.append(Reservation(time, float(stays[server]), (server,), demand, request))
+            if len(reservations) == request.parts:
+                return reservations
         return []
 
     def _least(self, starts: Floats, stays: Floats) -> Ints:

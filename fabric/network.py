@@ -168,13 +168,13 @@ class NetworkBook:
         """Tell whether a way along these links leads from every server to every other."""
         above: dict[int, int] = {}  # of each vertex another one of its group; the last of all stands for it
         for link in links:
-            low, high = self._ends[link]
-            while low in above:
-                low = above[low]
-            while high in above:
-                high = above[high]
-            if low != high:
-                above[low] = high
+            end, other = self._ends[link]
+            while end in above:
+                end = above[end]
+            while other in above:
+                other = above[other]
+            if end != other:
+                above[end] = other
         groups = set()
         for server in servers:
             vertex = self.topology.switches + server

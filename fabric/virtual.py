@@ -100,11 +100,11 @@ def _first_astray(link_ends: Indices, ends: Ints, first: Ints, links: Ints) -> i
     for pair in range(len(ends)):
         vertex = ends[pair, 0]
         for place in range(first[pair], first[pair + 1]):
-            low, high = link_ends[links[place], 0], link_ends[links[place], 1]
-            if vertex == low:
-                vertex = high
-            elif vertex == high:
-                vertex = low
+            end, other = link_ends[links[place], 0], link_ends[links[place], 1]
+            if vertex == end:
+                vertex = other
+            elif vertex == other:
+                vertex = end
             else:
                 return pair
         if vertex != ends[pair, 1]:

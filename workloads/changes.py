@@ -50,8 +50,8 @@ class Change(Model):
         by, of = float(self.demand.removesuffix("%")) / 100, dict(where_of(self.of))
         mine, every = np.flatnonzero(matching(base, of, "workload.changes")), np.arange(len(base))
         if not len(mine):
-            labels, key = ", ".join(f"{label}: {'|'.join(values)}" for label, values in of.items()), "workload.changes"
-            raise WorkloadError("no request is so", key=key, value=labels, remedy="Check label and values.")
+            text, key = ", ".join(f"{label}: {'|'.join(values)}" for label, values in of.items()), "workload.changes"
+            raise WorkloadError("no request is so", key=key, value=text, remedy="Check label and values.")
         kinds = [mine[mine >= base.running], mine[mine < base.running]]
         if by < 0:
             lost = [rng.choice(kind, round(-by * len(kind)), replace=False) for kind in kinds]

@@ -21,7 +21,7 @@ from binwright.simcore.types import Floats, Ints, Workload
 from binwright.simcore.units import SHARE
 from binwright.workloads.arrivals import DAY
 from binwright.workloads.changes import matching, words_of
-from binwright.workloads.traces.cells import amounts, moments, plain_number, report
+from binwright.workloads.traces.cells import moments, number, plain_number, report
 from binwright.workloads.traces.table import read_file
 from binwright.workloads.use import (
     GeneratedUse,
@@ -202,7 +202,8 @@ def _series(file: Path, version: int, columns: tuple[str, str, str], unit: float
             raise WorkloadError(f"has no column {wanted}", file=file, remedy=remedy)
     if table.is_empty():
         raise WorkloadError("has no rows", file=file, remedy="Give a row for a request and a time.")
-    at, share = moments(table, time, file, 1.0), amounts(table, column, file, column, 1.0) * unit
+    shares = table[column] if table[column].dtype.is_numeric() else number(table, column, file)
+    at, share = moments(table, time, file, 1.0), shares.cast(pl.Float64) * unit
     wrong = ~(share.is_between(0, LARGEST) & at.is_finite()).fill_null(False)
     if wrong.any():
         remedy = f"Give numbers from 0 to {LARGEST / unit:g}, or say what a 1 is, like `unit: 1 %`."

@@ -122,9 +122,9 @@ def infer(
             for unit in range(WIDTH):
                 states[rack, unit] += max(zero, sent[vertex, unit] + edge * link[unit])
         for place in range(len(inner)):
-            edge, low, high = edges[inner[place]], sender[place], receiver[place]
+            edge, source, target = edges[inner[place]], sender[place], receiver[place]
             for unit in range(WIDTH):
-                states[high, unit] += max(zero, sent[low, unit] + edge * link[unit])
+                states[target, unit] += max(zero, sent[source, unit] + edge * link[unit])
         for switch in range(switches):
             for unit in range(WIDTH):
                 states[switch, unit] *= wires.share[switch]

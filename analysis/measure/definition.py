@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Per = Literal["resource", "tier"]
 _CHOICES = {"better": Better, "table": Table, "per": Per}
-_REMEDY = "Write a name, or {name: {last: 20 %}} for the last part."
+_REMEDY = "Write a name, {name: {last: 20 %}} for the last part, or {name: {by: {tenant: [a, b]}}} by class."
 
 
 class MetricSpec(Model):

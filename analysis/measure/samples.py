@@ -82,11 +82,11 @@ class Sampler:
 
 def smallest(flavours: Ints) -> Ints:
     """Keep those of the demands [k, resources], in ascending order, that are nowhere larger than another one."""
-    smallest_first = flavours[:0]
+    minimal = flavours[:0]
     for flavour in flavours:
-        if not (smallest_first <= flavour).all(axis=1).any():
-            smallest_first = np.concatenate([smallest_first, flavour[None]])
-    return smallest_first
+        if not (minimal <= flavour).all(axis=1).any():
+            minimal = np.concatenate([minimal, flavour[None]])
+    return minimal
 
 
 Shares = npt.NDArray[np.float32]

@@ -17,15 +17,15 @@ from binwright.simcore.registry import Registry
 START = ("first-fit", "best-fit", "worst-fit", "dot-product")
 """The agents to begin with."""
 AGENT_GROUPS = {
-    "Servers": "heuristics.servers",
-    "Lifetimes": "heuristics.lifetimes",
-    "GPUs": "heuristics.devices",
-    "Networks": "heuristics.networks",
-    "Virtual clusters": "heuristics.virtual",
-    "Learned": "learned",
+    "Servers": "agents.heuristics.servers",
+    "Lifetimes": "agents.heuristics.lifetimes",
+    "GPUs": "agents.heuristics.devices",
+    "Networks": "agents.heuristics.networks",
+    "Virtual clusters": "agents.heuristics.virtual",
+    "Learned": "agents.learned",
     "Others": "",
 }
-"""Headings of the other agents, and the packages below `binwright.agents` that they stand for."""
+"""Headings of the other agents, and the packages below `binwright` that they stand for."""
 
 
 def list_kind(args: Namespace) -> int:

@@ -43,7 +43,9 @@ def print_answer(result: dict[str, Any]) -> None:
         what = "not all can be placed" if left else "not all rules can hold"
         print_line(f"{what}: {result['impossible']}")
         if result["at_fault"]:
-            lines = (move["what"] + (f" in line {move['line']}" if move["line"] else "") for move in result["at_fault"])
+            lines = (
+                fault["what"] + (f" in line {fault['line']}" if fault["line"] else "") for fault in result["at_fault"]
+            )
             print_line(f"at fault: {', '.join(lines)}")
     print_goals(result["goals"])
     if (moves := result["moves"]) is not None:

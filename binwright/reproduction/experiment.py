@@ -37,9 +37,9 @@ class Note:
     metric: str = "*"
     condition: str = "*"
 
-    def of(self, published: Published) -> bool:
+    def of(self, ours: Published) -> bool:
         """Tell whether it is said of a published value."""
-        pairs = ((published.agent, self.agent), (published.metric, self.metric), (published.condition, self.condition))
+        pairs = ((ours.agent, self.agent), (ours.metric, self.metric), (ours.condition, self.condition))
         return all(any(fnmatchcase(value, each) for each in patterns.split("|")) for value, patterns in pairs)
 
 

@@ -104,8 +104,10 @@ def counted(rows: Iterable[Row]) -> str:
     """Count what is reproduced and the other verdicts, such as `12 of 15 reproduced; 3 worse`."""
     count = Counter(row.verdict for row in rows)
     compared = count.total() - count[Verdict.INCOMPARABLE]
-    others = ", ".join(f"{count[row]} {row}" for row in Verdict if count[row] and row is not Verdict.WITHIN)
-    reproduced = f"{compared - sum(count[row] for row in MISSES)} of {compared} reproduced"
+    others = ", ".join(
+        f"{count[verdict]} {verdict}" for verdict in Verdict if count[verdict] and verdict is not Verdict.WITHIN
+    )
+    reproduced = f"{compared - sum(count[verdict] for verdict in MISSES)} of {compared} reproduced"
     return f"{reproduced}; {others}" if others else reproduced
 
 

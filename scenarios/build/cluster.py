@@ -19,7 +19,7 @@ from binwright.scenarios.schema.network import routing
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.scenarios.schema.workload import Trace
 from binwright.scenarios.schema.yaml_source import Source
-from binwright.simcore.errors import ScenarioError
+from binwright.simcore.errors import ScenarioError, WorkloadError
 from binwright.simcore.extras import pl
 from binwright.simcore.rng import stream
 from binwright.simcore.roles import read_names
@@ -183,7 +183,12 @@ def _from_csv(spec: ClusterSpec, file: Csv) -> Servers:
 
 def _read(file: Csv) -> pl.DataFrame:
     """Read a file of servers as text, a row for each; refuses one that lacks a column."""
-    frame = read_text(Path(file.path))
+    try:
+        frame = read_text(Path(file.path))
+    except WorkloadError as error:
+        error.key = error.key or (None if error.line else "cluster.csv.path")
+        raise
+    frame = frame.filter(pl.any_horizontal(pl.exclude("line").is_not_null()))
     columns: dict[str, str | None] = {f"columns.{name}": column for name, column in file.columns.items()}
     columns |= {f"devices.{key}": column for key, column in file.devices or ()}
     columns |= {f"labels.{label}": column for label, column in file.labels.items()}

@@ -113,5 +113,5 @@ def _spec(name: str) -> ModuleSpec | None:
         return None  # a folder without __init__.py in one that nobody has imported
 
 
-def _digest(result: object) -> str:
-    return hashlib.blake2b(repr(result).encode(), digest_size=16).hexdigest()
+def _digest(content: object) -> str:
+    return hashlib.blake2b(repr(content).encode(), digest_size=16).hexdigest()

@@ -64,7 +64,7 @@ class PreparedScenario:
         self.world = replace(world, requests=requests)
         self._sampled = False
         ledger, columns = world.ledger(scenario.seed), dict[str, tuple[Definition, Metric]]()
-        for definition in (*built_in(), *(added_metric(definition) for definition in scenario.metrics)):
+        for definition in (*built_in(), *(added_metric(spec) for spec in scenario.metrics)):
             columns |= {
                 each.name: (definition, each) for each in definition.columns(ledger.view.resources, tuple(ledger.tiers))
             }

@@ -198,11 +198,11 @@ def way_at(overflow: Any, name: str, at: Keys = ("overflow",)) -> tuple[Keys, An
     """Find a way to overflow, and where it stands: alone, or as what happens when another one makes no room."""
     if isinstance(overflow, str):
         return at, None
-    way, section = overflow.chosen
-    if way == name:
+    mode, section = overflow.chosen
+    if mode == name:
         return (*at, name), section
     then = next((key for key in ("otherwise", "then") if hasattr(section, key)), "")
-    return way_at(getattr(section, then, ""), name, (*at, way, then))
+    return way_at(getattr(section, then, ""), name, (*at, mode, then))
 
 
 def way(overflow: Any, name: str) -> Any:

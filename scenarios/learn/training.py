@@ -233,10 +233,10 @@ def train(
     (`summary`) after every training.
     """
     checked_jobs(jobs)
-    result, spec = points(scenario), spec_of(scenario)
+    swept, spec = points(scenario), spec_of(scenario)
     trainings = [
         TrainingJob(each, folder / named(point) if spec.sweep else folder, seed, number)
-        for number, (point, each) in enumerate(result)
+        for number, (point, each) in enumerate(swept)
         for seed in range(spec.seed, spec.seed + spec.seeds)
     ]
     logs: dict[int, pl.DataFrame] = {}
@@ -245,9 +245,9 @@ def train(
         return pl.concat([log for _, log in sorted(logs.items())], how="diagonal_relaxed")
 
     def hear(job: TrainingJob, new: Row | str) -> None:
-        point = result[job.point][0]
+        point = swept[job.point][0]
         if isinstance(new, str):
-            say(f"{named(point)} ({job.point + 1} of {len(result)}), {new}" if spec.sweep else new)
+            say(f"{named(point)} ({job.point + 1} of {len(swept)}), {new}" if spec.sweep else new)
         elif new:
             watch({**new, "point": job.point} if spec.sweep else new)
         else:
@@ -259,7 +259,7 @@ def train(
     seeds = f"seeds {spec.seed} to {spec.seed + spec.seeds - 1}"
     say(f"{spec.agent.chosen[0]} in {scenario.name}: {spec.iterations} iterations, {seeds}, into {folder}")
     check_sweep(scenario)
-    course_of(result[0][1])  # what cannot begin is found out before anything is written
+    course_of(swept[0][1])  # what cannot begin is found out before anything is written
     hands = min(len(trainings), jobs or max(1, usable_cpus() // spec.threads))
     with taken(trainings, fresh):
         for job in trainings if hands == 1 else ():

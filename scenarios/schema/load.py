@@ -122,6 +122,8 @@ def shipped() -> dict[str, Path]:
 
 
 def _find(path: str | Path) -> Path:
+    if not str(path):
+        raise ScenarioError("names no file", remedy="Name a scenario file, or one that is shipped (quickstart).")
     if Path(path).is_dir():
         remedy = "Name a scenario file in it, or one that is shipped (quickstart)."
         raise ScenarioError("this is a folder", file=path, remedy=remedy)

@@ -95,6 +95,7 @@ def test_every_server_has_the_tariff_of_its_kind(cluster: Any, kinds: list[int] 
 FILES: list[tuple[str, dict[str, Any], int | None, str]] = [
     ("a,b\n1,2\n", {}, 1, "has 2 columns of numbers"),
     ("a\n1\n", {"time": "c"}, 1, "has no column c"),
+    ("at,a\n2026-01-01T00:00Z,1\n2026-01-01T01:00,1\n", {"time": "at"}, 3, "a date with no zone"),
     ("at,a\n2026-01-01T00:00Z,1\nnoon,1\n", {"time": "at"}, 3, "not a date"),
     ("at,a\n2026-01-01 00:00,1\n2026-01-01 02:00,1\n", {"time": "at"}, 3, "is not what belongs here"),
     ("a,b\n1,2\n", {"column": "c"}, 1, "has no column c"),

@@ -455,8 +455,10 @@ def test_building_a_cluster_from_a_csv(tmp_path: Path, file: Path) -> None:
             build_cluster(scenario)
         assert (str(caught.value.file), caught.value.line, caught.value.key) == (str(servers), line, key)
     servers.unlink()
-    with pytest.raises(UserError, match="cannot read it: No such file"):
+    with pytest.raises(UserError, match=r"cluster\.csv\.path: cannot read it: No such file"):
         build_cluster(scenario)
+    servers.write_text("sn,milli,mib\na,1,2\n\nb,3,4\n")
+    assert len(build_cluster(scenario).capacity) == 2
 
 
 def test_amounts_of_a_trace_have_their_unit(tmp_path: Path, file: Path) -> None:

@@ -167,6 +167,11 @@ def test_mistakes_say_where_they_are(changes: dict[str, Any], problem: str, reme
 
 
 CELLS = [
+    (
+        "2026-11-03T08:00Z\n2026-11-03T08:00\n",
+        "3: at: a date with no zone, where others have one (got '2026-11-03T08:00')",
+    ),
+    ("2026-11-03\n2026-11-04T08:00+01:00\n", "3: at: a date with a zone, where others have none"),
     ("2026-11-03\n17\n", "3: at: not a date (got '17')"),
     ("03/11/2026\n", "2: at: neither a number nor a date (got '03/11/2026')"),
 ]

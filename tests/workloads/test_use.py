@@ -124,6 +124,9 @@ def test_recorded_use_begins_with_the_request_and_repeats(tmp_path: Path) -> Non
     with pytest.raises(WorkloadError, match="is no share") as mistake:
         draw_use(base, 300.0, {"cpu": [recorded.model_copy(update={"unit": 0.1})]}, (), 0)
     assert mistake.value.line == 3
+    file.write_text("vm,t,cpu\na,5000,50 cores\n")
+    with pytest.raises(WorkloadError, match="not a number"):
+        draw_use(base, 300.0, {"cpu": [recorded]}, (), 0)
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 3000), st.integers(0, 100)), min_size=1), st.randoms())

@@ -82,7 +82,7 @@ def amounts(frame: pl.DataFrame, column: str, path: Path, resource: str, unit: f
 def moments(frame: pl.DataFrame, column: str, path: Path, unit: float) -> pl.Series:
     """Read points in time, Float64 in seconds: numbers in `unit`, or dates in ISO 8601 as seconds since 1970.
 
-    Dates without a zone count as UTC; a column that has dates beside numbers is refused.
+    Dates without a zone count as UTC; a column that has both, or dates beside numbers, is refused.
     """
     cells = filled(frame, column)
     if cells.dtype == pl.Date or isinstance(cells.dtype, pl.Datetime):
@@ -93,7 +93,16 @@ def moments(frame: pl.DataFrame, column: str, path: Path, unit: float) -> pl.Ser
     if not first or not is_date(first[0]):
         problem = "not a number" if not first or plain_number(first[0]) is not None else "neither a number nor a date"
         return _each(frame, cells, path, None, problem, f"Give a number, or in the whole column dates: {DATES}.") * unit
-    return _each(frame, cells, path, seconds_of_date, "not a date", f"Give dates in ISO 8601: {DATES}.")
+    zoned = _parsed(first[0]).tzinfo is not None
+
+    def read(text: str) -> float:
+        if (_parsed(text).tzinfo is not None) is not zoned:
+            kind, others = ("no", "one") if zoned else ("a", "none")
+            problem = f"a date with {kind} zone, where others have {others}"
+            raise UserError(problem, remedy="Write all in UTC, with Z.")
+        return seconds_of_date(text)
+
+    return _each(frame, cells, path, read, "not a date", f"Give dates in ISO 8601: {DATES}.")
 
 
 def spans(frame: pl.DataFrame, column: str, path: Path, unit: float) -> pl.Series:

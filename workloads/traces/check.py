@@ -41,11 +41,11 @@ def resources_in(columns: Iterable[str]) -> list[str]:
     return [name for name in columns if name not in (*COMMON, REQUESTED) and not is_text(name)]
 
 
-def require(result: list[str], wanted: frozenset[str], path: Path, line: int | None = None) -> None:
+def require(columns: list[str], wanted: frozenset[str], path: Path, line: int | None = None) -> None:
     """Refuse columns that lack wanted ones; `line` is that of the header, where there is one."""
-    if missing := sorted(wanted - set(result)):
+    if missing := sorted(wanted - set(columns)):
         problem = f"missing column{'s' * (len(missing) > 1)} {', '.join(missing)}"
-        remedy = f"The file has {', '.join(result) or 'none'}; it needs {', '.join(sorted(wanted))}."
+        remedy = f"The file has {', '.join(columns) or 'none'}; it needs {', '.join(sorted(wanted))}."
         raise WorkloadError(problem, file=path, line=line, remedy=remedy)
 
 

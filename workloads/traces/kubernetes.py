@@ -55,11 +55,11 @@ def pods(path: Path) -> pl.DataFrame:
 def read_nodes(path: Path) -> list[Node]:
     """Read the servers of a snapshot; each has its name as the label `host`, and all the labels that pods ask for."""
     items = _items(path)
-    resources = sorted(
+    wanted = sorted(
         {label for each in _each(items, "Pod", lambda item: _selected(item["spec"]), path) for label in each}
     )
     return [
-        node._replace(labels={HOST: node.name} | {label: node.labels.get(label, "") for label in resources})
+        node._replace(labels={HOST: node.name} | {label: node.labels.get(label, "") for label in wanted})
         for node in _each(items, "Node", _node, path)
     ]
 
@@ -77,11 +77,14 @@ def quantity(text: str | float) -> float:
 def _items(path: Path) -> list[dict[str, Any]]:
     data = contents(path)
     try:
-        items = json.loads(data)["items"]
-    except (ValueError, RecursionError, TypeError, KeyError) as error:
-        problem, line = f"not JSON with items: {error!r}", getattr(error, "lineno", None)
+        content = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        problem, line = f"not JSON: {getattr(error, 'msg', error)}", getattr(error, "lineno", None)
         raise WorkloadError(problem, file=path, line=line, remedy=GET) from None
-    return items if isinstance(items, list) else []
+    items = content.get("items") if isinstance(content, dict) else None
+    if not isinstance(items, list):
+        raise WorkloadError("has no items", file=path, remedy=GET)
+    return items
 
 
 def _each(items: Iterable[Mapping[str, Any]], kind: str, make: Callable[[Mapping[str, Any]], T], path: Path) -> list[T]:
@@ -89,7 +92,7 @@ def _each(items: Iterable[Mapping[str, Any]], kind: str, make: Callable[[Mapping
     result = []
     for number, item in enumerate(items):
         try:
-            if item["kind"] == kind:
+            if item.get("kind") == kind:
                 result.append(make(item))
         except WorkloadError as error:
             error.file = path

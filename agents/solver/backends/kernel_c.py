@@ -77,9 +77,9 @@ class _Function(ast.NodeTransformer):
         kinds = {arg.arg: _annotation(arg.annotation) for arg in node.args.args}
         self.utilfn = {name for name, kind in kinds.items() if kind == "Utilfn"}
         self.arguments = {name: kind for name, kind in kinds.items() if kind != "Utilfn"}
-        loops = {ast.unparse(arg.target) for arg in ast.walk(node) if isinstance(arg, ast.For)}
+        loops = {ast.unparse(loop.target) for loop in ast.walk(node) if isinstance(loop, ast.For)}
         self.locals: dict[str, str] = {}
-        for assigned in (arg for arg in ast.walk(node) if isinstance(arg, ast.Assign)):
+        for assigned in (each for each in ast.walk(node) if isinstance(each, ast.Assign)):
             for target in assigned.targets:
                 if isinstance(target, ast.Name) and target.id not in self.arguments:
                     assert target.id not in loops, f"{node.name} assigns the variable of a loop: {target.id}"

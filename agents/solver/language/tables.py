@@ -5,7 +5,7 @@ Tables hold numbers in rows, which may be of unequal length.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
@@ -69,6 +69,7 @@ def from_array(name: str, data: Any, at: At | None) -> Table:
     Floats are rounded to millionths, half to even.
     """
     starts: Ints | None = None
+    data = data.to_numpy() if hasattr(data, "to_numpy") else data
     if isinstance(data, np.ndarray) and data.dtype != object:
         flat, sizes = data.ravel(), [*data.shape]
     else:
@@ -84,7 +85,10 @@ def from_array(name: str, data: Any, at: At | None) -> Table:
             else:
                 sizes.append(lengths[0])
             level = [entry for row in level for entry in (row.tolist() if isinstance(row, np.ndarray) else row)]
-        flat = np.array(level)
+        try:
+            flat = np.array(level)
+        except ValueError:  # rows that numpy cannot put beside one another
+            flat = np.array(level, object)
     refuse(not sizes, f"{name} is a single number", "Make it a parameter.", at)
     refuse(flat.size > ENTRY_LIMIT, f"{name} has more than {ENTRY_LIMIT:,} entries", "Aggregate it first.", at)
     numeric = flat.dtype.kind in "iufb" and flat.ndim == 1
@@ -97,7 +101,7 @@ def from_array(name: str, data: Any, at: At | None) -> Table:
 
 
 def _is_row(entry: object) -> bool:
-    return isinstance(entry, list | tuple) or (isinstance(entry, np.ndarray) and entry.ndim > 0)
+    return isinstance(entry, Sized) and is_list(entry) and getattr(entry, "ndim", 1) > 0
 
 
 def is_list(values: object) -> bool:

@@ -85,8 +85,8 @@ class Construction:
         """Place the tenants that fit, from random bins on if they `spread`; those that can stay now come first."""
         now, failed = self.problem.unit_now.tolist(), set[Hashable]()
         for tenant in self.left if max(now) != NULL else ():
-            unplaced = ((unit, now[unit]) for unit in self._tenant_units[tenant] if now[unit] != NULL)
-            self._keep(tenant, [part for unit, place in unplaced if (part := self.put_unit(unit, place)) is not None])
+            homes = ((unit, now[unit]) for unit in self._tenant_units[tenant] if now[unit] != NULL)
+            self._keep(tenant, [part for unit, place in homes if (part := self.put_unit(unit, place)) is not None])
         for tenant in self.left:
             self._rejected = False
             if spread:

@@ -307,10 +307,10 @@ def shift(call: Utilfn, state: State) -> bool:
 def swap(call: Utilfn, state: State) -> bool:
     """Let two units change places."""
     unit, other = drawn(state, len(state.where)), drawn(state, len(state.where))
-    home, target = state.where[unit], state.where[other]
-    if home == target or remove(call, state, unit, False) < 0 or remove(call, state, other, False) < 0:
+    own, target = state.where[unit], state.where[other]
+    if own == target or remove(call, state, unit, False) < 0 or remove(call, state, other, False) < 0:
         return False
-    return insert(call, state, unit, target, False) and insert(call, state, other, home, False)
+    return insert(call, state, unit, target, False) and insert(call, state, other, own, False)
 
 
 @lean
@@ -465,9 +465,9 @@ def polish(call: Utilfn, goals: Goals, state: State, seed: int, number: int, ste
     begin_run(state, seed, IMPROVING, number)
     failed = count = 0
     looked, stale = -len(hot), True
-    accepted = False
+    has_homes = False
     for unit in range(len(home)):
-        accepted = accepted or home[unit] != NULL
+        has_homes = has_homes or home[unit] != NULL
     for step in range(steps):
         if state.room.stop[0]:
             break
@@ -479,7 +479,7 @@ def polish(call: Utilfn, goals: Goals, state: State, seed: int, number: int, ste
         if draw >= 11 and failed >= 16 and drawn(state, min(16, 1 + len(hot) // 4)) > 0:
             draw = 0  # no large move stood of late: where there are many bins, they take time
         if draw < 5:
-            unit = any_away(state) if accepted and drawn(state, 4) == 0 else NULL
+            unit = any_away(state) if has_homes and drawn(state, 4) == 0 else NULL
             if unit == NULL and count > 0:
                 unit = any_in(state, hot[drawn(state, count)])
             if unit == NULL and drawn(state, 8) == 0:

@@ -40,28 +40,29 @@ def faults(problem: Problem, alloc: Sequence[int]) -> list[str]:
         return wrong[:MESSAGES]
     used, rejected = utilisation(problem, alloc)
     wrong = [f"UTILFN rejects ball {problem.ball(ball)} in bin {problem.bin(alloc[ball])}" for ball in rejected]
-    return [*wrong, *(text for _, text in violations(problem, where, used))][:MESSAGES]
+    broken = violations(problem, where, np.array(used, np.int64))
+    return [*wrong, *(text for _, text in broken)][:MESSAGES]
 
 
-def violations(problem: Problem, where: Ints, utilisation: Sequence[int]) -> Iterator[Violation]:
-    """Find the rules, leaving UTILFN aside, that the bins of balls [balls] and their utilisation [dims] break."""
+def violations(problem: Problem, where: Ints, used: Ints) -> Iterator[Violation]:
+    """Find the rules, leaving UTILFN aside, that the bins of balls [balls] and what is `used` [dims] break."""
     called, at, pins = problem.ball, problem.bin, problem.pins
     placed = where != NULL
     for ball in np.flatnonzero(placed & (pins != NULL) & (pins != where)).tolist():
-        yield Violation("PIN", f"ball {called(ball)} is pinned to bin {at(pins[ball])} and is in {at(where[ball])}")
+        yield Violation("PIN", f"ball {called(ball)} in bin {at(where[ball])}: it is pinned to bin {at(pins[ball])}")
     for ball in np.flatnonzero(placed & problem.drained[where]).tolist():
-        yield Violation("DRAIN", f"ball {called(ball)} is in bin {at(where[ball])}, which is to be empty")
+        yield Violation("DRAIN", f"ball {called(ball)} in bin {at(where[ball])}, which is to be empty")
     for members in _in_one_bin(problem.friends, where, False):
         yield Violation("FRIENDS", f"friends {', '.join(map(called, members))} are in different bins")
     for members in _in_one_bin(problem.foes, where, True):
         if (place := where[members[0]]) != NULL:
             rule = "DIFFERENT" if any(set(members) <= set(some) for some, _ in problem.different) else "FOES"
-            yield Violation(rule, f"foes {', '.join(map(called, members))} are all in bin {at(place)}")
-    used, soft = np.array(utilisation, np.int64), problem.soft_group
+            yield Violation(rule, f"foes {', '.join(map(called, members))} together in bin {at(place)}")
+    soft = problem.soft_group
     for dim in np.flatnonzero(used > problem.ceiling).tolist():
         family = next(family for family in problem.families if dim in family)
         amounts = f"{used[dim] / MICRO:g} of {problem.ceiling[dim] / MICRO:g}"
-        yield Violation(family.name, f"{problem.name(dim)} is used {amounts}")
+        yield Violation(family.name, f"{problem.name(dim)}: {amounts}")
     groups, over = np.unique(soft[(soft >= 0) & (used > problem.capacity)], return_counts=True)
     for group, count in zip(groups.tolist(), over.tolist(), strict=True):
         if count > problem.soft_allowed[group]:
@@ -98,7 +99,9 @@ def utilisation(problem: Problem, alloc: Sequence[int]) -> tuple[list[int], list
     return used, put(evaluator(problem.base), balls, alloc, [NULL] * problem.balls, used)
 
 
-def put(evaluate: Evaluate, balls: Iterable[int], alloc: Sequence[int], seen: list[int], used: list[int]) -> list[int]:
+def put(
+    evaluate: Evaluate, balls: Iterable[int], alloc: Sequence[int], seen: list[int], used: list[int] | Ints
+) -> list[int]:
     """Put balls into their bins [balls], one after another; returns those that are rejected.
 
     Changes `seen` [balls], the bins of those that are placed, and `used` [dims].

@@ -119,10 +119,10 @@ def reaching(routes: Routes, link_free: Ints, bandwidth: int, weighted: bool, op
     """
     for server in range(len(open_)):
         open_[server] = 1 if link_free[server] >= bandwidth else 0
-    for low in range(len(reach)):
-        for high in range(low + 1):
-            reachable = find_path(routes, link_free, low, high, bandwidth, weighted) >= 0
-            reach[low, high] = reach[high, low] = 1 if reachable else 0
+    for rack in range(len(reach)):
+        for other in range(rack + 1):
+            reachable = find_path(routes, link_free, rack, other, bandwidth, weighted) >= 0
+            reach[rack, other] = reach[other, rack] = 1 if reachable else 0
 
 
 def may_hold(free: Ints, demand: Amounts, home: Ints, opens: Ints, reach: Ints) -> bool:

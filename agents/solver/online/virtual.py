@@ -93,8 +93,8 @@ class Virtual(Model):
         if network.pairs is not None:
             assert network.rates is not None
             rate = np.zeros((count, count), np.int64)
-            low, high = network.pairs.T
-            rate[low, high] = rate[high, low] = np.minimum(network.rates, self.widest)
+            source, target = network.pairs.T
+            rate[source, target] = rate[target, source] = np.minimum(network.rates, self.widest)
             order = chained(rate)
             nearby = self.nearby("secondnet", most)
             nearby.write("RATE", rate[np.ix_(order, order)], (slice(count), slice(count)))

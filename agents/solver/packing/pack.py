@@ -81,12 +81,12 @@ def pack(demand: Ints, capacity: Ints, method: str = "solver", *, seconds: float
         first_fit(TINY)
         for search in searches(stated, "cpu", SEARCHES[method]):
             search.prepare(stated)
-    began, fewest, result = monotonic(), len(demand) + 1, None
+    began, fewest, seconds_to_best = monotonic(), len(demand) + 1, None
 
     def note(bins: int) -> None:
-        nonlocal fewest, result
+        nonlocal fewest, seconds_to_best
         if bins < fewest:
-            fewest, result = bins, monotonic() - began
+            fewest, seconds_to_best = bins, monotonic() - began
 
     def seen(state: Progress) -> None:
         if state.placed == len(demand):
@@ -99,13 +99,13 @@ def pack(demand: Ints, capacity: Ints, method: str = "solver", *, seconds: float
         np.add.at(used, where, demand)
         if (used > capacity).any():
             raise BinwrightError(f"{method} answered a placement that breaks the rules: a bug, please report it")
-        return Packed(method, where, lower_bound(demand, capacity), monotonic() - began, result)
+        return Packed(method, where, lower_bound(demand, capacity), monotonic() - began, seconds_to_best)
     answer = solve(stated, search=SEARCHES[method], seed=seed, time=seconds, progress=seen)
     whole = None
     if answer.placed == len(demand):
         whole = np.unique(answer.alloc, return_inverse=True)[1]
         note(int(whole.max()) + 1)
-    return Packed(method, whole, answer.bound, monotonic() - began, result, answer.checked, answer.interrupted)
+    return Packed(method, whole, answer.bound, monotonic() - began, seconds_to_best, answer.checked, answer.interrupted)
 
 
 def check(demand: Ints, capacity: Ints) -> None:

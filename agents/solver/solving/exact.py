@@ -349,6 +349,8 @@ class _Model:
         """Return what two values come to: a linear expression, or a variable that is constrained to be that."""
         if symbol in ("//", "%", "qdiv") and (not right.fixed or right.low == 0):
             raise _Unstated
+        if left.fixed and right.fixed and symbol in OPERATIONS:
+            return Bounded.of(int(OPERATIONS[symbol](left.low, right.low)))
         match symbol:
             case "and" | "or":
                 return self._operation("min" if symbol == "and" else "max", left, right)

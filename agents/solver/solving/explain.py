@@ -30,7 +30,7 @@ def obstacles(problem: Problem, alloc: Sequence[int], ball: int) -> Iterator[lis
         raise UserError("there is no such ball", key="ball", value=ball, remedy=remedy)
     moving = problem.unit_of == problem.unit_of[ball]
     members, others = np.flatnonzero(moving).tolist(), np.where(moving, NULL, alloc)
-    without, evaluate = utilisation(problem, others.tolist())[0], evaluator(problem.base)
+    without, evaluate = np.array(utilisation(problem, others.tolist())[0], np.int64), evaluator(problem.base)
     for place in range(problem.bins):
         where, used, seen = np.where(moving, place, others), without.copy(), others.tolist()
         bins = where.tolist()

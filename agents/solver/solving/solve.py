@@ -191,9 +191,9 @@ class _Search:
         self.bins = min(problem.bins, self.bins or self.most)
         return True
 
-    def _rank_of(self, result: _Allocated) -> tuple[int, int, int]:
-        problem, alloc, _ = result
-        if result.complete:
+    def _rank_of(self, allocated: _Allocated) -> tuple[int, int, int]:
+        problem, alloc, _ = allocated
+        if allocated.complete:
             missing = sum(max(0, len(wish.broken(alloc)) - len(wish.sets) + wish.asked) for wish in problem.wishes)
             return 0, missing, problem.bins
         if self.tenants is not None:

@@ -87,7 +87,7 @@ def times_of(base: str, **more: Measure) -> dict[str, Measure]:
     def of(read: Callable[[Floats], float], least: int = 0) -> Measure:
         """Average what is read from the seconds of every run's decisions, of runs that have so many."""
         return lambda runs, agent: averaged(
-            [float(read(second)) for second in _seconds(runs, agent) if len(second) >= least]
+            [float(read(times)) for times in _seconds(runs, agent) if len(times) >= least]
         )
 
     def beside_base(runs: Runs, agent: str) -> Value:

@@ -122,15 +122,15 @@ class Autoscaler:
     def _buy_above(self) -> None:
         """Buy the cheapest while too much of what is there, or coming, is allocated."""
         view, used = self._simulation.view, self._simulation.ledger.used()
-        original = ~np.isin(self._kind, [*self.spec.buy])
-        original[[*self._there]] = True
+        present = ~np.isin(self._kind, [*self.spec.buy])
+        present[[*self._there]] = True
         for name, share in self.spec.above.items():
             r = view.resources.index(name)
             left = [each for kind in self._cheapest for each in self._left(kind) if view.capacity[each, :, r].any()]
-            while left and used[r] > share * view.capacity[original, :, r].sum():
+            while left and used[r] > share * view.capacity[present, :, r].sum():
                 server = left.pop(0)
                 self._buy(server, self.spec.buy[str(self._kind[server])].delay)
-                original[server] = True
+                present[server] = True
 
     def _let_go(self) -> None:
         """Let go of servers that have been empty for long enough, and have another one emptied."""

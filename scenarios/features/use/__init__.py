@@ -28,7 +28,7 @@ def _listed(value: Any) -> Any:
 FORMS = ("mean", "path")
 """The keys that tell cases apart."""
 Cases: TypeAlias = Annotated[
-    tuple[Annotated[Case, ByKey(FORMS, "says no use", "{mean: 25 %}")], ...],
+    tuple[Annotated[Case, ByKey(FORMS, "says no use", "{mean: 25 %, peak: 25 %}")], ...],
     BeforeValidator(_listed),
     Shown("share, [VaryingUse](#varyinguse), [RecordedCase](#recordedcase), or list of these"),
 ]

@@ -5,10 +5,12 @@ from decimal import Decimal
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 from binwright.agents.solver import problem
 from binwright.agents.solver.language.errors import SpecError
+from binwright.agents.solver.language.tables import from_array
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import MICRO, NULL
 from binwright.agents.solver.model.verify import utilisation
@@ -80,6 +82,13 @@ def test_wrong_tables_from_python(data: Any, message: str) -> None:
     data = np.array(data) if isinstance(data, np.floating) else data
     with pytest.raises(SpecError, match=message):
         problem("BALLS 1 BINS 1 RESOURCES C => 1 procedure UTILFN(BALL, BIN, ALLOC) end", tables={"D": data})
+
+
+@pytest.mark.parametrize("rows", [[range(2), range(1)], [pl.Series([0, 1]), pl.Series([0])]])
+def test_rows_of_a_table_are_whatever_has_an_order(rows: Any) -> None:
+    ours, lists = (from_array("T", each, None) for each in (rows, [[0, 1], [0]]))
+    assert (ours.sizes, ours.values.tolist()) == (lists.sizes, lists.values.tolist())
+    assert np.array_equal(ours.starts, lists.starts)  # type: ignore[arg-type]
 
 
 def test_solve_prints_text_or_json(capsys: pytest.CaptureFixture[str]) -> None:

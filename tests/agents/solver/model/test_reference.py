@@ -87,11 +87,11 @@ def test_verifier_finds_every_fault() -> None:
     cases = {
         (0, 0, 1): "3 places for 4 balls",
         (0, 0, 3, 2): "ball 2 is in bin 3",
-        (0, 0, 1, 1): "ball 3 is pinned to bin 2",
+        (0, 0, 1, 1): "it is pinned to bin 2",
         (0, 1, 2, 2): "friends 0, 1 are in different bins",
-        (0, 0, 0, 2): "foes 0, 2 are all in bin 0",
+        (0, 0, 0, 2): "foes 0, 2 together in bin 0",
         (0, 0, 1, 0): "UTILFN rejects ball 3 in bin 0",
-        (1, 1, 1, 2): "C[1] is used 6 of 4",
+        (1, 1, 1, 2): "C[1]: 6 of 4",
     }
     for alloc, message in cases.items():
         assert any(message in fault for fault in faults(found, alloc)), message

@@ -58,7 +58,12 @@ def test_optimal_answers_are_the_best_of_all_allocations(asked: Problem) -> None
 
 
 @pytest.mark.parametrize(
-    ("goal", "best"), [("if ALLOC[0] == 1 then 0 else ALLOC[1]", 2), ("FREE[ALLOC[0]] * ALLOC[0] * ALLOC[1]", 0)]
+    ("goal", "best"),
+    [
+        ("if ALLOC[0] == 1 then 0 else ALLOC[1]", 2),
+        ("FREE[ALLOC[0]] * ALLOC[0] * ALLOC[1]", 0),
+        ("max(i in 4: ALLOC[i % 3] * (1 - i % 2))", 2),
+    ],
 )
 def test_numbers_and_zeros_stand_beside_what_varies(goal: str, best: int) -> None:
     text = "TABLE FREE = [0, 0, 0] BALLS 3 BINS 3 RESOURCES C[b in BINS] => 3 procedure UTILFN(BALL, BIN, ALLOC) end"

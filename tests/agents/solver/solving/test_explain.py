@@ -56,7 +56,7 @@ def test_every_rule_has_its_name() -> None:
     assert found == [["FOES", "C"], ["C"], ["UTILFN"], ["DRAIN"]]
     assert summary(given, alloc, 3) == {"C": 4, "DRAIN": 1}
     in_bin_0 = next(obstacles(given, alloc, 1))
-    assert [one.text for one in in_bin_0] == ["ball 1 is pinned to bin 1 and is in 0", "C[0] is used 16 of 10"]
+    assert [one.text for one in in_bin_0] == ["ball 1 in bin 0: it is pinned to bin 1", "C[0]: 16 of 10"]
     with pytest.raises(UserError, match="there is no such ball"):
         list(obstacles(given, alloc, 4))
     apart = problem(TEXT.replace("FOES 0, 2", "DIFFERENT 0, 2"))
@@ -74,7 +74,7 @@ def test_explain_prints_the_rules_in_the_way_of_each_ball(tmp_path: Path, capsys
     said = capsys.readouterr().out
     assert "3 is not placed: C in 4 bins, DRAIN in 1" in said
     assert main(["solve", str(file), "--explain", str(answer), "--ball", "3"]) == 0
-    assert "is used" in capsys.readouterr().out
+    assert " of " in capsys.readouterr().out
     assert main(["solve", str(file), "--explain", str(answer), "--ball", "3", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["balls"][0]["bins"][3]["in_the_way"][0]["rule"] == "DRAIN"
@@ -86,7 +86,7 @@ def test_explain_prints_the_rules_in_the_way_of_each_ball(tmp_path: Path, capsys
     )  # it is in what is to be empty
     assert "to be empty" in capsys.readouterr().err
     assert main(["solve", str(file), "--explain", str(answer), "--ball", "0", *moved[:4]]) == 0
-    assert "MOVES is used 1 of 0" in capsys.readouterr().out
+    assert "MOVES: 1 of 0" in capsys.readouterr().out
     answer.write_text('{"alloc": [1, 1, 0, null]}')
     assert main(["solve", str(file), "--explain", str(answer)]) == 2
     assert "is not right" in capsys.readouterr().err

@@ -110,8 +110,8 @@ def _with(file: Path, text: str) -> Problem:
 def test_dimensions_and_reasons_have_the_names(file: Path) -> None:
     found = _with(file, f'{TEXT} PIN "web-1" TO "n-a" PIN "web-2" TO "n-b"')
     assert [found.name(dim) for dim in (2, 4, 9)] == ["CPU[n-c]", "COPIES[web, east]", "COPIES[job, west]"]
-    assert faults(found, [0, 1, -1, -1, -1]) == ["COPIES[web, east] is used 2 of 1"]
-    assert "ball web-1 is pinned to bin n-a and is in n-c" in faults(found, [2, 1, -1, -1, -1])
+    assert faults(found, [0, 1, -1, -1, -1]) == ["COPIES[web, east]: 2 of 1"]
+    assert "ball web-1 in bin n-c: it is pinned to bin n-a" in faults(found, [2, 1, -1, -1, -1])
     with pytest.raises(SpecError, match="ball db-1 is in bin n-x, which there is not"):
         _with(file.with_name("other.alloc"), TEXT.replace('"node" AS node', '"old" AS node') + "NOW HOME")
     said = bw.solve(_with(file, f'{TEXT} FOES "web-1", "db-1" PIN "web-1" TO "n-a" PIN "db-1" TO "n-a"'), attempts=1)
