@@ -127,7 +127,7 @@ def test_another_list_is_another_run(tmp_path: Path) -> None:
         ("start\n3\n-1\n", r"starts.csv:3: workload.start.path: the start is not a whole number from 0 \(got '-1'\)"),
         ("start,requests\n3,1\n3,0\n", r"the requests is not a whole number from 1 \(got '0'\)"),
         ("start,requests\n3,1\n3\n", "starts.csv:3: not a CSV file: rows differ"),
-        ("", "starts.csv: has no rows: the file is empty"),
+        ("", "starts.csv: workload.start.path: has no rows: the file is empty"),
     ],
 )
 def test_a_wrong_list_is_told_before_anything_runs(tmp_path: Path, listed: str, problem: str) -> None:

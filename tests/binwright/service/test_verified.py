@@ -67,7 +67,7 @@ def test_a_goal_that_a_search_proved_is_optimal_in_the_service_as_in_the_command
     ("found", "says"),
     [
         (FOUND | {"alloc": [1, 1, 1, 9999]}, "bin 9999, which does not exist"),
-        (FOUND | {"alloc": [0, 0, 0, 0]}, "is used"),
+        (FOUND | {"alloc": [0, 0, 0, 0]}, "1.8 of 1"),
         (FOUND | {"alloc": [0, 1]}, "2 places for 4 balls"),
         (FOUND | {"bins": 10**9}, "a wrong answer: 1000000000 bins"),
         (FOUND | {"bins": 0}, "a wrong answer: 0 bins"),
