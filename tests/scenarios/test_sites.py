@@ -46,6 +46,7 @@ MISTAKES: list[tuple[dict[str, Any], dict[str, Any], str, str]] = [
     ({"label": "region"}, {}, "sites.label", "no server has this label"),
     ({"router": "greenest"}, {}, "sites.router.0", "unknown router"),
     ({"router": "price", "of": {"north": {}, "south": {}}}, {}, "sites.of.north", "says no price of a kWh"),
+    ({"of": {"north": {"electricity": {"price": 0}}, "south": {}}}, {}, "sites.of.south", "says no price of a kWh"),
     ({"router": "home", "by": None, "of": {"north": {}, "south": {}}}, {}, "sites.by", "is missing for the router"),
     ({"by": None}, {}, "sites.of.north.latency", "goes by a label of requests"),
     ({"of": {"north": {"home_of": "wbe"}, "south": {}}}, {}, "sites.of.north.home_of", "no request is of this group"),

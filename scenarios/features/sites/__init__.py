@@ -165,7 +165,7 @@ class _Feature(Feature):
         for name in ("price", "carbon"):
             rates = {site: getattr(each.electricity or default, name, None) for site, each in spec.of.items()}
             missing = [site for site, rate in rates.items() if rate is None]
-            if missing and (name in spec.router or any(rates.values())):
+            if missing and (name in spec.router or len(missing) < len(rates)):
                 why = "router needs it of every site" if name in spec.router else "other sites say one"
                 remedy = f"Write electricity: {{{name}: ...}}: {why}."
                 raise wrong(f"says no {name} of a kWh", remedy, (*at, missing[0]))
