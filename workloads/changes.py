@@ -22,10 +22,10 @@ _PERCENT = re.compile(r"\s*([+-])\s*(\d+(?:\.\d*)?)\s*%\s*")
 
 def _by(value: Any) -> str:
     """Read how much more or less, as a text that reads as the same."""
-    result = _PERCENT.fullmatch(value) if isinstance(value, str) else None
-    if not result or (result[1] == "-" and float(result[2]) >= 100):
+    match = _PERCENT.fullmatch(value) if isinstance(value, str) else None
+    if not match or (match[1] == "-" and float(match[2]) >= 100):
         raise wrong("does not say how much more or less", "Write it like +20 %, or -10 % (less than 100).", (), value)
-    return f"{result[1]}{result[2]} %"
+    return f"{match[1]}{match[2]} %"
 
 
 class Change(Model):

@@ -92,9 +92,7 @@ class RecordedCase(UseCase):
         rows = np.flatnonzero(matching(base, dict(where_of(self.of)), key))
         names = base.id[rows].astype(np.str_)
         if base.id.dtype.kind != "i":
-            names = np.array(
-                [name if result is None else result[1] for name in names for result in [_DRAWN.match(name)]]
-            )
+            names = np.array([_DRAWN.sub(r"\1", name) for name in names])
         place = np.searchsorted(ids, names).clip(max=len(ids) - 1)
         known = ids[place] == names
         if not known.any():
@@ -159,11 +157,11 @@ class VaryingUse(UseCase):
         mean = _numbers(base, rows, self.mean, self.unit, f"{key}.mean")
         peak = _numbers(base, rows, self.peak, self.unit, f"{key}.peak")
         p95 = None if self.p95 is None else _numbers(base, rows, self.p95, self.unit, f"{key}.p95")
-        for name, result in (("mean", mean), ("p95", p95)):
-            if result is not None and (above := result > peak * (1 + 1e-9)).any():
+        for name, shares in (("mean", mean), ("p95", p95)):
+            if shares is not None and (above := shares > peak * (1 + 1e-9)).any():
                 first, remedy = int(above.argmax()), "Check the columns and their `unit`, or give a higher `peak`."
                 problem = f"request {base.id[rows[first]]} and {above.sum() - 1} others use more than their peak"
-                value = f"{result[first]:.4g}, above {peak[first]:.4g}"
+                value = f"{shares[first]:.4g}, above {peak[first]:.4g}"
                 raise WorkloadError(problem, key=f"{key}.{name}", value=value, remedy=remedy)
         return shape_of(mean, peak, None if p95 is None else np.minimum(p95, peak))
 
@@ -173,15 +171,14 @@ def _numbers(base: Workload, rows: Ints, value: float | str, unit: float, key: s
     if isinstance(value, float):
         return np.full(len(rows), value)
     words = words_of(base, value, key)[rows]
-    result = np.array(
-        [np.nan if (share := plain_number(word)) is None else share * unit for word in words.tolist()], np.float64
-    )
-    if (odd := ~((result >= 0) & (result <= LARGEST))).any():
+    numbers = [plain_number(word) for word in words.tolist()]
+    shares = np.array([np.nan if number is None else number * unit for number in numbers], np.float64)
+    if (odd := ~((shares >= 0) & (shares <= LARGEST))).any():
         first = int(odd.argmax())
         remedy = f"Give numbers from 0 to {LARGEST / unit:g}, or say what a 1 is, like `unit: 1 %`."
         problem = f"the label of request {base.id[rows[first]]} is no share"
         raise WorkloadError(problem, key=key, value=str(words[first]), remedy=remedy)
-    return result
+    return shares
 
 
 LARGEST = 100.0

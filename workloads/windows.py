@@ -254,10 +254,8 @@ class Window(Model):
             last, key, value = start.apart[1], f"{key}.apart", [*start.apart]
         if not 0 <= last < rows or last + (length or 0) > rows:
             wanted = f"{length} requests from row {last}" if length else f"row {last}"
-            problem, remedy = (
-                f"the window leaves the trace: it wants {wanted}",
-                f"The trace has the rows 0 to {rows - 1}.",
-            )
+            problem = f"the window leaves the trace: it wants {wanted}"
+            remedy = f"The trace has the rows 0 to {rows - 1}."
             raise WorkloadError(problem, file=file, key=key, value=value, remedy=remedy)
         return [(first, rows if length is None else first + length) for first in firsts]
 

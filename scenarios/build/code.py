@@ -64,8 +64,8 @@ def _imported(name: str, file: Path) -> Iterator[tuple[str, str]]:
             digest = file_tracking.as_imported(name, file)
             yield name, uuid4().hex if digest == file_tracking.CHANGED else digest
         for wanted in _imports(file, name):
-            if wanted not in seen and (result := _file_of(wanted, home)):
-                waiting.append((wanted, result))
+            if wanted not in seen and (source := _file_of(wanted, home)):
+                waiting.append((wanted, source))
             seen.add(wanted)
 
 

@@ -88,10 +88,10 @@ def _predicted(predictor: Predictor, name: str, workload: Workload, seed: int) -
 
     def again(row: int, first: float, elapsed: float) -> float:
         with user_workload.guarded(name, KEY, PREDICTING):
-            result = predictor.again(shown, row, first, elapsed)
-        if not isinstance(result, Real) or not result >= 0:
-            raise WorkloadError(f"again of {name} returned {result!r}", key=KEY, remedy=AGAIN)
-        return float(result)
+            time = predictor.again(shown, row, first, elapsed)
+        if not isinstance(time, Real) or not time >= 0:
+            raise WorkloadError(f"again of {name} returned {time!r}", key=KEY, remedy=AGAIN)
+        return float(time)
 
     in_all = LifetimeInfo(times, again)
 
@@ -125,11 +125,11 @@ def _learned(scenario: Scenario, draw: Callable[[int], Workload]) -> Workload:
         raise UserError(problem, key=KEY, remedy=remedy)
     every = {"superpose": 1, "time_scale": 1.0, "running": "drop", "inflate": None, "resample": None}
     before = spec.model_copy(update={"start": 0, "requests": end, **every})
-    result = window_of(before, scenario.resources, 0, watched=True)
+    requests = window_of(before, scenario.resources, 0, watched=True)
     if spec.running == "drop" or spec.inflate:
-        return result
+        return requests
     arrival = floats_of(table(), "arrival")
     age = (arrival[end] - arrival[:end]) * spec.time_scale
-    runs = result.duration > age
-    watched = np.where(runs, age, np.nan if result.watched is None else result.watched)
-    return replace(result, duration=np.where(runs, np.inf, result.duration), watched=watched)
+    runs = requests.duration > age
+    watched = np.where(runs, age, np.nan if requests.watched is None else requests.watched)
+    return replace(requests, duration=np.where(runs, np.inf, requests.duration), watched=watched)

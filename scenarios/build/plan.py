@@ -157,7 +157,7 @@ def _brought(part: object) -> list[tuple[str, Any]]:
         return [(part.name, part.options)]
     if isinstance(part, Model):
         part = [value for key, value in part if not (isinstance(part, Scenario) and key in FIXED)]
-    return [result for value in part for result in _brought(value)] if isinstance(part, list | tuple) else []
+    return [each for value in part for each in _brought(value)] if isinstance(part, list | tuple) else []
 
 
 def _by_content(data: Any, key: str = "") -> Any:

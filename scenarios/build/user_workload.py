@@ -32,11 +32,11 @@ def draw(spec: OwnWorkload, resources: tuple[str, ...], seed: int) -> Workload:
     """Draw the requests of a seed, and refuse what no run can meet."""
     name = spec.chosen[0]
     with guarded(name, "workload", DRAWING):
-        result = spec.build().draw(resources, seed)
-        problem = _problem(result, resources)
+        drawn = spec.build().draw(resources, seed)
+        problem = _problem(drawn, resources)
     if problem:
         raise WorkloadError(f"draw of {name} returned requests that cannot be run: {problem}", remedy=DRAWING)
-    workload: Workload = result
+    workload: Workload = drawn
     return workload
 
 

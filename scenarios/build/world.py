@@ -162,8 +162,8 @@ def _explained(scenario: Scenario) -> Iterator[None]:
     try:
         yield
     except (PydanticCustomError, ValidationError) as error:
-        result = ValidationError.from_exception_data("mistakes", findings(error))
-        raise explain(result, Source(scenario.file, scenario.dump())) from None
+        mistakes = ValidationError.from_exception_data("mistakes", findings(error))
+        raise explain(mistakes, Source(scenario.file, scenario.dump())) from None
 
 
 def _overflow(scenario: Scenario) -> Overflow:

@@ -50,11 +50,11 @@ def begin(requests: str | None, servers: int | None, node: Mapping[str, float] |
     Servers that are not given are guessed where there is a file, or ten usual ones.
     """
     if requests:
-        result = asked_of(requests)
-        drafted = result.servers
+        source = asked_of(requests)
+        drafted = source.servers
         if servers or node:
-            drafted = _own(drafted, servers, node, result.resources)
-        text = result.text(folder, drafted)
+            drafted = _own(drafted, servers, node, source.resources)
+        text = source.text(folder, drafted)
     else:
         cluster = DraftServers(servers or 10, dict(node or {"cpu": 64.0, "mem": 256.0}))
         text = scenario_text(

@@ -70,11 +70,11 @@ class PreparedScenario:
             }
         if metric not in columns:
             raise UnknownName("no such metric", key="metric", value=metric, remedy=suggest(metric, columns))
-        self._definition, result = columns[metric]
-        if result.better == "neither":
+        self._definition, described = columns[metric]
+        if described.better == "neither":
             remedy = "Take one of which higher or lower is better, such as acceptance."
             raise UserError("neither higher nor lower is better", key="metric", value=metric, remedy=remedy)
-        self.sign = -1 if result.better == "lower" else 1
+        self.sign = -1 if described.better == "lower" else 1
 
     def value(self, make: Callable[[], Agent], seed: int) -> tuple[float, list[Agent]]:
         """Play a new agent on the requests of a seed; returns the metric, NaN if the run has none, and who answered.

@@ -101,13 +101,13 @@ def _ends(name: str, between: Between) -> tuple[float, float, bool]:
 
 def candidate(spec: AgentSpec, ranges: Sequence[Range], point: Floats) -> AgentSpec:
     """Make the agent with the options at these places."""
-    result = {each.name: each.at(place) for each, place in zip(ranges, point.tolist(), strict=True)}
+    values = {each.name: each.at(place) for each, place in zip(ranges, point.tolist(), strict=True)}
     try:
-        return AgentSpec.model_validate({spec.name: {**spec.options, **result}})
+        return AgentSpec.model_validate({spec.name: {**spec.options, **values}})
     except ValidationError as error:
         mistake = explain(error, Source(None, {}))
         name, remedy = str(mistake.key).rpartition(".")[2], "Tune options that take numbers."
-        raise UserError(mistake.problem, key=f"param {name}", value=result.get(name), remedy=remedy) from None
+        raise UserError(mistake.problem, key=f"param {name}", value=values.get(name), remedy=remedy) from None
 
 
 Row: TypeAlias = dict[str, Any]

@@ -163,10 +163,10 @@ def _growing(scenario: Scenario, over: FinishedRun) -> dict[str, str]:
     if scenario.overflow == "stop" or came - over.first < LEAST or any(metric.last for metric in scenario.metrics):
         return {}
     arrival = workload.arrival[:came]
-    result = growing(arrival, workload.duration[:came], workload.demand[:came], float(arrival[over.first]))
-    if result is None:
+    growth = growing(arrival, workload.duration[:came], workload.demand[:came], float(arrival[over.first]))
+    if growth is None:
         return {}
-    column, whole, later, late = result
+    column, whole, later, late = growth
     share = over.got_place[np.searchsorted(arrival, late) : came].mean()
     name = workload.resources[column]
     warning = f"{whole / QUANTUM:,.4g} {name} are asked for at a time, {later / QUANTUM:,.4g} in the last fifth"

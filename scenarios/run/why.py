@@ -132,7 +132,7 @@ def refused(run: Run) -> RefusedRequests:
     kinds = frame.group_by([*by], maintain_order=True).agg(
         pl.len().alias("offered"), pl.col("no").sum().alias("refused")
     )
-    result = (
+    by_reason = (
         frame.filter("no")
         .group_by("reason", maintain_order=True)
         .agg(
@@ -144,7 +144,7 @@ def refused(run: Run) -> RefusedRequests:
     )
     largest_first: Any = {"descending": True, "maintain_order": True}
     return RefusedRequests(
-        result.sort("requests", **largest_first),
+        by_reason.sort("requests", **largest_first),
         kinds.sort("refused", **largest_first),
         _by_label(frame.with_columns(pl.col("no").mean().over([*by]).alias("expected"))),
         _origin(run, simulation.workload),
@@ -155,15 +155,15 @@ def _by_label(frame: pl.DataFrame) -> pl.DataFrame:
     """Count what was offered and refused by the values of each label, those first that are refused more than others."""
     words = dict.fromkeys(("label", "value"), pl.String())
     schema = pl.Schema({**words, "offered": pl.UInt32(), "refused": pl.UInt32(), "expected": pl.Float64()})
-    result = [pl.DataFrame(schema=schema)]
+    tables = [pl.DataFrame(schema=schema)]
     for name in (each for each in frame.columns if each.startswith(LABELS)):
         counted = frame.group_by(pl.col(name).alias("value"), maintain_order=True).agg(
             pl.len().alias("offered"), pl.col("no").sum().alias("refused"), pl.col("expected").sum()
         )
         more = (pl.col("refused") - pl.col("expected")).round(6)
         counted = counted.sort(more, "offered", descending=True, maintain_order=True)
-        result.append(counted.select(pl.lit(name.removeprefix(LABELS)).alias("label"), *list(schema)[1:]).cast(schema))
-    return pl.concat(result)
+        tables.append(counted.select(pl.lit(name.removeprefix(LABELS)).alias("label"), *list(schema)[1:]).cast(schema))
+    return pl.concat(tables)
 
 
 def _row(workload: Workload, wanted: str) -> int:
@@ -174,11 +174,11 @@ def _row(workload: Workload, wanted: str) -> int:
             return int(number)
         remedy = f"Rows are 0 to {len(workload) - 1}."
         raise UserError("there is no such row", key="--request", value=wanted, remedy=remedy)
-    result = np.flatnonzero(workload.id.astype(np.str_) == wanted)
-    if not len(result):
+    rows = np.flatnonzero(workload.id.astype(np.str_) == wanted)
+    if not len(rows):
         remedy = f"They are {workload.id[0]} to {workload.id[-1]}, in order of arrival; `row 12` is the thirteenth."
         raise UserError("no request of this run has this id", key="--request", value=wanted, remedy=remedy)
-    return int(result[0])
+    return int(rows[0])
 
 
 def _until_answered(simulation: Simulation, agent: Agent, row: int) -> Why:
@@ -212,14 +212,14 @@ def _became(simulation: Simulation, row: int, arrival: float) -> str:
     """Say what became of a row, which arrived then, and what features did to it."""
     record, gangs = simulation.record, simulation.workload.gangs
     outcome, decided = record.outcome[row], record.decided[row]
-    result, reason = simulation.gangs.lacked.get(row, (0, ""))
-    part = f": part {result + 1} found no place: {reason}" if reason else ""
+    number, reason = simulation.gangs.lacked.get(row, (0, ""))
+    lacked = f": part {number + 1} found no place: {reason}" if reason else ""
     by_features = "".join(f"; {each}" for feature in features() for each in feature.why(simulation, row))
     if outcome == PENDING:
-        return f"still waiting when the run ended{part}{by_features}"
+        return f"still waiting when the run ended{lacked}{by_features}"
     later = f", {duration(decided - arrival)} after its arrival" if decided > arrival else ""
     if outcome == REJECTED:
-        return f"refused{later}{part or f': {record.reasons[record.reason[row]]}'}"
+        return f"refused{later}{lacked or f': {record.reasons[record.reason[row]]}'}"
     node = "" if record.node[row] == SPREAD else f", node {record.node[row]}"
     place = "in the network" if simulation.ledger.tiers else f"on server {record.server[row]}{node}"
     if gangs is not None and gangs.parts[row] > 1:
@@ -232,7 +232,7 @@ def _became(simulation: Simulation, row: int, arrival: float) -> str:
 def _look(simulation: Simulation, request: Request, free: Ints) -> Why:
     """Look at what every server has for a request; `free` int64 [servers, nodes, resources] is not changed."""
     resources, ledger, workload = simulation.view.resources, simulation.ledger, simulation.workload
-    node, there, lacks = _nearest(free, request)
+    node, nearest, lacks = _nearest(free, request)
     out, words = ledger.kept_out(request), list[str]()
     for server, lacking in enumerate((lacks > 0).tolist()):
         short = ", ".join(name for name, lack in zip(resources, lacking, strict=True) if lack)
@@ -240,7 +240,7 @@ def _look(simulation: Simulation, request: Request, free: Ints) -> Why:
     columns = {
         "server": np.arange(len(free)),
         "node": pl.Series([None] * len(free) if request.spread else node, dtype=pl.Int64),
-        **{f"free_{name}": there[:, r] / QUANTUM for r, name in enumerate(resources)},
+        **{f"free_{name}": nearest[:, r] / QUANTUM for r, name in enumerate(resources)},
         **{f"lacks_{name}": lacks[:, r] / QUANTUM for r, name in enumerate(resources)},
         "why": words,
     }

@@ -230,7 +230,7 @@ class ClusterSpec(WithFeatures):
         several: list[Keys] = [
             ("groups", n, "nodes") for n, group in enumerate(self.groups or ()) if (group.nodes or 1) > 1
         ]
-        several += [(key,) for key, there in (("nodes", self.nodes > 1), ("spread_above", self.spread_above)) if there]
+        several += [(key,) for key, used in (("nodes", self.nodes > 1), ("spread_above", self.spread_above)) if used]
         if several:
             raise wrong("servers with devices have one node", "Take it out, or the devices.", several[0])
         columns: dict[str, Any] = self.csv.columns if self.csv else {}

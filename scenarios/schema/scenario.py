@@ -358,7 +358,7 @@ class Scenario(WithFeatures):
     @property
     def other_agents(self) -> list[tuple[Keys, AgentSpec]]:
         """The agents that take part beside those that are compared, and their keys."""
-        return [result for feature in used(self) for result in feature.agents(self)]
+        return [each for feature in used(self) for each in feature.agents(self)]
 
     def _check_workload(self) -> None:
         agents = [*self.other_agents, *((("agents", number), agent) for number, agent in enumerate(self.agents))]

@@ -109,7 +109,8 @@ class Source:
         origin = Place(f"override {text}")
         if not equals or not name.strip():
             raise mistake("is not an override", "Write key.of.the.scenario=value.", origin)
-        keys, places = undotted(name.strip()), {undotted(name.strip()): origin}
+        keys = undotted(name.strip())
+        places = {keys: origin}
         data = _Reader(origin, Path.cwd(), places).read(value, keys)
         had = self.value(keys) is not None
         self.set(keys, data, places)

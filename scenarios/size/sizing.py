@@ -152,9 +152,9 @@ class Runs:
 
         Where the agent that needs the fewest has enough, all of them are looked at, to be compared.
         """
-        question, wanted = self._question, Pairs()
+        question = self._question
         while True:
-            wanted.clear()
+            wanted: Pairs = {}
             for agent in self.looked:
                 for known in self._known(agent).values() if agent not in self.failed else ():
                     if (step := next_size(known, question.least, question.most, question.begin)) is not None:
@@ -234,7 +234,7 @@ class Runs:
         question, results = self._question, self._batch(self._pairs).run()
         sizes = {agent: size for agent, size in self.sizes.items() if size is not None}
         best = min(sizes.values())
-        verdicts = _told_apart(question, results, best, list(self.sizes), min(sizes, key=lambda number: sizes[number]))
+        verdicts = _told_apart(question, results, best, list(self.sizes), min(sizes, key=sizes.__getitem__))
         verdicts |= {agent: BEST for agent, size in sizes.items() if size == best}
         rows, target = [], question.target
         about: Row = {"until": question.until, "key": question.key, "metric": target.metric.name}

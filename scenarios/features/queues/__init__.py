@@ -78,11 +78,11 @@ class QueueBook:
             first.append(len(limits))
         self._labels = [label for _, _, label, _ in limits]
         queue_of = np.full(rows, -1)
-        result = queue_of[: len(workload)]
+        offered = queue_of[: len(workload)]
         for number, (name, queue) in enumerate(queues.items()):
-            mine = matching(workload, dict(where_of(queue.of)), f"{at}.{name}.of") & (result < 0)
+            mine = matching(workload, dict(where_of(queue.of)), f"{at}.{name}.of") & (offered < 0)
             longer = workload.expected > (queue.longest or inf)
-            result[mine & longer], result[mine & ~longer] = -2 - number, number
+            offered[mine & longer], offered[mine & ~longer] = -2 - number, number
         table = LimitTable(
             queue_of,
             never=queue_of < -1,
