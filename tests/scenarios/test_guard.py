@@ -1,11 +1,13 @@
 """Agents that end the process or think for ever: their runs say so, and nothing else is disturbed."""
 
+import signal
 from pathlib import Path
 
 import pytest
 
 from binwright.cli import main
 from binwright.scenarios.batch.batch import Batch
+from binwright.scenarios.run.sandbox import limited
 from tests.support.batches import FIRST, agent, plain
 
 ENDLESS = {
@@ -53,3 +55,14 @@ def test_agents_that_exit_at_start_or_import_are_caught(tmp_path: Path, capsys: 
     (tmp_path / "imported.py").write_text("import sys\nsys.exit(3)\n")
     assert main(["validate", "quickstart", "--set", f"agents=[{tmp_path / 'imported.py'}:Mine]"]) == 2
     assert "cannot import this agent: sys.exit(3) is called in it" in capsys.readouterr().out
+
+
+def test_an_interrupt_that_ends_in_another_error_is_an_interrupt() -> None:
+    """As numba does with one that comes while it prepares a call: such a run had failed, and its batch went on."""
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt), limited(60):
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt:
+            raise TypeError("missing 1 required positional argument: 'sig'") from None
+    assert signal.getsignal(signal.SIGINT) is before
