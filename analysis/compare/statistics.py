@@ -240,13 +240,14 @@ class Family:
         exact = self.exact[left] & self.exact[right]
         tested = (count >= FEWEST) & ~exact
         ranks = tested & (np.bincount(number, tested)[number] * 2.0 ** (1 - count) <= ALPHA)
-        is_tested = np.ones(len(left), bool) if base is None else (left == base[left]) | (right == base[left])
-        self.size = int(np.bincount(number, tested & is_tested).max(initial=0))
+        in_family = tested if base is None else tested & ((left == base[left]) | (right == base[left]))
+        self.size = int(np.bincount(number, in_family).max(initial=0))
         alone = np.where(tested, p_t, np.nan)
         (alone[ranks],) = by_count(difference[ranks], lambda some: (signed_rank(some),), 1)
         p = np.full(len(left), np.nan)
-        for at in np.unique(number):
-            family = tested & is_tested & (number == at)
+        rows = np.flatnonzero(in_family)
+        rows = rows[np.argsort(number[rows], kind="stable")]
+        for family in np.split(rows, np.flatnonzero(np.diff(number[rows])) + 1):
             p[family] = holm(alone[family])
         distinct = np.where(exact, largest > 0, p <= ALPHA)
         width = int(np.bincount(groups.point).max(initial=1))

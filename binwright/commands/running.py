@@ -143,7 +143,7 @@ def _warn(results: Results) -> None:
         models = sorted(done["missing_models"].drop_nulls().unique()) if "missing_models" in done.columns else []
         why = "are larger than any server" + f", or ask for models that it lacks ({', '.join(models)})" * bool(models)
         share = impossible / int(done["offered"].sum())
-        warn_of(f"{share:.2%} of the requests {why}: no agent was asked (metric `impossible`).")
+        warn_of(f"{100 * share:.2f} % of the requests {why}: no agent was asked (metric `impossible`).")
 
 
 def warn_of_runs(done: pl.DataFrame, doubts: Sequence[str] = tuple(DOUBTS)) -> None:

@@ -58,9 +58,9 @@ def solve(args: Namespace) -> int:
     with StatusLine("solve") as line:
 
         def tell(now: Progress) -> None:
-            bins = f"in {many_of(now.bins, 'bin')} (bound {now.bound})" if problem.searched else ""
+            bins = f" in {many_of(now.bins, 'bin')} (bound {now.bound})" if problem.searched else ""
             goals = ", ".join(f"{value:,.6g}" for value in now.goals)
-            line.said = f"{now.placed:,} of {many_of(problem.balls, 'ball')} {bins}{goals and f'; goals {goals}'}"
+            line.said = f"{now.placed:,} of {many_of(problem.balls, 'ball')}{bins}{goals and f'; goals {goals}'}"
 
         how = {"progress": tell if line.alive else None, "device": args.device, "time": more}
         result = as_json(binwright.agents.solver.solving.solve.solve(problem, **how))

@@ -92,7 +92,7 @@ def impossible_of(scenario: Scenario) -> str:
     kinds = np.unique(workload.demand[large], axis=0)[:3]
     shown = "; ".join(say(kind, workload.resources) for kind in kinds.tolist())
     return (
-        f"{large.mean():.2%} of the requests fit on no server, even an empty one, such as {shown}. They are never "
+        f"{100 * large.mean():.2f} % of the requests fit on no server, even an empty one, such as {shown}. They are never "
         "offered to an agent (metric `impossible`)."
     )
 

@@ -170,4 +170,4 @@ def _growing(scenario: Scenario, over: FinishedRun) -> dict[str, str]:
     share = over.got_place[np.searchsorted(arrival, late) : came].mean()
     name = workload.resources[column]
     warning = f"{whole / QUANTUM:,.4g} {name} are asked for at a time, {later / QUANTUM:,.4g} in the last fifth"
-    return {"growing": f"{warning}, in which {share:.2%} of the requests were accepted"}
+    return {"growing": f"{warning}, in which {100 * share:.2f} % of the requests were accepted"}

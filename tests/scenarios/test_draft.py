@@ -136,7 +136,7 @@ def test_a_first_scenario_by_options(table: Path, capsys: pytest.CaptureFixture[
     small = ("--node", "cpu: 40, mem: 256 MB", "--out", "small.yaml")
     assert main(["init", "--requests", table.name, *small]) == 0
     assert (
-        "? 100.00% of the requests fit on no server, even an empty one, such as 2 cpu, 4.096 GB mem; "
+        "? 100.00 % of the requests fit on no server, even an empty one, such as 2 cpu, 4.096 GB mem; "
         in capsys.readouterr().out
     )
     assert main(["init"]) == MISTAKE
@@ -232,7 +232,7 @@ def test_a_load_that_grows_is_doubted_by_describe_run_and_size(
     assert "Warning: the load grows over the run, in 1 of 1 runs: " in ran
     assert "`warm_start: {until: 50 %, with: self}`, or a later `start` of a trace" in ran
     sized = said("size", "vms.yaml", "--set", servers, "--until", "acceptance >= 97 %", "--out", "sized")
-    accepted = re.search(r"in the last fifth, in which (\S+)% of the requests were accepted", sized)
+    accepted = re.search(r"in the last fifth, in which (\S+) % of the requests were accepted", sized)
     assert accepted is not None
     assert float(accepted[1]) < 95
     servers, last = f"--set={servers}", "--set=metrics=[{acceptance: {last: 20 %}}]"

@@ -92,7 +92,7 @@ def test_a_run_names_models_that_no_server_has(
     (tmp_path / "s.yaml").write_text(yaml.safe_dump(asked))
     assert main(["run", str(tmp_path / "s.yaml"), "--out", str(tmp_path / "out")]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert "50.00% of the requests" in said
+    assert "50.00 % of the requests" in said
     assert "A100, H100" in said
     assert "T4" not in said  # asked for with no device
 

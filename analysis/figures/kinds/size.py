@@ -20,7 +20,7 @@ from binwright.simcore.errors import ResultsError
 SIZES = "sizes.csv"
 COLUMNS = ("agent", "size", "low", "high", "until", "key", "metric", "target", "most")
 ROOM, EDGE = 0.3, 0.04
-"""So much is shown beyond the answers, and beyond the sizes that were looked at, for whole markers."""
+"""So much is shown beyond the answers, and beyond the markers that are shown, which are whole."""
 
 
 @figure(meaning="how many servers each agent needs for a target, and where it is met", needs="binwright size")
@@ -84,8 +84,9 @@ def _shown(sizes: pl.DataFrame, looked: Sequence[int]) -> tuple[float, float]:
     ends = [value for name in ("size", "low", "high") for value in sizes[name].drop_nulls()]
     low, high = min(ends), max(ends)
     room = max(2.0, ROOM * (high - low), ROOM / 2 * low)
-    edge = max(0.5, EDGE * (max(looked) - min(looked)))
-    return max(min(looked) - edge, low - room), min(max(looked) + edge, high + room)
+    shown = [size for size in (*ends, *looked) if low - room <= size <= high + room]
+    edge = max(0.5, EDGE * (max(shown) - min(shown)))
+    return min(shown) - edge, max(shown) + edge
 
 
 def _answer(ax: Axes, place: int, row: dict[str, int | None], look: tuple[str, str], most: int) -> None:

@@ -70,19 +70,20 @@ def test_gains_leave_out_points_at_which_agents_have_no_seed_in_common(tmp_path:
     assert len(ax.get_xticks()) == 1
 
 
-def test_markers_of_the_smallest_size_are_whole(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("looked", "answer"), [((10, 400), "10,10,400"), ((20, 80), "27,25,42")])
+def test_markers_of_the_smallest_size_are_whole(tmp_path: Path, looked: tuple[int, int], answer: str) -> None:
     rows = [
         row("a", seed, point={"k": k}, acceptance=0.5 + k / 1000) | {"run": f"{k}-{seed}"}
-        for k in (10, 400)
+        for k in looked
         for seed in range(3)
     ]
     write_results(tmp_path, rows)
-    answer = "agent,size,low,high,until,key,metric,target,most\na,10,10,400,acceptance >= 50 %,k,acceptance,0.5,400\n"
-    (tmp_path / "sizes.csv").write_text(answer)
+    text = f"agent,size,low,high,until,key,metric,target,most\na,{answer},acceptance >= 50 %,k,acceptance,0.5,400\n"
+    (tmp_path / "sizes.csv").write_text(text)
     figure = draw(Results(tmp_path), "size")
     figure.draw_without_rendering()
     above, below = figure.axes
-    marker = below.transData.transform((10, 0))[0]
+    marker = below.transData.transform((looked[0], 0))[0]
     assert marker - below.bbox.x0 > 4.5 / 2 * figure.dpi / 72
     assert above.get_xlim() == below.get_xlim()
 

@@ -188,6 +188,7 @@ TABLE = "BALLS len(T) BINS 2 RESOURCES C[b in BINS] => n procedure UTILFN(BALL, 
 @pytest.mark.parametrize(
     ("values", "says"),
     [
+        (b'{"T": ' + b"[" * 90 + b"1" + b"]" * 90 + b"}", "T takes 90 indices, not 1"),
         (b'{"T": [[1], 2, "a"]}', "T mixes numbers and rows"),
         (b'{"T": [1, {"a": 2}]}', "T is not numeric"),
         (b'{"T": [true, false]}', "T is not numeric"),
