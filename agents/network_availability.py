@@ -74,7 +74,7 @@ class NetworkAvailability(ClusterAvailability):
         """Find the earliest start of a request, or of all parts of a gang; none for never."""
         lasts, starts = self._lasts(request), np.maximum(self._profile.times, self.now)
         for time, level in zip(starts.tolist(), self._profile.least(starts, lasts), strict=True):
-            result, may = list[Reservation](), self._may(request, time)
+            reservations, may = list[Reservation](), self._may(request, time)
             for part in request.each():
                 view = self._showing(level, may)
                 enough = (view.free.sum(axis=(0, 1)) >= request.demand).all()
@@ -85,9 +85,9 @@ class NetworkAvailability(ClusterAvailability):
                 if any(self.breaks(request, server, time) for server in servers_of(answer)):
                     break
                 level = level - own
-                result.append(Reservation(time, lasts, servers_of(answer), own, request, answer))
-                if len(result) == request.parts:
-                    return result
+                reservations.append(Reservation(time, lasts, servers_of(answer), own, request, answer))
+                if len(reservations) == request.parts:
+                    return reservations
         return []
 
     def keeps(self, promised: Sequence[Reservation]) -> bool:

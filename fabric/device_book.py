@@ -89,10 +89,10 @@ class DeviceBook:
             raise InfeasiblePlacement(f"this request takes {takes}: answer OnDevices with as many, not {devices}")
         if not devices:
             return ()
-        own, count_there = self._own, int(self._own.there[server])
+        own, installed = self._own, int(self._own.there[server])
         for device in devices:
-            if not 0 <= device < count_there:
-                raise InfeasiblePlacement(f"there is no device {device} of server {server}, which has {count_there}")
+            if not 0 <= device < installed:
+                raise InfeasiblePlacement(f"there is no device {device} of server {server}, which has {installed}")
         if request.models and not request.models >> int(own.model[server]) & 1:
             wanted = ", ".join(name for bit, name in enumerate(self._spec.models) if request.models >> bit & 1)
             model = self._spec.models[own.model[server]]

@@ -61,8 +61,9 @@ def read(path: str | Path, name: str | None = None) -> Topology:
     """Read the network in a `.csv` file; it is called as the file, unless a name is given.
 
     The file has a header and the columns `a`, `b` (the ends of a link) and `capacity` (units, or a number with bps to
-    Tbps); others are ignored, and so are directions. A vertex with exactly one link is a server, every other one a
-    switch. Servers, and the switches of a level, are numbered in the order of their first mention. There are no pods.
+    Tbps); others are ignored, but for `server`, which is gone, and so are directions. A vertex with exactly one link is
+    a server, every other one a switch. Servers, and the switches of a level, are numbered in the order of their first
+    mention. There are no pods.
     """
     path = Path(path)
     if path.suffix.lower() != ".csv":

@@ -127,20 +127,20 @@ class InLine(Agent):
         """Start who is in nobody's way, and reserve places for those who wait: the first of them, or all."""
         availability = self._availability(view)
         earlier = {
-            request.index: [each._replace(start=max(each.start, view.now)) for each in promised]
+            request.index: [promise._replace(start=max(promise.start, view.now)) for promise in promised]
             for request in line
             if (promised := self._kept.get(request.index))
         }
         # What was promised stays so, or becomes earlier: who comes later in the order finds it taken.
         promises = earlier if self.backfilling == "conservative" else {}
-        for each in chain.from_iterable(promises.values()):
-            availability.reserve(each)
+        for promise in chain.from_iterable(promises.values()):
+            availability.reserve(promise)
         if availability.overdrawn:  # somebody runs for longer than expected, or a server has failed
             promises, earlier, availability = {}, {}, self._availability(view)
         self._kept, self.reserved, first = {}, {}, True
         for request in line:
-            for each in promises.get(request.index, ()):
-                availability.reserve(each, -1)
+            for promise in promises.get(request.index, ()):
+                availability.reserve(promise, -1)
             if view.held_back(request):
                 continue
             promised = earlier.get(request.index, [])
@@ -152,9 +152,9 @@ class InLine(Agent):
                 promised = availability.earliest(request)
                 if lasting and (not promised or promised[0].start > lasting[0].start):
                     promised = lasting
-                for each in promised:
-                    availability.reserve(each)
-                    self.reserved[request.index] = each
+                for promise in promised:
+                    availability.reserve(promise)
+                    self.reserved[request.index] = promise
                 if promised:
                     self._kept[request.index] = promised
 
@@ -226,11 +226,11 @@ class InLine(Agent):
 def _order(name: str) -> Order:
     """Load an order; a mistake in its name is reported under its key."""
     try:
-        result: Order = ORDERS.load(name)
+        order: Order = ORDERS.load(name)
     except UnknownName as error:
         remedy = error.remedy if ":" in name else suggest(name, (*ORDERS, "random", *DEFAULTS))
         raise UserError(error.problem, key="order", value=name, remedy=remedy) from None
-    return result
+    return order
 
 
 class TwoStage(Agent):

@@ -43,14 +43,14 @@ class ByAgent(Mover):
 
     def plan(self, view: View, running: Running, moves: int, request: Request | None = None) -> Sequence[Move]:
         draft = Draft(view, running)
-        out, result = draft.out_of_place(), list[Move]()
+        out, plan = draft.out_of_place(), list[Move]()
         emptiest_first = np.lexsort((running.server, draft.fullness[running.server]))
         for item in (*out, *emptiest_first[~np.isin(emptiest_first, out)].tolist()):
-            if len(result) == moves or (request is not None and self._fits(draft, request)):
+            if len(plan) == moves or (request is not None and self._fits(draft, request)):
                 break
             if move := self._move(draft, item, anywhere=item in out):
-                result.append(move)
-        return result if request is None or self._fits(draft, request) else []
+                plan.append(move)
+        return plan if request is None or self._fits(draft, request) else []
 
     def _fits(self, draft: Draft, request: Request) -> bool:
         if draft.running.has_room:
@@ -88,8 +88,8 @@ class Draft:
 
     def open_to(self, request: Request, among: Flags | None = None) -> Flags:
         """Tell on which servers a request may lie, bool [servers], of those `among` which it may choose."""
-        result = np.ones(len(self.free), np.bool_) if among is None else among
-        return result & self.running.may(request.index) if self.running.may else result
+        allowed = np.ones(len(self.free), np.bool_) if among is None else among
+        return allowed & self.running.may(request.index) if self.running.may else allowed
 
     def showing(self, open_to: Flags) -> View:
         """Return a view for an agent that is to see only these servers, bool [servers], with what would be free."""
@@ -139,8 +139,8 @@ class Draft:
 
     def in_use(self) -> Flags:
         """Tell which servers hold anything, bool [servers]."""
-        result: Flags = np.any(self.free != self._view.capacity, axis=(1, 2))
-        return result
+        in_use: Flags = np.any(self.free != self._view.capacity, axis=(1, 2))
+        return in_use
 
     def fuller(self, item: int) -> Flags:
         """Tell which servers are fuller than the server of a request without what it holds there, bool [servers]."""
@@ -148,17 +148,17 @@ class Draft:
         if self.running.at is not None:
             own = np.sum([share[2] for share in self.at(item).shares if share[0] == server], axis=0)
         total = self.free[server].sum(axis=0) + own
-        result: Flags = self.fullness > 1 - (total / self._total[server]).mean()
-        return result
+        fuller: Flags = self.fullness > 1 - (total / self._total[server]).mean()
+        return fuller
 
     def out_of_place(self) -> list[int]:
         """List those that may not lie where they are."""
-        may, result = self.running.may, list[int]()
+        may, items = self.running.may, list[int]()
         for item, row in enumerate(self.running.row.tolist()) if may else ():
             servers = [share[0] for share in self.at(item).shares] if self.running.at else self.running.server[[item]]
             if may and not may(row)[servers].all():
-                result.append(item)
-        return result
+                items.append(item)
+        return items
 
 
 def _place(request: Request, server: int, node: int, nodes: int) -> Placement:
@@ -269,12 +269,14 @@ class MakeRoom(Mover):
         order = np.argsort(running.server, kind="stable")
         server, node, demand = running.server[order], running.node[order], running.demand[order]
         first = np.searchsorted(server, np.arange(len(view.free) + 1))
-        plan = fewest(view.free.copy(), first, node, demand, np.array(request.demand), request.spread, min(moves, MOST))
-        result = list[Move]()
-        for item, to, on in plan.tolist():
+        moved_to = fewest(
+            view.free.copy(), first, node, demand, np.array(request.demand), request.spread, min(moves, MOST)
+        )
+        plan = list[Move]()
+        for item, to, on in moved_to.tolist():
             moved = running.request(int(running.row[order[item]]))
-            result.append(Move(moved.index, _place(moved, to, on, view.free.shape[1])))
-        return result
+            plan.append(Move(moved.index, _place(moved, to, on, view.free.shape[1])))
+        return plan
 
 
 @kernel

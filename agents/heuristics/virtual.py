@@ -30,14 +30,14 @@ NO_CLUSTER_PATHS = Refusal("no cluster of servers has the paths")
 
 def tenants_of(agent: Agent, view: View) -> NetworkView:
     """Return the view of a network whose requests are virtual networks that the agent places, and refuse any other."""
-    result = network_of(agent, view)
+    network_view = network_of(agent, view)
     if view.virtual not in agent.embeds:
         requested = f"virtual networks of the form {view.virtual}" if view.virtual else "no virtual networks"
         remedy = "Take an agent for such requests: `binwright list agents` lists them."
         raise UserError(
             f"places virtual networks ({', '.join(agent.embeds)}), and requests here are {requested}", remedy=remedy
         )
-    return result
+    return network_view
 
 
 def warm(view: NetworkView, form: Form) -> None:
@@ -308,8 +308,7 @@ def groupings(topology: Topology) -> list[Ints]:
     """Return the rack of every server, its pod, and the network, each int64 [servers]."""
     racks = topology.rack_of.astype(np.int64)
     pods = topology.pod_of.astype(np.int64)[racks]
-    result = [racks, pods, np.zeros_like(racks)]
-    return [result[0], *(each for each in result[1:] if each.min() >= 0)]
+    return [racks, *([pods] if pods.min() >= 0 else []), np.zeros_like(racks)]
 
 
 class Matching:

@@ -92,7 +92,7 @@ class NetworkEpisodes:
         self.count = count
         topology = view.topology
         self.rules = NetworkRules(
-            Routing(topology, view.routing.k, view.routing.order).routes,  # another thread may step others
+            Routing(topology, view.routing.k, view.routing.order).routes,  # of its own: threads cannot share them
             topology.link_tier,
             topology.link_capacity,
             view.capacity.sum(axis=(0, 1)),

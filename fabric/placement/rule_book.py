@@ -102,7 +102,7 @@ class RuleBook:
     # -- what changes --------------------------------------------------------------------------------------------------
 
     def _turn(self, number: int) -> None:
-        """Let the servers of a drain take no more requests, or at its second time, which is later, take them again."""
+        """Begin a drain, or end it if it has begun: its servers take no more requests, or take them again."""
         self._draining ^= {number}
         self._compile()
 

@@ -97,6 +97,14 @@ def test_a_network_that_is_no_tree_is_refused() -> None:
             tree(ledger_of(name).network.topology)
 
 
+def test_as_many_links_as_a_tree_has_make_none_where_some_lie_twice() -> None:
+    net = ledger_of("three").network.topology
+    ends = net.link_ends.copy()
+    ends[0] = ends[1]
+    with pytest.raises(TopologyError, match="not connected"):
+        tree(replace(net, link_ends=ends))
+
+
 # -- paths ---------------------------------------------------------------------------------------------------------
 
 
@@ -248,7 +256,7 @@ def test_oktopus_agrees_with_its_reference(name: str, network: VirtualNetwork, n
     expected = Oktopus(ledger.network.topology, ledger.view.free, ledger.view.link_free, network).decide()
     assert isinstance(answer, Embedding) == (expected is not None)
     if isinstance(answer, Embedding) and expected is not None:
-        assert sorted((answer.hosts // nodes).tolist()) == sorted(server for server, _ in expected)
+        assert sorted((answer.hosts // nodes).tolist()) == sorted(expected)
         ledger.apply(asked(0, network), answer)
 
 

@@ -255,20 +255,20 @@ class BestHome(NetworkAgent):
 
     def decide(self, view: View, request: Request) -> Provisioned | Refusal | None:
         """Ask the rule, unless the request takes too much."""
-        result = super().decide(view, request)
+        answer = super().decide(view, request)
         if self.reject is None or not isfinite(request.duration):
-            return result
+            return answer
         index: RackIndex = self._scratch
         seconds, sizes = round(request.duration * 1e6), zip(request.demand, index.most.tolist(), strict=False)
         size = sum(share(amount, of) for amount, of in sizes) * WHOLE * WHOLE
         if request.index != self._last:  # one that waits is asked about again
             self._taken, self._asked, self._last = self._taken + size * seconds, self._asked + 1, request.index
-        if isinstance(result, Provisioned):
+        if isinstance(answer, Provisioned):
             size += len(request.demand) * self.effort * int(index.state[COST])
             bound = self.reject * len(request.demand) * 10**9 + self.spare * _free(view)
             if size * seconds * self._asked * WHOLE * len(request.demand) * 10**9 > bound * self._taken:
                 return DECLINED
-        return result
+        return answer
 
     def scratch(self, view: NetworkView, network: Network, rng: np.random.Generator) -> RackIndex:
         topology, resources = view.topology, view.free.shape[2]

@@ -28,9 +28,9 @@ def counts(filter: Filter, k: int | None) -> tuple[int, int]:
     Of both, Best-Fit names two fifths, rounded down, but one at least: 1 + 2, 2 + 3, 2 + 5, 4 + 6.
     """
     if isinstance(filter, dict):
-        result = filter.get("best-fit", 0), filter.get("internal", 0)
-        if k is None and min(result) >= 0 and max(result) > 0:
-            return result
+        named = filter.get("best-fit", 0), filter.get("internal", 0)
+        if k is None and min(named) >= 0 and max(named) > 0:
+            return named
     elif k is None or k >= 1:
         k = K if k is None else k
         best = max(1, k * 2 // 5) if filter == "both" else k * (filter == "best-fit")
