@@ -29,7 +29,7 @@ class Job(NamedTuple):
     request: Request
 
 
-class Running:
+class RunningJobs:
     """Keeps what runs, whoever placed or moved it, and when it is expected to end.
 
     When that time has come and a job still runs, it is asked again when it will end. Who has still not ended by then

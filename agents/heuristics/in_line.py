@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from binwright.agents.availability import AvailabilityProfile, ClusterAvailability, Reservation, Running, servers_of
+from binwright.agents.availability import AvailabilityProfile, ClusterAvailability, Reservation, RunningJobs, servers_of
 from binwright.agents.heuristics.orders import (
     BUILT_IN,
     BY_WAIT,
@@ -77,7 +77,7 @@ class InLine(Agent):
         self._rng, of_agent = rng.spawn(2)
         self.agent = choosing(self.agent, view)
         self.agent.start(view, of_agent)
-        self._running = Running()
+        self._running = RunningJobs()
         if self._shared:
             if view.accounts:
                 view.accounts.owners(self._shared.by)
@@ -250,11 +250,11 @@ class TwoStage(Agent):
 
     def __init__(self, order: Literal["arrival", "longest"] = "arrival") -> None:
         self.order = order
-        self._place, self._running = BestFit(), Running()
+        self._place, self._running = BestFit(), RunningJobs()
 
     def start(self, view: View, rng: np.random.Generator) -> None:
         self._place.start(view, rng)
-        self._running = Running()
+        self._running = RunningJobs()
 
     def decide(self, view: View, request: Request) -> Placement | None:
         return next((placement for _, placement in self.decide_line(view, [request])), None)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from binwright.agents.availability import Running
+from binwright.agents.availability import RunningJobs
 from binwright.agents.nested_agent import inner
 from binwright.fabric.network import NetworkView
 from binwright.fabric.servers import with_room
@@ -21,7 +21,7 @@ from binwright.simcore.types import Agent, Floats, Ints, Placed, Placement, Refu
 HOUR, DAY = 3600.0, 86_400.0
 
 
-class Exits(Running):
+class Exits(RunningJobs):
     """Keeps when every server is expected to be empty: the last end of what runs there."""
 
     def __init__(self) -> None:

@@ -20,7 +20,7 @@ DRAWS = 4096
 """Random numbers drawn at a time, and always enough for a request."""
 
 
-class Drawing(NamedTuple):
+class Draws(NamedTuple):
     """Holds `draws` float64 [any] in [0, 1), and how many of them are used up, int64 [1].
 
     `masked` says that only servers with a working route to those chosen before are drawn; `allowed` bool [servers] is
@@ -35,7 +35,7 @@ class Drawing(NamedTuple):
 
 
 @lean
-def random_server(of: Drawing, free: Ints, link_free: Ints, bandwidth: int, weighted: bool, masked: bool) -> int:
+def random_server(of: Draws, free: Ints, link_free: Ints, bandwidth: int, weighted: bool, masked: bool) -> int:
     """Take any server that has something free and isn't chosen, all equally likely; where none is reached the last."""
     network, allowed = of.network, of.allowed
     if not allow(network.routes, free, link_free, network.room, bandwidth, weighted, masked, allowed):
@@ -59,14 +59,14 @@ class RandomServers(NetworkAgent):
     reference = "Shabka, Zervas 2021, Nara, arXiv:2106.02412: its Random"
     rule = staticmethod(one_by_one(random_server))
 
-    def scratch(self, view: NetworkView, network: Network, rng: np.random.Generator) -> Drawing:
+    def scratch(self, view: NetworkView, network: Network, rng: np.random.Generator) -> Draws:
         self._rng = rng
         draws, allowed = rng.random(DRAWS + len(view.free)), np.zeros(len(view.free), np.bool_)
-        return Drawing(network, draws, np.zeros(1, np.int64), self.masked, allowed)
+        return Draws(network, draws, np.zeros(1, np.int64), self.masked, allowed)
 
     def decide(self, view: View, request: Request) -> Provisioned | Refusal | None:
         """Ask the rule, with as many new numbers as it has used, when it could run out of them."""
-        drawing: Drawing = self._scratch
+        drawing: Draws = self._scratch
         if drawing.used[0] > DRAWS:
             self._rng.random(out=drawing.draws)
             drawing.used[0] = 0

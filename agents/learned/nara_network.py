@@ -50,7 +50,7 @@ class Stage(nn.Module):
         return (torch.relu(from_server) + down).mul_(0.5), total.mul_(graph.share)
 
 
-def drawn_as_in_keras(policy: Policy) -> None:
+def drawn_as_in_keras(policy: PolicyNetwork) -> None:
     """Draw the weights anew as Keras draws those of dense layers, and RLlib those of values; biases are 0.
 
     A dense layer's are uniform up to sqrt(6 / (inputs + outputs)) (Glorot and Bengio 2010). The linear readout of the
@@ -75,7 +75,7 @@ def drawn_as_in_keras(policy: Policy) -> None:
             nn.init.uniform_(policy.stages[int(name.split(".")[1])].link, -most, most)
 
 
-class Policy(nn.Module):
+class PolicyNetwork(nn.Module):
     """Computes logits for all servers, and the value of the state for training, in one of the two forms."""
 
     def __init__(self, resources: int = 2, text: bool = False) -> None:

@@ -48,7 +48,7 @@ class NaraTrainer(Proximal, Trainer):
         self._graph = network.GraphTensors(view.topology)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(int(stream(seed, "train", "weights").integers(2**62)))
-            policy = network.Policy(len(view.resources), text)
+            policy = network.PolicyNetwork(len(view.resources), text)
             if text:
                 network.drawn_as_in_keras(policy)
             self.policy = policy

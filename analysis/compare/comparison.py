@@ -24,7 +24,7 @@ from binwright.analysis.measure.metric import Metric
 from binwright.analysis.measure.overlap import overlap_of
 from binwright.analysis.results import escaping
 from binwright.analysis.results.columns import metric_named
-from binwright.analysis.results.combined import Together, points_as_agents
+from binwright.analysis.results.combined import CombinedResults, points_as_agents
 from binwright.analysis.results.folder import ResultsFolder, as_written, telling_keys
 from binwright.simcore.errors import ResultsError, UnknownName, suggest
 from binwright.simcore.extras import pl
@@ -74,7 +74,7 @@ class Comparison:
             remedy = "Name one, or leave it out for all worth showing."
             raise ResultsError("no metric is named", key="metrics", remedy=remedy)
         if not isinstance(results, ResultsFolder):
-            results = results[0] if len(results) == 1 else Together(results)
+            results = results[0] if len(results) == 1 else CombinedResults(results)
         self.is_named = baseline is not None and not all_pairs
         results = points_as_agents(results)
         runs = results.runs if "_agent" in results.runs.columns else results.runs.with_columns(_agent=pl.col("agent"))

@@ -15,7 +15,7 @@ from binwright.simcore.errors import ResultsError
 from binwright.simcore.extras import pl
 
 
-class Together(ResultsFolder):
+class CombinedResults(ResultsFolder):
     """Puts several results together: a column `scenario` tells different names apart, as if it had been swept.
 
     The names are those given, or the scenarios'. Of one scenario, the same run in two folders counts once; an agent

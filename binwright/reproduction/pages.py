@@ -47,7 +47,7 @@ def pictures(whole: Publication, material: Mapping[Place, Runs | UserError]) -> 
     """Draw a publication's figures, with its names of agents; `material` has why there are no runs where that is so."""
     from binwright.analysis.figures.kind import draw, image
     from binwright.analysis.figures.style import style
-    from binwright.analysis.results.combined import Together
+    from binwright.analysis.results.combined import CombinedResults
 
     for drawing in whole.figures:
         options = dict(drawing.options)
@@ -62,7 +62,7 @@ def pictures(whole: Publication, material: Mapping[Place, Runs | UserError]) -> 
                     raise ResultsError("None of its runs finished.", remedy="Run all of it.")
                 runs.append(those)
             with style():
-                together = Together([each.named(agents) for each in runs], [each.title for each in runs])
+                together = CombinedResults([each.named(agents) for each in runs], [each.title for each in runs])
                 ending, content, _ = image(draw(together, kind, **options))
             yield Picture(drawing, f"{whole.name}-{drawing.name}.{ending}", content)
         except UserError as error:

@@ -29,12 +29,12 @@ NONE, ANY, EASY, CONSERVATIVE = range(4)
 """Who may start when one before gets no place."""
 BACKFILLING = ("none", "any", "easy", "conservative")
 RUNNING, SEEN, COUNTED, ASKED, BEFORE, BEHIND, COUNTERS = range(7)
-"""Places in `Queue.at`: how many run, how many of the line have been offered at this instant (-1: the instant is over),
-how many answers there were as `play` counts them, who was asked last, and how many have come into the line before and
-behind all others that are as urgent."""
+"""Places in `LineArrays.at`: how many run, how many of the line have been offered at this instant (-1: the instant is
+over), how many answers there were as `play` counts them, who was asked last, and how many have come into the line
+before and behind all others that are as urgent."""
 
 
-class Queue(NamedTuple):
+class LineArrays(NamedTuple):
     """Holds the line of a run. The loop changes what comes after `factor`, but for `least`.
 
     `expected` float64 [n] is how long each of the n requests is expected to stay. The line goes by `urgency` int64 [n],
@@ -65,7 +65,7 @@ class Queue(NamedTuple):
 
 
 @lean
-def sort_in(queue: Queue, line: Any, first: int, last: int) -> None:
+def sort_in(queue: LineArrays, line: Any, first: int, last: int) -> None:
     """Let the row that has come last into the line, at `last`, take its turn and its place: after its equals."""
     row, low, key, urgency = line[last], last, queue.key, queue.urgency
     queue.turn[row] = queue.at[BEHIND]
@@ -115,7 +115,7 @@ def forget(until: Floats, runs: Ints, running: int, end: float, row: int) -> Non
 
 
 @allocating
-def choose(queue: Queue, line: Any, arrival: Floats, now: float, count: int) -> None:
+def choose(queue: LineArrays, line: Any, arrival: Floats, now: float, count: int) -> None:
     """Write to `offered` who is offered, in order: of those in `line` int32 [waiting] the `count` whose turn it is."""
     offered, waiting, turn = queue.offered, len(line), queue.turn
     if len(queue.key) and count < waiting:
@@ -173,7 +173,7 @@ def to_offer(
     state: NumaState,
     rules: Ruling | None,
     tables: Tables,
-    queue: Queue | None,
+    queue: LineArrays | None,
     together: int,
     window: float,
     until: float,
@@ -239,7 +239,7 @@ def advance_line(run: Any, together: int, window: float, until: float) -> int:
     return to_offer(run.requests, run.state, run.rules, run.tables, None, together, window, until)
 
 
-def queue_of(run: RunArrays, how: InOrder) -> Queue:
+def queue_of(run: RunArrays, how: InOrder) -> LineArrays:
     """Make the line of a compiled run, in its order; everybody is still to come."""
     possible = run.requests.rows.astype(np.int64)
     n, rows = len(run.workload), len(possible)
@@ -251,7 +251,7 @@ def queue_of(run: RunArrays, how: InOrder) -> Queue:
     limited = len(run.tables.limits.queue) > 0
     scratch = rows if ordered or timed or limited else 0
     demand = run.requests.demand
-    queue = Queue(
+    queue = LineArrays(
         np.require(run.workload.expected, np.float64, ["C", "W"]),
         urgency=run.urgency,
         key=np.zeros(n if ordered else 0),
@@ -272,7 +272,7 @@ def queue_of(run: RunArrays, how: InOrder) -> Queue:
     return queue
 
 
-def rank(queue: Queue, how: InOrder, view: View, requests: Iterable[Request]) -> None:
+def rank(queue: LineArrays, how: InOrder, view: View, requests: Iterable[Request]) -> None:
     """Say by what requests go; changes `key`, or `divisor` and `factor`."""
     for request in requests:
         if how.by_wait is not None:
@@ -282,7 +282,7 @@ def rank(queue: Queue, how: InOrder, view: View, requests: Iterable[Request]) ->
             queue.key[request.index] = how.score(view, request)
 
 
-def longer(queue: Queue, rows: int, urgency: Ints) -> Queue:
+def longer(queue: LineArrays, rows: int, urgency: Ints) -> LineArrays:
     """Return a queue for so many rows, of which some were sent back."""
     if rows <= len(queue.turn):
         return queue._replace(urgency=urgency)
@@ -293,7 +293,7 @@ def longer(queue: Queue, rows: int, urgency: Ints) -> Queue:
     return queue._replace(place=place, urgency=urgency, **columns)
 
 
-def come_in(queue: Queue, how: InOrder, view: View, request: Request, line: Any, *, before: bool) -> int:
+def come_in(queue: LineArrays, how: InOrder, view: View, request: Request, line: Any, *, before: bool) -> int:
     """Let a request that was held or sent back take its turn `before` all others, or behind; returns its place in line.
 
     `line` int32 [k] are the rows of those who wait. Changes `queue`.
@@ -313,7 +313,7 @@ def come_in(queue: Queue, how: InOrder, view: View, request: Request, line: Any,
     return (bisect_left if before else bisect_right)(line.tolist(), standing(row), key=standing)
 
 
-def drop_evicted(queue: Queue, holds: npt.NDArray[np.int8]) -> None:
+def drop_evicted(queue: LineArrays, holds: npt.NDArray[np.int8]) -> None:
     """Leave those who have been evicted, as `holds` int8 [n] tells, out of those who run; changes `queue`."""
     running = int(queue.at[RUNNING])
     stays = holds[queue.runs[:running]] != loop.EVICTED

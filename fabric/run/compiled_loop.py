@@ -11,7 +11,7 @@ import numpy as np
 from binwright.fabric.compiled import numa_loop as loop
 from binwright.fabric.compiled import queue_line
 from binwright.fabric.compiled.numa_loop import as_argument, go, placement_of
-from binwright.fabric.compiled.queue_line import Queue, come_in, drop_evicted, longer, queue_of
+from binwright.fabric.compiled.queue_line import LineArrays, come_in, drop_evicted, longer, queue_of
 from binwright.fabric.compiled.queue_loop import LONGER, Scratch, go_line, scratch_for
 from binwright.fabric.ranking import Standings, standings
 from binwright.simcore.agent_calls import describe_request
@@ -33,7 +33,7 @@ class CompiledLoop:
         self._known: tuple[Compiled, Ints, Standings] | None = None
         """A rule, and what it knows of servers that have not changed since, by the log of this array."""
         self._ready: tuple[Any, Loop] | None = None
-        self.queue: Queue | None = None
+        self.queue: LineArrays | None = None
         self._order = InOrder()
         self._scratch: Scratch | None = None
         self._steps = 64
@@ -145,7 +145,7 @@ class CompiledLoop:
         self.queue = longer(self.queue, len(run.record.outcome), run.urgency)
         return come_in(self.queue, self._order, run.view, request, line, before=before)
 
-    def _line_loop(self, rule: Compiled) -> tuple[Loop, Queue, tuple[Any, ...]]:
+    def _line_loop(self, rule: Compiled) -> tuple[Loop, LineArrays, tuple[Any, ...]]:
         """Return the loop that offers the line, the queue, and its arguments but the last two.
 
         The first rule says in which order.

@@ -107,7 +107,7 @@ class Pool:
                     message = worker.pipe.recv()
                     if message is None:
                         worker.began = True
-                    elif isinstance(message, Answer):
+                    elif isinstance(message, TaskResult):
                         task, worker.task = worker.task, None
                         self._hand_out(left)
                         yield task, message.value
@@ -153,7 +153,7 @@ def ending(code: int) -> str:
     return f"ended with exit code {code}"
 
 
-class Answer(NamedTuple):
+class TaskResult(NamedTuple):
     """Says what came of a task."""
 
     value: Any
@@ -174,7 +174,7 @@ def serve(handle: int, do: Callable[[Any, Callable[[Any], None]], Any], at_end: 
     with suppress(KeyboardInterrupt, ConnectionError):
         say(None)
         while (task := tasks.get()) is not None:
-            say(Answer(do(task, say)))
+            say(TaskResult(do(task, say)))
         return
     sys.exit(1)
 

@@ -22,7 +22,7 @@ from binwright.agents import AGENTS
 from binwright.scenarios.agent_spec import AgentSpec
 from binwright.scenarios.features import with_keys
 from binwright.scenarios.features.feature import WithFeatures
-from binwright.scenarios.features.placement import Placed, WeightedRole
+from binwright.scenarios.features.placement import PlacementKeys, WeightedRole
 from binwright.scenarios.schema.cluster import DEVICE, ClusterSpec
 from binwright.simcore.errors import UserError, suggest
 from binwright.simcore.fields import (
@@ -113,7 +113,7 @@ class WorkloadKind(WithFeatures):
         return {role.group for _, role in self.placed} - {""} if self.knows_groups else None
 
     @property
-    def placed(self) -> Sequence[tuple[Keys, Placed]]:
+    def placed(self) -> Sequence[tuple[Keys, PlacementKeys]]:
         """What its requests say to rules of placement, with the keys below the workload's."""
         return ()
 
@@ -139,7 +139,7 @@ class Roled(WorkloadKind):
     knows_groups: ClassVar[bool] = True
 
     @property
-    def placed(self) -> Sequence[tuple[Keys, Placed]]:
+    def placed(self) -> Sequence[tuple[Keys, PlacementKeys]]:
         """What its requests say to rules of placement, with the keys below the workload's."""
         return [(("roles", number), role) for number, role in enumerate(self.roles)]
 
@@ -215,7 +215,7 @@ _Keep: TypeAlias = Annotated[
 ]
 
 
-class Flavour(Placed):
+class Flavour(PlacementKeys):
     """One size of request. Every key that is not listed here is a resource with its amount: `{cpu: 1, mem: 2 GB}`."""
 
     model_config = ConfigDict(extra="allow")
@@ -267,7 +267,7 @@ class Generated(Changing, WorkloadKind):
     requests: Count = Field(description="How many requests.", examples=[10000])
 
     @property
-    def placed(self) -> Sequence[tuple[Keys, Placed]]:
+    def placed(self) -> Sequence[tuple[Keys, PlacementKeys]]:
         """What its flavours say to rules of placement."""
         return [(("flavours", number), flavour) for number, flavour in enumerate(self.flavours)]
 
@@ -329,7 +329,7 @@ def _trace_kind(name: str) -> type:
 
 
 @with_keys("workload")
-class Trace(Placed, Window, Changing, WorkloadKind):
+class Trace(PlacementKeys, Window, Changing, WorkloadKind):
     """Requests of a trace. Options of a trace of your own are further keys."""
 
     model_config = ConfigDict(extra="allow")
@@ -420,7 +420,7 @@ class Trace(Placed, Window, Changing, WorkloadKind):
         return self
 
     @property
-    def placed(self) -> Sequence[tuple[Keys, Placed]]:
+    def placed(self) -> Sequence[tuple[Keys, PlacementKeys]]:
         """What all of its requests say to rules of placement."""
         return [((), self)]
 

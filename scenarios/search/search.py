@@ -46,7 +46,7 @@ UNARY = ("abs(", "sqrt(", "-(")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResult:
     """What a search has found; `results` has the runs on the test seeds.
 
     `finalists` has a row for each of the best rules: whether it is `chosen`, its means `search` and `validation`, and
@@ -87,7 +87,7 @@ def search(
     out: str | Path | None = None,
     on_progress: Callable[[State], None] = lambda state: None,
     finished: Callable[[Row], None] = lambda row: None,
-) -> Found:
+) -> SearchResult:
     """Search a formula with the best mean of `metric` in a scenario.
 
     The budget is `evaluations`, plays of a rule on one seed. `seeds` are those of the race, `validation` those of the
@@ -123,7 +123,7 @@ def search(
     entry = yaml.safe_dump({"agents": [agent.model_dump()]}, sort_keys=False, width=1000, default_flow_style=None)
     write_text(folder / "found.yaml", f"# Found by `binwright search` for {metric} in {scenario.name}.\n{entry}")
     frame = pl.DataFrame(rows, ("chosen", "search", "validation", "rule"), orient="row")
-    return Found(frame, chosen, agent.model_dump(), results, metric)
+    return SearchResult(frame, chosen, agent.model_dump(), results, metric)
 
 
 def _raced(plays: "Plays", seeds: int, seed: int) -> Iterator[tuple[str, float]]:

@@ -23,7 +23,7 @@ from binwright.simcore.agent_calls import rare_collection
 from binwright.simcore.errors import KernelError, from_here, short
 from binwright.simcore.file_tracking import is_ours
 from binwright.simcore.jit import linking
-from binwright.simcore.jit.kept import Kept, stamp_of
+from binwright.simcore.jit.kept import KernelCache, stamp_of
 
 # Numba calls kernels that take compiled functions experimental. Our tests compare them with a reference.
 warnings.filterwarnings("ignore", "First-class function type feature is experimental")
@@ -69,7 +69,7 @@ class Kernel(CPUDispatcher):  # type: ignore[misc]  # numba's classes have no ty
         self.worth_it = 0
         """From so many servers on `incremental` is faster."""
         self._stamp: str | None = None
-        self._cache = Kept(self)
+        self._cache = KernelCache(self)
 
     @property
     def stamp(self) -> str:

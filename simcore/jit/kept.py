@@ -69,7 +69,7 @@ def _compiler() -> object:
     return versions, [getattr(config, name, None) for name in settings], _digest(ours)
 
 
-class Kept(NullCache):  # type: ignore[misc]  # numba's classes have no types
+class KernelCache(NullCache):  # type: ignore[misc]  # numba's classes have no types
     """Keeps the forms of one kernel on disk, a file for each: what numba's dispatcher takes for its cache."""
 
     def __init__(self, kernel: Any) -> None:

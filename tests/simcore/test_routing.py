@@ -17,7 +17,7 @@ from binwright.fabric.ledger import Ledger
 from binwright.fabric.placement.rules import ServerLabels
 from binwright.fabric.run.play import play
 from binwright.fabric.run.simulation import Simulation
-from binwright.scenarios.features.sites.run import ROUTERS, Routing, Sites
+from binwright.scenarios.features.sites.run import ROUTERS, SiteRouting, Sites
 from binwright.simcore.errors import InfeasiblePlacement, RunError
 from binwright.simcore.rules import Overflow
 from binwright.simcore.time_series import TimeSeries
@@ -58,7 +58,7 @@ def built(case: dict[str, Any], *routers: str, spill: bool) -> Simulation:
         home=np.where(home < count, home, -1),
         latency=LATENCY[np.arange(n) % 2, :count],
     )
-    Routing(simulation, sites, np.random.default_rng(0))
+    SiteRouting(simulation, sites, np.random.default_rng(0))
     return simulation
 
 
@@ -118,7 +118,7 @@ def test_requests_go_where_the_reference_sends_them(case: dict[str, Any], router
     times, there = (case["arrival"], case["duration"]), (case["capacity"], case["site"])
     server, since, spilled = reference.play(*times, case["demand"], *there, order, case["wait"])
     record, routing = simulation.record, simulation.routing
-    assert isinstance(routing, Routing)
+    assert isinstance(routing, SiteRouting)
     assert record.server[: record.rows].tolist() == server
     placed = [row for row in range(len(server)) if server[row] >= 0]
     assert record.decided[placed].tolist() == [since[row] for row in placed]
@@ -160,7 +160,7 @@ def test_a_request_that_a_router_keeps_from_all_sites_is_refused(monkeypatch: py
 
 @pytest.mark.parametrize("said", [None, [1.0], [1.0, np.nan]])
 def test_a_router_returns_a_number_per_site(said: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    def mine(routing: Routing, request: Request) -> Floats:
+    def mine(routing: SiteRouting, request: Request) -> Floats:
         return said  # type: ignore[no-any-return]
 
     monkeypatch.setattr(ROUTERS, "load", lambda name: mine)

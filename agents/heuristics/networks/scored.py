@@ -169,10 +169,10 @@ class Tetris(NetworkAgent):
 
 
 COUNT, TURN, PASSED, COMES = range(4)
-"""Places of `Search.progress`: vertices in `ahead`, whose turn it is, a server passed over, the vertex that comes."""
+"""Places of `Traversal.progress`: vertices in `ahead`, whose turn it is, a server passed over, the next vertex."""
 
 
-class Search(NamedTuple):
+class Traversal(NamedTuple):
     """Holds what searching the network takes: `neighbour` is the topology's, all behind it is scratch.
 
     A search is `deep`, takes neighbours with the widest links first, and of equals the last in the adjacency; or it is
@@ -191,7 +191,7 @@ class Search(NamedTuple):
 
 
 @lean
-def start_search(of: Search, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int) -> None:
+def start_search(of: Traversal, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int) -> None:
     """Find the server with the highest score, where the search begins."""
     start_tetris(of.scores, free, link_free, demand, bandwidth)
     start = best_scored(of.scores, link_free, bandwidth, -1, False, False)
@@ -200,7 +200,7 @@ def start_search(of: Search, free: Ints, link_free: Ints, demand: Amounts, bandw
 
 
 @lean
-def search(of: Search, free: Ints, link_free: Ints, bandwidth: int, weighted: bool, masked: bool) -> int:
+def search(of: Traversal, free: Ints, link_free: Ints, bandwidth: int, weighted: bool, masked: bool) -> int:
     """Go from the server with the highest score to its neighbours, and theirs, taking what has anything.
 
     Depth-first goes on from the last vertex that has neighbours left, breadth-first from the first.
@@ -230,7 +230,7 @@ def search(of: Search, free: Ints, link_free: Ints, bandwidth: int, weighted: bo
 
 
 @lean
-def _next(of: Search, link_free: Ints, vertex: int) -> int:
+def _next(of: Traversal, link_free: Ints, vertex: int) -> int:
     """Return the next neighbour of a vertex that was not seen, -1 without any: the first of those with widest links."""
     best, most, via = -1, LEAST, of.network.via
     begin, end = of.network.first[vertex], of.network.first[vertex + 1]
@@ -252,9 +252,9 @@ class NULB(NetworkAgent):
     rule = staticmethod(one_by_one(search, start_search))
     deep: ClassVar[bool] = False
 
-    def scratch(self, view: NetworkView, network: Network, rng: np.random.Generator) -> Search:
+    def scratch(self, view: NetworkView, network: Network, rng: np.random.Generator) -> Traversal:
         vertices = len(network.first) - 1
-        return Search(
+        return Traversal(
             network=network,
             scores=scores_of(view, network),
             switches=view.topology.switches,

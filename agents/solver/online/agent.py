@@ -10,7 +10,7 @@ import numpy as np
 from binwright.agents.solver.online.explore import Online
 from binwright.agents.solver.online.jobs import Jobs
 from binwright.agents.solver.online.network_problem import Connected
-from binwright.agents.solver.online.template import Model, Setup, by_size, exceeds, in_units
+from binwright.agents.solver.online.template import Formulation, Setup, by_size, exceeds, in_units
 from binwright.agents.solver.online.virtual import Virtual
 from binwright.fabric.network import NetworkView
 from binwright.simcore.errors import UserError
@@ -18,7 +18,7 @@ from binwright.simcore.types import Agent, Form, Placement, Refusal, Request, Vi
 from binwright.simcore.units import TIME
 
 
-class Servers(Model):
+class Servers(Formulation):
     """Answers requests on servers. Node n of a server is bin server * nodes + n.
 
     Several requests are one problem, in which as many as are found get a place.
@@ -104,12 +104,12 @@ class Solver(Agent):
             raise UserError("is out of range", key="slot", value=slot, remedy="Give a time above 0.")
         self.needs_lifetimes = self._slot is not None
 
-    _model: Model
+    _formulation: Formulation
 
     def start(self, view: View, rng: np.random.Generator) -> None:
         """Compile the template for this cluster."""
         self._setup.seed = int(rng.integers(2**62))
-        self._model = self._for(view)
+        self._formulation = self._for(view)
 
     def decide(self, view: View, request: Request) -> Placement | Refusal | None:
         """Return the cheapest answer that is found."""
@@ -117,13 +117,13 @@ class Solver(Agent):
 
     def decide_line(self, view: View, requests: Sequence[Request]) -> Iterator[tuple[Request, Placement | Refusal]]:
         """Answer requests so that the fewest are left, and of such answers choose the cheapest."""
-        if len(view.free) != self._model.servers:  # the cluster has grown
-            before, self._model = self._model, self._for(view)
-            if isinstance(before, Jobs) and isinstance(self._model, Jobs):
-                self._model.running, self._model.plan = before.running, before.plan
-        yield from self._model.answers(view, requests)
+        if len(view.free) != self._formulation.servers:  # the cluster has grown
+            before, self._formulation = self._formulation, self._for(view)
+            if isinstance(before, Jobs) and isinstance(self._formulation, Jobs):
+                self._formulation.running, self._formulation.plan = before.running, before.plan
+        yield from self._formulation.answers(view, requests)
 
-    def _for(self, view: View) -> Model:
+    def _for(self, view: View) -> Formulation:
         """Choose how requests become a problem on this cluster."""
         if self._slot is not None:
             return Jobs(self._setup, view, self._slot, self._slots)

@@ -13,9 +13,9 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from binwright.agents.availability import Running
+from binwright.agents.availability import RunningJobs
 from binwright.agents.solver.online.explore import Online
-from binwright.agents.solver.online.template import Model, Setup, by_size, in_units
+from binwright.agents.solver.online.template import Formulation, Setup, by_size, in_units
 from binwright.fabric.network import NetworkView
 from binwright.simcore.errors import UserError
 from binwright.simcore.types import Ints, Placement, Request, View
@@ -34,7 +34,7 @@ class Timed(NamedTuple):
     end: int
 
 
-class Jobs(Model):
+class Jobs(Formulation):
     """Plans jobs. A job is a ball, and slot * servers + server is its bin."""
 
     def __init__(self, setup: Setup, view: View, slot: float, slots: int) -> None:
@@ -44,7 +44,7 @@ class Jobs(Model):
             raise UserError("plans are for servers of one node", key="slot", remedy=remedy)
         self.slot, self.slots = slot, slots
         self.capacity = view.capacity[:, 0].copy()
-        self.running = Running()
+        self.running = RunningJobs()
         self.plan: Plan = []
         self.online = by_size(self._online)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from binwright.agents.solver.online.explore import Online
-from binwright.agents.solver.online.template import Model, Setup, exceeds, in_units
+from binwright.agents.solver.online.template import Formulation, Setup, exceeds, in_units
 from binwright.fabric.multi_server import begin, choose, filling
 from binwright.fabric.network import NetworkView, Provisioned
 from binwright.fabric.routing import Routes, find_path
@@ -19,7 +19,7 @@ PIECES = 16
 """What a request is cut into, of each resource."""
 
 
-class Connected(Model):
+class Connected(Formulation):
     """Cuts each request into pieces of one resource, which are connected with one another."""
 
     def __init__(self, setup: Setup, view: NetworkView) -> None:

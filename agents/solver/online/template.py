@@ -39,7 +39,7 @@ class Setup:
         return self.seed
 
 
-class Model:
+class Formulation:
     """Turns requests into a problem: `Servers`, `Connected`, `Virtual` or `Jobs`. The view is of the kind it is for."""
 
     def __init__(self, setup: Setup, view: View) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from binwright.agents.solver.model.problem import joined
 from binwright.agents.solver.online.nearby import Nearby
-from binwright.agents.solver.online.template import Model, Setup, in_units, power
+from binwright.agents.solver.online.template import Formulation, Setup, in_units, power
 from binwright.fabric.network import NetworkView
 from binwright.fabric.topology import Topology
 from binwright.fabric.virtual import hosed, routed
@@ -30,7 +30,7 @@ LARGEST = 10**9 * QUANTUM
 """The language's largest quantity."""
 
 
-class Virtual(Model):
+class Virtual(Formulation):
     """Answers one request after another by an `Embedding`. What most requests need is compiled at once."""
 
     def __init__(self, setup: Setup, view: NetworkView) -> None:

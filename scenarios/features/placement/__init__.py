@@ -43,7 +43,7 @@ PriorityMix: TypeAlias = Annotated[
 ]
 
 
-class Placed(Model):
+class PlacementKeys(Model):
     """What requests say to the rules of placement."""
 
     group: Text = Field(default="", description="The group, for rules of `placement`.")
@@ -67,7 +67,7 @@ class Placed(Model):
         return Role(self.group, where_of(self.where), tolerates, tuple(self.priority.items()))
 
 
-class WeightedRole(Placed):
+class WeightedRole(PlacementKeys):
     """What some of the requests say to the rules of placement."""
 
     weight: Number = Field(default=1, description="How often, in relation to the others.")
@@ -124,7 +124,7 @@ class KnownServers(NamedTuple):
         if label != SERVER and self.everywhere is not None and label not in self.everywhere:
             raise wrong("some servers have no such label", "Give it to all servers, or take another.", at, label)
 
-    def check_role(self, placed: Placed, at: Keys) -> None:
+    def check_role(self, placed: PlacementKeys, at: Keys) -> None:
         """Refuse what requests say of labels and taints that there are not."""
         self.check_where(placed.where, (*at, "where"))
         for taint in placed.tolerates if self.taints is not None else ():

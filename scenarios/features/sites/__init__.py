@@ -16,7 +16,7 @@ from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.costs import energy_of
 from binwright.scenarios.features.feature import Feature, Named, Point
 from binwright.scenarios.features.sites.metrics import sites_column
-from binwright.scenarios.features.sites.run import ROUTERS, Routing, Sites
+from binwright.scenarios.features.sites.run import ROUTERS, SiteRouting, Sites
 from binwright.simcore.errors import WorkloadError, suggest
 from binwright.simcore.fields import Model, SomeNames, Text, Time, checked, wrong
 from binwright.simcore.rng import stream
@@ -191,7 +191,7 @@ class _Feature(Feature):
 
     def attach(self, point: Point, simulation: Simulation) -> None:
         sites = _build_sites(point, simulation.workload)
-        Routing(simulation, sites, stream(point.seed, "router"))
+        SiteRouting(simulation, sites, stream(point.seed, "router"))
 
     def measure(self, point: Point, known: dict[str, Any]) -> None:
         at = _sites_of(point)

@@ -40,7 +40,7 @@ class Sites(NamedTuple):
         return [each.name for each in self.energy]
 
 
-class Routing:
+class SiteRouting:
     """Sends every request that a simulation offers to a site, and to the next one where it finds no place.
 
     Where several are offered together, those sites are passed over that have no room for a request now.
@@ -193,44 +193,44 @@ class Routing:
             self._places.clear()
 
 
-Router: TypeAlias = Callable[[Routing, Request], Floats]
+Router: TypeAlias = Callable[[SiteRouting, Request], Floats]
 """(routing, request) -> a number for each site, float64 [sites]: the least is tried first, infinite never."""
 
 
-def load(routing: Routing, request: Request) -> Floats:
+def load(routing: SiteRouting, request: Request) -> Floats:
     """Return what is taken at each site."""
     return routing.loads
 
 
-def price(routing: Routing, request: Request) -> Floats:
+def price(routing: SiteRouting, request: Request) -> Floats:
     """Return what energy costs at each site."""
     return routing.prices
 
 
-def carbon(routing: Routing, request: Request) -> Floats:
+def carbon(routing: SiteRouting, request: Request) -> Floats:
     """Return what energy emits at each site."""
     return routing.emissions
 
 
-def latency(routing: Routing, request: Request) -> Floats:
+def latency(routing: SiteRouting, request: Request) -> Floats:
     """Return how far each site is."""
     result: Floats = np.nan_to_num(routing.latencies(request), nan=inf)
     return result
 
 
-def home(routing: Routing, request: Request) -> Floats:
+def home(routing: SiteRouting, request: Request) -> Floats:
     """Return 0 for the site that the request belongs to, 1 for others."""
     result: Floats = (np.arange(routing.count) != routing.home(request)).astype(np.float64)
     return result
 
 
-def random(routing: Routing, request: Request) -> Floats:
+def random(routing: SiteRouting, request: Request) -> Floats:
     """Return random numbers."""
     result: Floats = routing.chances[routing.source(request)]
     return result
 
 
-def round_robin(routing: Routing, request: Request) -> Floats:
+def round_robin(routing: SiteRouting, request: Request) -> Floats:
     """Return whose turn it is, by the number of the request."""
     return ((np.arange(routing.count) - routing.source(request)) % routing.count).astype(np.float64)
 

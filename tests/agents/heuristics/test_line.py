@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binwright.agents.availability import AvailabilityProfile, Job, Running
+from binwright.agents.availability import AvailabilityProfile, Job, RunningJobs
 from binwright.agents.heuristics.in_line import InLine, TwoStage
 from binwright.agents.heuristics.servers.costs import FirstFit
 from binwright.fabric.run.play import play
@@ -79,7 +79,7 @@ class Looking(FirstFit):
     """First-fit that holds what it sees to what the ledger holds."""
 
     def __init__(self, ledger: WatchedLedger) -> None:
-        self.ledger, self.running = ledger, Running()
+        self.ledger, self.running = ledger, RunningJobs()
         self.jobs: dict[int, Job] = {}
 
     def decide(self, view: View, request: Request) -> Placement | None:

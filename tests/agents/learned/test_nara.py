@@ -13,7 +13,7 @@ from binwright.agents import AGENTS
 from binwright.agents.learned import ppo
 from binwright.agents.learned.mlp import dense
 from binwright.agents.learned.nara import FEATURES, WIDTH, infer, joined, shapes, wiring
-from binwright.agents.learned.nara_network import GraphTensors, Policy, drawn_as_in_keras
+from binwright.agents.learned.nara_network import GraphTensors, PolicyNetwork, drawn_as_in_keras
 from binwright.agents.learned.nara_training import NaraTrainer
 from binwright.agents.learned.ppo import Proximal
 from binwright.agents.learned.weights import read, write
@@ -34,7 +34,7 @@ def relu(x: Any) -> Any:
     return np.maximum(x, 0)
 
 
-def slow(policy: Policy, net: Topology, nodes: Any, edges: Any, cluster: Any) -> tuple[list[float], float]:
+def slow(policy: PolicyNetwork, net: Topology, nodes: Any, edges: Any, cluster: Any) -> tuple[list[float], float]:
     """The logits of all servers and the value, for one observation: every message written out."""
     w = {name: tensor.detach().double().numpy() for name, tensor in policy.state_dict().items()}
     ends = net.link_ends.tolist()
@@ -82,7 +82,7 @@ NETS = [*(shape.topology for shape in SHAPES), topology("alpha")]
 def test_nara_network_passes_messages_as_written_out(net: Topology, text: bool, seed: int) -> None:
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        policy, graph = Policy(2, text), GraphTensors(net)
+        policy, graph = PolicyNetwork(2, text), GraphTensors(net)
     rng = np.random.default_rng(seed)
     nodes = rng.random((3, net.switches + net.servers, 3)).astype(np.float32)
     nodes[:, : net.switches] = 0
@@ -140,7 +140,7 @@ def weights(trainer: NaraTrainer, tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("text", [False, True])
 def test_weights_are_drawn_as_in_keras(text: bool) -> None:
-    policy = Policy(2, text)
+    policy = PolicyNetwork(2, text)
     torch.manual_seed(3)
     drawn_as_in_keras(policy)
     inputs = {"logit": WIDTH + 8 + WIDTH} if text else {}  # its readout sees those chosen, too
