@@ -2,22 +2,17 @@
 
 Constant tables are known, so that the intervals of their entries are exact. Where an index cannot be proven to stay in
 its table, or a divisor not to be zero, a test is written that rejects; where it certainly is wrong, the program is
-refused. A constant is a value whose code is a number: `Constants` evaluates by the same rules at once.
+refused. A constant is a value whose code is a number: `constants` evaluates by the same rules at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import partial, reduce
 from typing import TypeAlias
 
-import numpy as np
-
 from binwright.agents.solver.language import syntax as s
 from binwright.agents.solver.language.errors import (
-    COUNT_LIMIT,
-    ENTRY_LIMIT,
     LARGEST,
     NESTING_LIMIT,
     At,
@@ -32,7 +27,6 @@ from binwright.agents.solver.language.values import (
     INT,
     PLACE,
     QUANTITY,
-    Scope,
     Typed,
     alike,
     computed,
@@ -40,10 +34,10 @@ from binwright.agents.solver.language.values import (
     negation,
     op,
 )
+from binwright.agents.solver.language.writer import Writer
 from binwright.agents.solver.model.emit import indented, text
-from binwright.agents.solver.model.program import BALL, MICRO, NULL, WIDE, Code, Family, Reject
+from binwright.agents.solver.model.program import BALL, MICRO, NULL, WIDE, Code, Family
 from binwright.simcore.errors import suggest
-from binwright.simcore.types import Ints
 
 Over: TypeAlias = tuple[Table | None, Code, Code, int, int, int]
 """What a loop runs over: the numbers from start to stop, or the entries of a table that these are numbers of; what the
@@ -58,120 +52,8 @@ UNARY: dict[str, Callable[[Typed], Typed]] = {
 """What is computed of one number."""
 
 
-class Compiler:
-    """Writes the code of expressions, a kind of node by the method of its name: `out` has the statements so far."""
-
-    limit: float = COUNT_LIMIT
-    """Nodes that may be evaluated."""
-    too_long = (
-        f"one call of UTILFN may take more than {COUNT_LIMIT:,} steps",
-        "Loop over fewer, or put what does not depend on ALLOC into a TABLE.",
-    )
-
-    def __init__(self, scope: Scope) -> None:
-        self.scope = scope
-        self.names, self.tables, self.families = dict(scope.names), scope.tables, scope.families
-        self.ceiling: Ints | None = None
-        """[dims], in goals: every ball is placed, and nothing may be tested, as there is nothing to reject."""
-        self.facts: frozenset[s.Node] = frozenset()
-        """Expressions that are not NULL here."""
-        self.depth = 0
-        """Loops around."""
-        self.reads_alloc, self.bin_reads = False, 0
-        """Whether some place looks at ALLOC, and how often BIN is mentioned."""
-        self.out: list[str] = []
-        self.slots, self.loops = 2, 0
-        """Locals, the two arguments included; variables of loops."""
-        self.steps, self.trips = 0, 1
-        """Nodes that one call evaluates, and how often this place runs, at most."""
-        self.rejects: list[Reject] = []
-        self.starts: dict[str, int] = {}
-        """Where in `data` the values of a table start; its rows' starts come behind them."""
-        self._data: list[Ints] = []
-
-    # Writing
-
-    def step(self, at: At) -> None:
-        """Count a node, which is evaluated as often as this place runs."""
-        self.steps += self.trips
-        if self.steps > self.limit:
-            raise SpecError(*self.too_long, at)
-
-    def local(self) -> str:
-        """Make a new local."""
-        self.slots += 1
-        return f"v{self.slots - 1}"
-
-    def stored(self, value: Code) -> str:
-        """Store a number in a local of its own."""
-        local = self.local()
-        self.out.append(f"{local} = {text(value)}")
-        return local
-
-    def repeatable(self, value: Code) -> Code:
-        """Store a number in a local, unless it is one or a constant: it may be written more than once then."""
-        return value if isinstance(value, int) or value.isidentifier() else self.stored(value)
-
-    def branch(self, test: Code, then: Sequence[str], other: Sequence[str] = ()) -> None:
-        """Write one block or the other."""
-        if isinstance(test, int):
-            self.out += then if test else other
-            return
-        self.out += [f"if {test}:", *indented(then)]
-        self.out += ["else:", *indented(other)] if other else []
-
-    def written(self) -> list[str]:
-        """Return all statements, those before that let every local begin at 0."""
-        return [f"v{slot} = 0" for slot in range(2, self.slots)] + self.out
-
-    @contextmanager
-    def apart(self, facts: frozenset[s.Node] = frozenset(), trips: int | None = None) -> Iterator[list[str]]:
-        """Collect what is written meanwhile, where these facts are known, too; what it defines and learns ends.
-
-        It is in a loop if that runs so often, at most.
-        """
-        before = self.out, self.names, self.facts, self.depth, self.trips
-        self.out, self.names, self.facts = [], dict(self.names), self.facts | facts
-        if trips is not None:
-            self.depth, self.trips = self.depth + 1, self.trips * trips
-        try:
-            yield self.out
-        finally:
-            self.out, self.names, self.facts, self.depth, self.trips = before
-
-    def reject(self, at: At, what: str = "REJECT") -> None:
-        """Write that the call ends here."""
-        self.rejects.append(Reject(at.line, what))
-        self.out.append(f"return {-len(self.rejects)}")
-
-    def guard(self, wrong: Code, what: str, at: At) -> None:
-        """Write a test that rejects at run time."""
-        remedy = "Bound it with min(..., ...), max(..., ...) or %, or run over a range."
-        refuse(self.ceiling is not None, f"{what} is not certain to be legal here", remedy, at)
-        with self.apart() as block:
-            self.reject(at, what)
-        self.branch(wrong, block)
-
-    def read(self, table: Table, index: Code, at: At, rows: int | None = None) -> Code:
-        """Read a value of a table, or where row number `index` starts if `rows` is 0, and stops if it is 1.
-
-        What may become another value is read from `data`, of which the table is a part from then on.
-        """
-        if isinstance(index, int) and rows is not None and table.starts is not None:
-            return int(table.starts[index + rows])
-        if isinstance(index, int) and not table.varies:
-            return int(table.values[index])
-        if table.name not in self.starts:
-            self.starts[table.name] = sum(part.size for part in self._data)
-            self._data += [table.values] if table.starts is None else [table.values, table.starts]
-            large = sum(part.size for part in self._data) > 2 * ENTRY_LIMIT
-            refuse(large, f"the tables have more than {2 * ENTRY_LIMIT:,} entries", "Aggregate them first.", at)
-        first = self.starts[table.name] + (0 if rows is None else table.values.size + rows)
-        return f"data[{text(first)} + {text(index)}]"
-
-    def data(self) -> Ints:
-        """Join all tables that are read."""
-        return np.concatenate(self._data) if self._data else np.zeros(0, np.int64)
+class Compiler(Writer):
+    """Checks expressions and writes their code, a kind of node by the method of its name."""
 
     # What names mean, and what is known of them
 
@@ -523,74 +405,6 @@ class Compiler:
         remedy = "Give it a range of constants, without except."
         refuse(extremes and not certain, f"{kind} may be of nothing", remedy, node.at)
         return result
-
-
-class Constants(Compiler):
-    """Evaluates expressions over names and tables; whatever is wrong raises `SpecError`."""
-
-    too_long = (
-        f"the constants take more than {COUNT_LIMIT:,} steps",
-        "Compute large tables in Python and read them from a file.",
-    )
-
-    def __init__(self, scope: Scope) -> None:
-        super().__init__(scope)
-        self.names = scope.names
-
-    def read(self, table: Table, index: Code, at: At, rows: int | None = None) -> Code:
-        """Return the entry of a table that stays as it is, or where a row starts or stops."""
-        return super().read(table.constant(at), index, at, rows)
-
-    def int_of(self, node: s.Node, what: str = "this", of: str | None = None) -> int:
-        """Evaluate a whole number, or a bin; a text is the name of an `of`."""
-        return self.whole(node, what, of).low
-
-    def numbers(self, node: s.Node) -> Iterator[int]:
-        """Iterate over what the variable of a loop runs over."""
-        entries, start, stop, *_ = self.over(node)
-        assert isinstance(start, int)
-        assert isinstance(stop, int)
-        values = None if entries is None else entries.constant(node.at).values
-        for number in range(start, stop):
-            yield number if values is None else int(values[number])
-
-    def each(self, axis: s.Node) -> Iterator[int]:
-        """Iterate over the numbers of an axis; its name is set meanwhile."""
-        name, range_, left_out = axis.parts
-        self.check_free(name, axis.at)
-        skip = None if left_out is None else self.int_of(left_out)
-        try:
-            for number in self.numbers(range_):
-                self.step(axis.at)
-                if number != skip:
-                    self.names[name] = Typed.of(INT, number)
-                    yield number
-        finally:
-            self.names.pop(name, None)
-
-    def combinations(self, axes: Sequence[s.Node]) -> Iterator[None]:
-        """Set the names of the axes to every combination of their numbers in turn, the last running fastest."""
-        if axes:
-            for _ in self.each(axes[0]):
-                yield from self.combinations(axes[1:])
-        else:
-            yield
-
-    def _placed(self, node: s.Node, ball: s.Node) -> Typed:
-        raise SpecError("ALLOC is known in UTILFN only", "Move this into UTILFN, or into a goal.", node.at)
-
-    def _used(self, node: s.Node, name: str, nodes: Sequence[s.Node]) -> Typed:
-        raise SpecError("UTIL is known in goals only", "Move this into MINIMISE or MAXIMISE.", node.at)
-
-    def _reduction(self, node: s.Node, kind: str, axis: s.Node, term: s.Node) -> Typed:
-        if kind == "count":
-            return Typed.of(INT, sum(self.truth(term) == 1 for _ in self.each(axis)))
-        values = [self.number(term) for _ in self.each(axis)]
-        if kind == "sum":
-            kind, values = alike(*values)
-            return Typed.of(kind, sum(value.low for value in values))
-        refuse(not values, f"{kind} of nothing", "Give it a range that is not empty.", node.at)
-        return extreme(kind, values)
 
 
 def _check_alike(first: Typed, second: Typed, at: At) -> None:

@@ -11,8 +11,9 @@ import numpy as np
 
 from binwright.agents.solver.backends.cpu import compiled, compiled_problem
 from binwright.agents.solver.backends.numbered_attempts import Found, in_waves, lowest
-from binwright.agents.solver.local import search
-from binwright.agents.solver.local.state import BEST, Goals, State, begin_goals, state
+from binwright.agents.solver.local.polish import BEST, LATE, PAST, TRIED, Goals, evaluate, polish
+from binwright.agents.solver.local.search import begin, improve
+from binwright.agents.solver.local.state import State, load, state
 from binwright.agents.solver.model import emit
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import MICRO
@@ -32,20 +33,22 @@ class LocalSearch:
         self.stop = np.zeros(1, np.int64)
 
     @cached_property
-    def _goals(self) -> Goals:
+    def _goals(self) -> tuple[Goals, Ints, Ints]:
+        """The compiled goals, and what they read: `data` and `numbers` of a state."""
         assert self._problem.objective is not None
-        goals: Goals = compiled(emit.goals(self._problem.objective)[0], "goals", *["int64[::1]"] * 5)
-        return goals
+        source, numbers = emit.goals(self._problem.objective)
+        goals: Goals = compiled(source, "goals", *["int64[::1]"] * 5)
+        return goals, np.append(self._problem.objective.data, 0), np.array([*numbers, 0], np.int64)
 
     def place(self, number: int, cancelled: Callable[[], bool]) -> Found:
         """Make a run that places balls. Where balls are somewhere now, those of even numbers begin there."""
         problem, call, place = self._problem, self._call, state(self._problem, self._flat, self.stop)
-        left, made = search.begin(call, place, self._seed, number), 0
-        search.improve(call, place, 0, left)  # is compiled, even if time is over
+        left, made = begin(call, place, self._seed, number), 0
+        improve(call, place, 0, left)  # compiles it, even if time is over
         # Where the number of bins is searched, most runs are for too few bins.
         most = luby(number) * (8 if problem.searched else 64) * len(problem.units)
         while left and made < most and not cancelled():
-            left = search.improve(call, place, min(SLICE, most - made), left)
+            left = improve(call, place, min(SLICE, most - made), left)
             made += SLICE
         return Found(left, place.room.best, number, min(made, most) + 1)
 
@@ -86,10 +89,14 @@ class LocalSearch:
 
     def begun(self) -> State:
         """Return the room for a run, with what it begins with."""
-        place = state(self._problem, self._flat, self.stop)
+        assert self._problem.objective is not None
+        goals, data, numbers = self._goals
+        values = np.zeros((PAST + LATE, len(self._problem.objective.goals)), np.int64)
+        place = state(self._problem, self._flat, self.stop)._replace(data=data, numbers=numbers, values=values)
         place.room.imposed[:] = self._imposed
-        assert search.load(self._call, place, self._where), "an allocation that is not allowed"
-        begin_goals(self._goals, place)
+        assert load(self._call, place, self._where), "an allocation that is not allowed"
+        evaluate(goals, place)
+        values[:] = values[TRIED]
         return place
 
     def _found(self, place: State, number: int, made: int) -> Found:
@@ -99,11 +106,11 @@ class LocalSearch:
 
     def _improve(self, number: int, cancelled: Callable[[], bool]) -> Found:
         """Make a run for goals."""
-        place = self.begun()
-        search.polish(self._call, self._goals, place, self._seed, number, 0)  # is compiled, even if time is over
+        place, goals = self.begun(), self._goals[0]
+        polish(self._call, goals, place, self._seed, number, 0)  # compiles it, even if time is over
         most, made = 2000 + 20 * len(self._problem.units), 0
         while made < most and not cancelled() and self._found(place, number, made).left:
-            search.polish(self._call, self._goals, place, self._seed, number, min(SLICE, most - made))
+            polish(self._call, goals, place, self._seed, number, min(SLICE, most - made))
             made += SLICE
         return self._found(place, number, min(made, most))
 

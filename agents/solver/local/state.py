@@ -7,14 +7,12 @@ are given, unless they only answer a question.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 
 from binwright.agents.solver.backends.attempt import ENDLESS, Utilfn, change, lift_out, put, put_around, put_back
 from binwright.agents.solver.backends.flat import Flat, Room, room
-from binwright.agents.solver.model import emit
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.random import below_kernel, stream_kernel
@@ -28,13 +26,6 @@ RING = 4
 COUNT, TOTAL, DRAWS, CLOCK, DIMS, UNITS, STREAM, SPREAD = range(8)
 """Entries of `tally`: unplaced units, their weight, random numbers drawn, the number of the move, how many dimensions
 and units it has changed; where random numbers of the run start, and by how many 1024ths chance may raise a weight."""
-LATE = 100
-"""How many moves ago is some moves ago."""
-TRIED, NOW, BEST, LEAST, PAST = range(5)
-"""Rows of `values`: of what was evaluated last, of what stands, of the best ever, of the best of some choices, and,
-from PAST on, of some moves ago."""
-Goals: TypeAlias = Callable[[Ints, Ints, Ints, Ints, Ints], int]
-"""(alloc, data, numbers, used, values), as `binwright.agents.solver.model.emit.goals` says."""
 
 
 class State(NamedTuple):
@@ -82,7 +73,7 @@ class State(NamedTuple):
     numbers: Ints
     """What the compiled goals read."""
     values: Ints
-    """[PAST + LATE, goals]: what they come to, less being better"""
+    """[PAST + LATE, goals]: what they come to, less being better; see `polish`"""
 
 
 def state(problem: Problem, flat: Flat, stop: Ints) -> State:
@@ -92,12 +83,8 @@ def state(problem: Problem, flat: Flat, stop: Ints) -> State:
     arrays: list[Ints] = [
         np.full(dims, ENDLESS), *of_dims, np.full((dims, RING + 1), NULL), *of_units,
         problem.unit_now, np.full(bins, NULL), np.zeros(bins, np.int64), np.zeros(1, np.int64), np.zeros(1, np.int64),
-        np.zeros((PAST + LATE, 0), np.int64),
+        np.zeros((0, 0), np.int64),
     ]  # fmt: skip
-    if (objective := problem.objective) is not None:
-        _, numbers = emit.goals(objective)
-        values = np.zeros((PAST + LATE, len(objective.goals)), np.int64)
-        arrays[-3:] = np.append(objective.data, 0), np.array([*numbers, 0], np.int64), values
     every = flat._replace(group_bins=np.arange(bins))
     return State(every, room(problem)._replace(stop=stop), np.zeros(8, np.int64), *arrays)
 
@@ -292,31 +279,14 @@ def remove(call: Utilfn, state: State, unit: int, needed: bool) -> int:
 
 
 @lean
-def worse(values: Ints, row: int, other: int) -> bool:
-    """Tell whether a row of values [rows, goals] is worse than another one, the first goal first."""
-    for k in range(values.shape[1]):
-        if values[row, k] != values[other, k]:
-            return bool(values[row, k] > values[other, k])
-    return False
-
-
-@lean
-def copy(values: Ints, row: int, to: int) -> None:
-    """Write a row of values over another one."""
-    for k in range(values.shape[1]):
-        values[to, k] = values[row, k]
-
-
-@lean
-def begin_goals(goals: Goals, state: State) -> None:
-    """Write what the goals come to into all rows of `values`."""
-    evaluate(goals, state)
-    for row in range(1, PAST + LATE):
-        copy(state.values, TRIED, row)
-
-
-@lean
-def evaluate(goals: Goals, state: State) -> None:
-    """Write what the goals come to, where all balls are placed, into the row TRIED of `values`."""
-    room = state.room
-    goals(room.alloc, state.data, state.numbers, room.used, state.values[TRIED])
+def load(call: Utilfn, state: State, where: Ints) -> bool:
+    """Put all units where they are [balls]; returns whether that is allowed."""
+    flat = state.flat
+    state.weight[:] = 1
+    state.tally[DRAWS] = 0
+    clear(state)
+    for unit in range(len(state.where)):
+        if not insert(call, state, unit, where[flat.unit_balls[flat.units[unit]]], True):
+            return False
+    keep_best(state)
+    return first_bad(state) == NULL

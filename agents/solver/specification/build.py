@@ -16,7 +16,7 @@ import numpy as np
 
 from binwright.agents.solver.language import declared
 from binwright.agents.solver.language import syntax as s
-from binwright.agents.solver.language.compile import Constants
+from binwright.agents.solver.language.constants import Constants
 from binwright.agents.solver.language.errors import (
     COUNT_LIMIT,
     ENTRY_LIMIT,

@@ -1,0 +1,80 @@
+"""Evaluate constants by the rules that compile UTILFN, every value a number at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from binwright.agents.solver.language import syntax as s
+from binwright.agents.solver.language.compile import Compiler
+from binwright.agents.solver.language.errors import COUNT_LIMIT, At, SpecError, refuse
+from binwright.agents.solver.language.tables import Table
+from binwright.agents.solver.language.values import INT, Scope, Typed, alike, extreme
+from binwright.agents.solver.model.program import Code
+
+
+class Constants(Compiler):
+    """Evaluates expressions over names and tables; whatever is wrong raises `SpecError`."""
+
+    too_long = (
+        f"the constants take more than {COUNT_LIMIT:,} steps",
+        "Compute large tables in Python and read them from a file.",
+    )
+
+    def __init__(self, scope: Scope) -> None:
+        super().__init__(scope)
+        self.names = scope.names
+
+    def read(self, table: Table, index: Code, at: At, rows: int | None = None) -> Code:
+        """Return the entry of a table that stays as it is, or where a row starts or stops."""
+        return super().read(table.constant(at), index, at, rows)
+
+    def int_of(self, node: s.Node, what: str = "this", of: str | None = None) -> int:
+        """Evaluate a whole number, or a bin; a text is the name of an `of`."""
+        return self.whole(node, what, of).low
+
+    def numbers(self, node: s.Node) -> Iterator[int]:
+        """Iterate over what the variable of a loop runs over."""
+        entries, start, stop, *_ = self.over(node)
+        assert isinstance(start, int)
+        assert isinstance(stop, int)
+        values = None if entries is None else entries.constant(node.at).values
+        for number in range(start, stop):
+            yield number if values is None else int(values[number])
+
+    def each(self, axis: s.Node) -> Iterator[int]:
+        """Iterate over the numbers of an axis; its name is set meanwhile."""
+        name, range_, left_out = axis.parts
+        self.check_free(name, axis.at)
+        skip = None if left_out is None else self.int_of(left_out)
+        try:
+            for number in self.numbers(range_):
+                self.step(axis.at)
+                if number != skip:
+                    self.names[name] = Typed.of(INT, number)
+                    yield number
+        finally:
+            self.names.pop(name, None)
+
+    def combinations(self, axes: Sequence[s.Node]) -> Iterator[None]:
+        """Set the names of the axes to every combination of their numbers in turn, the last running fastest."""
+        if axes:
+            for _ in self.each(axes[0]):
+                yield from self.combinations(axes[1:])
+        else:
+            yield
+
+    def _placed(self, node: s.Node, ball: s.Node) -> Typed:
+        raise SpecError("ALLOC is known in UTILFN only", "Move this into UTILFN, or into a goal.", node.at)
+
+    def _used(self, node: s.Node, name: str, nodes: Sequence[s.Node]) -> Typed:
+        raise SpecError("UTIL is known in goals only", "Move this into MINIMISE or MAXIMISE.", node.at)
+
+    def _reduction(self, node: s.Node, kind: str, axis: s.Node, term: s.Node) -> Typed:
+        if kind == "count":
+            return Typed.of(INT, sum(self.truth(term) == 1 for _ in self.each(axis)))
+        values = [self.number(term) for _ in self.each(axis)]
+        if kind == "sum":
+            kind, values = alike(*values)
+            return Typed.of(kind, sum(value.low for value in values))
+        refuse(not values, f"{kind} of nothing", "Give it a range that is not empty.", node.at)
+        return extreme(kind, values)

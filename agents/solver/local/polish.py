@@ -1,0 +1,283 @@
+"""Make an allocation of all balls better by its goals.
+
+Moves keep all balls placed. One stands if it is not worse than what there is now, or than what there was some moves ago
+(Burke and Bykov, "The late acceptance hill-climbing heuristic", European Journal of Operational Research 258, 2017).
+That needs nothing but comparisons, so that goals can come one after another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from binwright.agents.solver.backends.attempt import Utilfn
+from binwright.agents.solver.local.search import SAMPLES, order, trim
+from binwright.agents.solver.local.state import (
+    COUNT,
+    UNITS,
+    State,
+    begin_move,
+    begin_run,
+    drawn,
+    insert,
+    keep_best,
+    remove,
+    settle,
+    undo,
+)
+from binwright.agents.solver.model.program import NULL
+from binwright.agents.solver.model.random import IMPROVING
+from binwright.simcore.jit import lean
+from binwright.simcore.types import Ints
+
+COMPARED = 32
+"""Ways that are compared of taking from a bin, or units for going home, where there are many bins."""
+LATE = 100
+"""How many moves ago is some moves ago."""
+TRIED, NOW, BEST, LEAST, PAST = range(5)
+"""Rows of `values`: of what was evaluated last, of what stands, of the best ever, of the best of some choices, and,
+from PAST on, of some moves ago."""
+Goals: TypeAlias = Callable[[Ints, Ints, Ints, Ints, Ints], int]
+"""(alloc, data, numbers, used, values), as `binwright.agents.solver.model.emit.goals` says."""
+
+
+@lean
+def worse(values: Ints, row: int, other: int) -> bool:
+    """Tell whether a row of values [rows, goals] is worse than another one, the first goal first."""
+    for k in range(values.shape[1]):
+        if values[row, k] != values[other, k]:
+            return bool(values[row, k] > values[other, k])
+    return False
+
+
+@lean
+def copy(values: Ints, row: int, to: int) -> None:
+    """Write a row of values over another one."""
+    for k in range(values.shape[1]):
+        values[to, k] = values[row, k]
+
+
+@lean
+def evaluate(goals: Goals, state: State) -> None:
+    """Write what the goals come to, where all balls are placed, into the row TRIED of `values`."""
+    room = state.room
+    goals(room.alloc, state.data, state.numbers, room.used, state.values[TRIED])
+
+
+@lean
+def shift(call: Utilfn, state: State) -> bool:
+    """Put a unit into the bin of another one, or into any."""
+    units = len(state.where)
+    unit = drawn(state, units)
+    place = state.where[drawn(state, units)]
+    if drawn(state, 2) == 0:
+        place = drawn(state, len(state.head))
+    return transfer(call, state, unit, place)
+
+
+@lean
+def swap(call: Utilfn, state: State) -> bool:
+    """Let two units change places."""
+    unit, other = drawn(state, len(state.where)), drawn(state, len(state.where))
+    own, target = state.where[unit], state.where[other]
+    if own == target or remove(call, state, unit, False) < 0 or remove(call, state, other, False) < 0:
+        return False
+    return insert(call, state, unit, target, False) and insert(call, state, other, own, False)
+
+
+@lean
+def empty_bins(call: Utilfn, state: State, emptied: int) -> bool:
+    """Empty so many bins, and put what was in them into these, or what was in one into bins that have something.
+
+    What one does not take goes anywhere, and what several do not take in a quarter of the moves.
+    """
+    where, chosen, many = state.where, state.room.placed, 0
+    wide = emptied == 1 or drawn(state, 4) == 0
+    for k in range(emptied):
+        chosen[k] = where[drawn(state, len(where))] if emptied == 1 else drawn(state, len(state.head))
+        while state.head[chosen[k]] != NULL and many < 256:
+            state.offered[many] = state.head[chosen[k]]
+            if remove(call, state, state.offered[many], False) < 0:
+                return False
+            many += 1
+    order(state, many)
+    for i in range(many):
+        done = False
+        for k in range(SAMPLES if emptied == 1 else emptied):
+            place = where[drawn(state, len(where))] if emptied == 1 else chosen[k]
+            if place != NULL and (emptied > 1 or place != chosen[0]):
+                done = insert(call, state, state.offered[i], place, False)
+            if done:
+                break
+        if not done and not (wide and settle(call, state, state.offered[i])):
+            return False
+    return True
+
+
+@lean
+def any_in(state: State, place: int) -> int:
+    """Return a unit that is in a bin, by chance, or NULL."""
+    unit, count = state.head[place], 0
+    while unit != NULL:
+        count += 1
+        unit = state.following[unit]
+    unit = state.head[place]
+    for _ in range(drawn(state, count) if count > 1 else 0):
+        unit = state.following[unit]
+    return int(unit)
+
+
+@lean
+def any_away(state: State) -> int:
+    """Return a unit that is not at home, by chance, or NULL if none is soon found."""
+    home, units = state.home, len(state.home)
+    turn = drawn(state, units)
+    for k in range(min(1000, units)):
+        unit = (turn + k) % units
+        if home[unit] != NULL and home[unit] != state.where[unit]:
+            return unit
+    return NULL
+
+
+@lean
+def moved(state: State) -> bool:
+    """Tell whether the move has left any unit in another bin than before."""
+    changed = False
+    for k in range(state.tally[UNITS]):
+        changed = changed or state.where[state.moves[k]] != state.before[k]
+    return changed
+
+
+@lean
+def is_over(state: State) -> bool:
+    """Tell whether an elastic dimension is over its ceiling."""
+    return bool(state.room.over[len(state.room.over) - 1] > 0)
+
+
+@lean
+def find_hot(call: Utilfn, goals: Goals, state: State) -> int:
+    """List the bins where it would be better by the goals if a unit used nothing; returns how many there are."""
+    flat, count = state.flat, 0
+    begin_move(state)
+    for place in range(len(state.head)):
+        unit = any_in(state, place)
+        if unit == NULL:
+            continue
+        if remove(call, state, unit, False) > 0 and not is_over(state):
+            for at in range(flat.units[unit], flat.units[unit + 1]):  # goals are for allocations of all balls
+                state.room.alloc[flat.unit_balls[at]] = place
+            evaluate(goals, state)
+            if worse(state.values, NOW, TRIED):
+                state.hot[count] = place
+                count += 1
+        undo(state)
+    return count
+
+
+@lean
+def transfer(call: Utilfn, state: State, unit: int, place: int) -> bool:
+    """Take a unit out and put it into a bin; returns whether that could be done."""
+    return remove(call, state, unit, False) > 0 and insert(call, state, unit, place, False)
+
+
+@lean
+def best_move_from_bin(call: Utilfn, goals: Goals, state: State, unit: int, sent: int, sends: bool) -> int:
+    """Find where a unit, or any of its bin where bins are many, is best once unit `sent`, if it is not NULL, goes home.
+
+    It looks at its home, and at some units and bins by chance. If one `sends` another unit home instead, it looks for
+    the best one for that. Returns the number of the unit x all bins + that of its bin, or NULL if none fits.
+    """
+    bins, where, home, best = len(state.head), state.where, state.home, NULL
+    for k in range(min(COMPARED, 8 + bins // COMPARED)):
+        if sends:
+            goes = any_away(state)
+            if goes in (NULL, unit):
+                continue
+            place = home[goes]
+        else:
+            goes, place = unit, drawn(state, bins)
+            if k == 0 and sent == NULL and home[unit] != NULL:
+                place = home[unit]
+            elif k % 4 > 0 and bins >= COMPARED:
+                goes = any_in(state, where[unit])
+        if place == where[goes] or state.flat.unit_pin[goes] != NULL:
+            continue
+        done = sent == NULL or transfer(call, state, sent, home[sent])
+        if done and transfer(call, state, goes, place) and not is_over(state):
+            evaluate(goals, state)
+            if best == NULL or worse(state.values, LEAST, TRIED):
+                best = goes * bins + place
+                copy(state.values, TRIED, LEAST)
+        undo(state)
+    return best
+
+
+@lean
+def relieve(call: Utilfn, goals: Goals, state: State, unit: int) -> bool:
+    """Put a unit, or another one of its bin, where it is best; if none fits anywhere, another one goes home first.
+
+    That helps where so many have moved as may.
+    """
+    bins, home, sent = len(state.head), state.home, NULL
+    best = best_move_from_bin(call, goals, state, unit, NULL, False)
+    if best == NULL and home[unit] == state.where[unit]:
+        back = best_move_from_bin(call, goals, state, unit, NULL, True)
+        if back != NULL:
+            sent = back // bins
+            best = best_move_from_bin(call, goals, state, unit, sent, False)
+    if best == NULL or (sent != NULL and not transfer(call, state, sent, home[sent])):
+        return False
+    return transfer(call, state, best // bins, best % bins)
+
+
+@lean
+def polish(call: Utilfn, goals: Goals, state: State, seed: int, number: int, steps: int) -> None:
+    """Make so many more moves of run `number` for goals: the best allocation is in `best` then."""
+    tally, values, home, hot = state.tally, state.values, state.home, state.hot
+    begin_run(state, seed, IMPROVING, number)
+    failed = count = 0
+    looked, stale = -len(hot), True
+    has_homes = False
+    for unit in range(len(home)):
+        has_homes = has_homes or home[unit] != NULL
+    for step in range(steps):
+        if state.room.stop[0]:
+            break
+        if stale and step - looked >= len(hot) // 4:
+            count = find_hot(call, goals, state)
+            looked, stale = step if count > 0 else steps, False
+        begin_move(state)
+        draw = drawn(state, 16)
+        if draw >= 11 and failed >= 16 and drawn(state, min(16, 1 + len(hot) // 4)) > 0:
+            draw = 0  # no large move stood of late: where there are many bins, they take time
+        if draw < 5:
+            unit = any_away(state) if has_homes and drawn(state, 4) == 0 else NULL
+            if unit == NULL and count > 0:
+                unit = any_in(state, hot[drawn(state, count)])
+            if unit == NULL and drawn(state, 8) == 0:
+                unit = drawn(state, len(home))
+            done = shift(call, state) if unit == NULL else relieve(call, goals, state, unit)
+        elif draw < 8:
+            done = shift(call, state)
+        elif draw < 11:
+            done = swap(call, state)
+        else:
+            done = empty_bins(call, state, 1 if draw < 13 else min(2 + drawn(state, 3), len(hot), len(home)))
+        late = PAST + step % LATE
+        if done and tally[COUNT] == 0 and moved(state) and trim(call, state) and tally[COUNT] == 0:
+            evaluate(goals, state)
+            done = not worse(values, TRIED, NOW) or not worse(values, TRIED, late)
+        else:
+            done = False
+        if draw >= 11:
+            failed = 0 if done else failed + 1
+        if done:
+            stale = True
+            copy(values, TRIED, NOW)
+            if worse(values, BEST, NOW):
+                copy(values, NOW, BEST)
+                keep_best(state)
+        else:
+            undo(state)
+        if worse(values, late, NOW):
+            copy(values, NOW, late)
