@@ -161,7 +161,7 @@ def _read(node: ast.expr, names: Mapping[str, Term] | None) -> Term:
             return constant(NUMBERS[name])
         case ast.Name(id=name) if names is None or name in names:
             return Term("feature", name=name) if names is None else names[name]
-        case ast.Constant(value=bool() | int() | float() as value):
+        case ast.Constant(value=int() | float() as value):
             try:
                 return constant(float(value))
             except OverflowError:

@@ -143,8 +143,8 @@ def _feature(case: Case, step: Floats, server: int, node: int) -> float:
     """Return what a feature is at a place."""
     free, _, demand, spread = case
     quantity, nodes, wanted = int(step[1]), free.shape[1], 0
-    for each in range(len(demand)):
-        wanted += demand[each] * (each == int(step[3]))
+    for resource in range(len(demand)):
+        wanted += demand[resource] * (resource == int(step[3]))
     if quantity == NODES:
         return float(nodes)
     if quantity == SPREAD:

@@ -122,8 +122,8 @@ def lengths(problem: Problem) -> dict[str, int]:
     adds = max(1, problem.program.adds * problem.largest)
     sets = max(1, len(problem.friends) + len(problem.foes))
     over = max(1, len(problem.soft_allowed)) + 1
-    each = dims, balls, units, units, adds, adds, over, sets, balls, units, units, 1, 7
-    return dict(zip(Room._fields, each, strict=True))
+    sizes = dims, balls, units, units, adds, adds, over, sets, balls, units, units, 1, 7
+    return dict(zip(Room._fields, sizes, strict=True))
 
 
 def room(problem: Problem) -> Room:

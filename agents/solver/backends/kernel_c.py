@@ -79,7 +79,7 @@ class _Function(ast.NodeTransformer):
         self.arguments = {name: kind for name, kind in kinds.items() if kind != "Utilfn"}
         loops = {ast.unparse(loop.target) for loop in ast.walk(node) if isinstance(loop, ast.For)}
         self.locals: dict[str, str] = {}
-        for assigned in (each for each in ast.walk(node) if isinstance(each, ast.Assign)):
+        for assigned in (part for part in ast.walk(node) if isinstance(part, ast.Assign)):
             for target in assigned.targets:
                 if isinstance(target, ast.Name) and target.id not in self.arguments:
                     assert target.id not in loops, f"{node.name} assigns the variable of a loop: {target.id}"
@@ -160,7 +160,7 @@ class _Function(ast.NodeTransformer):
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
         """Print a choice: both sides are evaluated."""
-        return ast.Call(ast.Name("choose"), [self.visit(each) for each in (node.test, node.body, node.orelse)], [])
+        return ast.Call(ast.Name("choose"), [self.visit(part) for part in (node.test, node.body, node.orelse)], [])
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         """Print a call of a kernel, of UTILFN or a built-in function, a conversion, or the length of an array."""
@@ -169,11 +169,7 @@ class _Function(ast.NodeTransformer):
             return ast.Name(f"{self.printer.lengths[arguments[0].attr]}L")
         if name not in CASTS and callable(self.names.get(name)):
             self.printer.add(self.names[name])
-        values = [
-            self.visit(argument)
-            for argument in arguments
-            if not (isinstance(argument, ast.Name) and argument.id in self.utilfn)
-        ]
+        values = [self.visit(arg) for arg in arguments if not (isinstance(arg, ast.Name) and arg.id in self.utilfn)]
         return ast.Call(ast.Name("utilfn" if name in self.utilfn else CASTS.get(name, name)), values, [])
 
 

@@ -95,9 +95,9 @@ def in_waves(
     `monotonic()` is `until`. `attempt` and `stop` are as in `lowest`.
     """
     best: Found | None = None
-    checked, each = 0, usable_threads()
+    checked, size = 0, usable_threads()
     while numbers:
-        tried, interrupted = lowest(attempt, numbers[:each], until, stop)
+        tried, interrupted = lowest(attempt, numbers[:size], until, stop)
         checked += sum(result.checked for result in tried)
         best = min([*tried, *([best] if best else [])], key=lambda result: (result.left, result.attempt))
         yield best._replace(checked=checked)
@@ -105,4 +105,4 @@ def in_waves(
             raise KeyboardInterrupt
         if best.left == 0 or monotonic() >= until:
             return
-        numbers, each = numbers[each:], 2 * each
+        numbers, size = numbers[size:], 2 * size

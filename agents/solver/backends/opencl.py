@@ -77,12 +77,12 @@ def attempts(
 
 def source(problem: Problem, body: str) -> str:
     """Write the program for a device, with UTILFN from its source in Python."""
-    each = lengths(problem) | {"best": 0}
-    printer = Printer(each | {"sets": len(problem.friends) + len(problem.foes) + 1})
+    sizes = lengths(problem) | {"best": 0}
+    printer = Printer(sizes | {"sets": len(problem.friends) + len(problem.foes) + 1})
     printer.add_source(body, CALLED)
     for function in (begin, go_on):
         printer.add(function)
-    starts = list(accumulate(each.values(), initial=0))
+    starts = list(accumulate(sizes.values(), initial=0))
     lanes = LANES.format(
         arguments=", ".join(f"GLOBAL long *{name}" for name in Flat._fields),
         flat=", ".join(Flat._fields),
@@ -131,10 +131,10 @@ class Session:
             for key in (info.PREFERRED_WORK_GROUP_SIZE_MULTIPLE, info.WORK_GROUP_SIZE)
         )
         self._beside = ON_PROCESSORS if device.type & cl.device_type.CPU else max(1, min(lanes, most, 128))
-        flags, each = cl.mem_flags, lengths(problem) | {"best": 0}
+        flags, sizes = cl.mem_flags, lengths(problem) | {"best": 0}
         flat = Flat.of_problem(problem, numbers)
         self._flat = [cl.Buffer(context, flags.READ_WRITE | flags.COPY_HOST_PTR, hostbuf=part) for part in flat]
-        self._room, self._dims, self._balls = sum(each.values()), each["used"], each["alloc"]
+        self._room, self._dims, self._balls = sum(sizes.values()), sizes["used"], sizes["alloc"]
         memory = min(device.max_mem_alloc_size, device.global_mem_size // 4)
         groups = 64 * device.max_compute_units  # when one ends, another takes its place
         self.most = max(1, min(groups * self._beside, memory // (8 * self._room)))

@@ -71,12 +71,12 @@ class Compiler(Writer):
         operator, left, right = node.parts
         if operator in ("and", "or") and truth == (operator == "and"):
             return self.learn(left, truth) | self.learn(right, truth)
-        result = set()
+        solid = set()
         for side, other in ((left, right), (right, left)):
             is_null = side.kind == "name" and side.parts == ("NULL",)
             if (is_null and truth == (operator == "!=")) or (truth and operator == "==" and self._solid(side)):
-                result.add(other)
-        return frozenset(result) if operator in ("==", "!=") else frozenset()
+                solid.add(other)
+        return frozenset(solid) if operator in ("==", "!=") else frozenset()
 
     def _solid(self, node: s.Node) -> bool:
         """Tell whether an expression surely is not NULL, whatever else it is."""
@@ -135,9 +135,9 @@ class Compiler(Writer):
         index = self.whole(node, "an index", of)
         if index.low >= 0 and index.high < size:
             return index
-        result = str(index.low) if index.low == index.high else f"{index.low} .. {index.high + 1}"
+        interval = str(index.low) if index.low == index.high else f"{index.low} .. {index.high + 1}"
         remedy = f"{what} goes from 0 to {size - 1} here." if size else f"{what} is empty."
-        refuse(index.high < 0 or index.low >= size, f"index {result} leaves {what}", remedy, node.at)
+        refuse(index.high < 0 or index.low >= size, f"index {interval} leaves {what}", remedy, node.at)
         local = self.repeatable(index.code)
         tests = [op("<", local, 0)] if index.low < 0 else []
         tests += [op("<=", size, local)] if index.high >= size else []

@@ -81,10 +81,10 @@ def what_is_missing(nodes: Sequence[s.Node]) -> s.Node:
     for node in nodes:
         amount, dim, or_none, axes = node.parts
         less = "if DIM > 0 then max(0, AMOUNT - DIM) else 0" if or_none else "max(0, AMOUNT - DIM)"
-        result = expression(node.at, less, DIM=dim, AMOUNT=amount)
+        term = expression(node.at, less, DIM=dim, AMOUNT=amount)
         for axis in reversed(axes):
-            result = s.Node("reduction", node.at, ("sum", axis, result))
-        terms.append(result)
+            term = s.Node("reduction", node.at, ("sum", axis, term))
+        terms.append(term)
 
     def total(some: Sequence[s.Node]) -> s.Node:
         half = len(some) // 2  # parsers allow some two hundred brackets in one another
@@ -124,7 +124,7 @@ def linked(node: s.Node, name: str, sets: Sets, balls: int) -> tuple[s.Block, li
         elsewhere = s.mapped(link.parts, lambda part: there if part == s.name(at, "BIN") else None)
         pairs = [pair for pair in zip(link.parts[1], elsewhere[1], strict=True) if pair[0] != pair[1]]
         tests = [s.Node("binary", link.at, ("==", *pair)) for pair in pairs] or [expression(link.at, "0 == 0")]
-        same = reduce(lambda each, other: s.Node("binary", link.at, ("and", each, other)), tests)
+        same = reduce(lambda left, right: s.Node("binary", link.at, ("and", left, right)), tests)
         in_bin = link.parts[1] == (s.name(at, "BIN"),)  # a ball may be nowhere
         beside = expression(link.at, "THERE == BIN" if in_bin else "THERE != NULL and SAME", THERE=there, SAME=same)
         which = {"LINK": link, "FAR": s.Node("used", link.at, elsewhere), "SAME": same, "BESIDE": beside}
@@ -138,8 +138,8 @@ def linked(node: s.Node, name: str, sets: Sets, balls: int) -> tuple[s.Block, li
     rates = [rate for _, rate in sets]
     if not hose:  # both ways, and several pipes of two balls, are one
         between: dict[tuple[int, int], int] = {}
-        for (each, other), rate in sets:
-            pair = min(each, other), max(each, other)
+        for ends, rate in sets:
+            pair = min(ends), max(ends)
             between[pair] = between.get(pair, 0) + rate
         owners, others = [[end] for pair in between for end in pair], [end for pair in between for end in pair[::-1]]
         rates = [rate for rate in between.values() for _ in range(2)]

@@ -35,11 +35,11 @@ class Statements(Compiler):
 
     def _let(self, node: s.Node, name: str, value: s.Node) -> None:
         self.check_free(name, node.at)
-        result = self.value(value)
-        if isinstance(result.code, str):
-            local = self.stored(result.number)
-            result = result._replace(code=f"{local} != 0" if result.kind == BOOL else local)
-        self.names[name] = result
+        typed = self.value(value)
+        if isinstance(typed.code, str):
+            local = self.stored(typed.number)
+            typed = typed._replace(code=f"{local} != 0" if typed.kind == BOOL else local)
+        self.names[name] = typed
 
     def _for_(self, node: s.Node, axis: s.Node, body: s.Block) -> None:
         self.loop(axis, partial(self.block, body))

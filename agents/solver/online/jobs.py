@@ -85,7 +85,7 @@ class Jobs(Formulation):
     def _timed(self, plan: Plan, free: Ints) -> Timed:
         """Start each job as early as its server has room, in this order; jobs for which it has none are left out."""
         free = free.copy()
-        result = []
+        starts = []
         for job, server in plan:
             length = self._length(job)
             fits = (free[server] >= job.demand).all(axis=1)
@@ -94,10 +94,10 @@ class Jobs(Formulation):
             if len(room):
                 start = int(room[0])
                 free[server, start : start + length] -= job.demand
-                result.append((start, job, server))
-        result.sort(key=lambda each: each[0])
-        end = max((start + self._length(job) for start, job, _ in result), default=0)
-        return Timed([(job, server) for _, job, server in result], [start for start, _, _ in result], end)
+                starts.append((start, job, server))
+        starts.sort(key=lambda started: started[0])
+        end = max((start + self._length(job) for start, job, _ in starts), default=0)
+        return Timed([(job, server) for _, job, server in starts], [start for start, _, _ in starts], end)
 
     def _better(self, jobs: Sequence[Request], free: Ints, before: Timed) -> Timed:
         """Look for a plan for more jobs than this one has, or for as many in fewer slots; returns the best one."""
@@ -113,9 +113,9 @@ class Jobs(Formulation):
         best = before
         while len(best.plan) < count or best.end > bound:
             online.write("LAST", best.end - 1 if len(best.plan) == count else self.slots)
-            result = online.find(setup.next_seed(), setup.attempts, count, True)[:count].tolist()
-            placed = sorted((place // self.servers, at) for at, place in enumerate(result) if place >= 0)
-            timed = self._timed([(jobs[at], result[at] % self.servers) for _, at in placed], free)
+            bins = online.find(setup.next_seed(), setup.attempts, count, True)[:count].tolist()
+            placed = sorted((place // self.servers, at) for at, place in enumerate(bins) if place >= 0)
+            timed = self._timed([(jobs[at], bins[at] % self.servers) for _, at in placed], free)
             if (-len(timed.plan), timed.end) >= (-len(best.plan), best.end):
                 break
             best = timed

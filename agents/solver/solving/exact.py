@@ -243,8 +243,8 @@ class _Model:
 
     def _follow(self, body: list[ast.stmt]) -> None:
         """Follow statements, with expressions for numbers; writes `local` and `goals`."""
-        for each in body:
-            match each:
+        for statement in body:
+            match statement:
                 case ast.Assign(targets=[ast.Name(id=name)], value=value):
                     self.local[name] = self._value(value)
                 case ast.Assign(value=ast.UnaryOp(op=ast.USub(), operand=value)):
@@ -256,7 +256,7 @@ class _Model:
                         self.local[name] = Bounded.of(number)
                         self._follow(inner)
                 case ast.If():
-                    self._choose(self._value(each.test), each)
+                    self._choose(self._value(statement.test), statement)
 
     def _choose(self, test: Bounded, node: ast.If) -> None:
         """Run both branches, and let what they assign depend on the test."""
@@ -333,9 +333,9 @@ class _Model:
             return Bounded.of(row[0])
         index = self._operation("max", index, Bounded.of(first - offset))
         index = self._operation("min", index, Bounded.of(last - offset))
-        result = self._variable(min(row), max(row))
-        self.model.add_element(index.value - (first - offset), row, result.value)
-        return result
+        entry = self._variable(min(row), max(row))
+        self.model.add_element(index.value - (first - offset), row, entry.value)
+        return entry
 
     def _used(self, dim: int) -> Bounded:
         """Return what is used of a dimension, a variable from then on."""

@@ -16,8 +16,8 @@ from binwright.simcore.errors import UserError
 
 def summary(problem: Problem, alloc: Sequence[int], ball: int) -> dict[str, int]:
     """Count the bins that each rule keeps a ball out of, the most frequent rule first."""
-    every = obstacles(problem, alloc, ball)
-    return dict(Counter(rule for some in every for rule in dict.fromkeys(each.rule for each in some)).most_common())
+    rules = (dict.fromkeys(violation.rule for violation in broken) for broken in obstacles(problem, alloc, ball))
+    return dict(Counter(rule for broken in rules for rule in broken).most_common())
 
 
 def obstacles(problem: Problem, alloc: Sequence[int], ball: int) -> Iterator[list[Violation]]:
@@ -31,14 +31,16 @@ def obstacles(problem: Problem, alloc: Sequence[int], ball: int) -> Iterator[lis
     moving = problem.unit_of == problem.unit_of[ball]
     members, others = np.flatnonzero(moving).tolist(), np.where(moving, NULL, alloc)
     without, evaluate = np.array(utilisation(problem, others.tolist())[0], np.int64), evaluator(problem.base)
+    where, seen = others.copy(), others.tolist()
     for place in range(problem.bins):
-        where, used, seen = np.where(moving, place, others), without.copy(), others.tolist()
-        bins = where.tolist()
-        rejected = next((member for member in members if put(evaluate, [member], bins, seen, used)), None)
-        if rejected is None:
-            yield list(violations(problem, where, used))
-            continue
-        by = rejection(problem.base, rejected, place, seen)
-        assert by is not None
-        rule = "UTILFN" if by.what == "REJECT" else f"{by.what} out of range (line {by.line})"
-        yield [Violation(rule, f"UTILFN rejects {problem.ball(rejected)} there: {by.what} in line {by.line}")]
+        where[members], used = place, without.copy()
+        for member in members:
+            seen[member] = NULL
+        rejected = next((ball for ball in members if put(evaluate, [ball], [place] * problem.balls, seen, used)), None)
+        broken = list(violations(problem, where, used))
+        if rejected is not None:
+            by = rejection(problem.base, rejected, place, seen)
+            assert by is not None
+            rule = "UTILFN" if by.what == "REJECT" else f"{by.what} out of range (line {by.line})"
+            broken.append(Violation(rule, f"UTILFN rejects {problem.ball(rejected)}: {by.what} in line {by.line}"))
+        yield broken

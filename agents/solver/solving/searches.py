@@ -42,9 +42,8 @@ def searches(problem: Problem, device: str, search: str) -> list[Search]:
     if problem.objective is not None and search == PUBLISHED:
         remedy = "Leave search as it is: ours looks at goals."
         raise UserError("goals are for our search", key="search", value=search, remedy=remedy)
-    by_publication, is_vector = Search(PUBLISHED, cpu.attempts), Packing.of(problem) is not None
-    if is_vector:
-        by_publication = Search(PUBLISHED, published.attempts)
+    is_vector = Packing.of(problem) is not None
+    by_publication = Search(PUBLISHED, published.attempts if is_vector else cpu.attempts)
     name, colon, number = str(device).partition(":")
     if name == "opencl" and (number.isdecimal() or not colon):
         from binwright.agents.solver.backends import opencl

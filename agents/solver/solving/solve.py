@@ -220,17 +220,17 @@ class _Search:
         if (problem.balls + problem.bins) * problem.program.steps > 25_000_000:  # finding tenants takes half a second
             return
         over = self.within(left / 2)
-        result = tenants(problem, over)
-        if result is None or not (self.small or result.several):
+        units = tenants(problem, over)
+        if units is None or not (self.small or units.several):
             return
-        if result.several:
-            self.tenants = result
+        if units.several:
+            self.tenants = units
         else:
-            result, over = result._replace(sets=problem.units), self.within(min(self.reserve, left))
+            units, over = units._replace(sets=problem.units), self.within(min(self.reserve, left))
 
         def into(bins: int, _: range) -> int | None:
             if not over():
-                self.construct_into(self.with_bins(bins), result, over)
+                self.construct_into(self.with_bins(bins), units, over)
             return self.bins
 
         fewest(lambda: self.bound, self.most, None, [range(1)], into)
@@ -238,9 +238,9 @@ class _Search:
             self.tenants = None
         self.look_at_clock()
 
-    def construct_into(self, problem: Problem, result: Tenants, over: Callable[[], bool]) -> None:
+    def construct_into(self, problem: Problem, units: Tenants, over: Callable[[], bool]) -> None:
         """Place tenants until time is `over`, or nothing better has been found for long; the best is kept then."""
-        made, several = Construction(problem, result, self.seed, over), self.tenants is not None
+        made, several = Construction(problem, units, self.seed, over), self.tenants is not None
         try:
             made.construct(spread=not (several or self.problem.searched or self.problem.objective))
             made.improve()
@@ -327,8 +327,8 @@ class _Search:
     def _prepare(self) -> None:
         if self.packing is not None:
             first_fit(TINY)
-        for each in self.searches:
-            each.prepare(self.problem)
+        for search in self.searches:
+            search.prepare(self.problem)
 
     def compiled(self, until: float) -> bool:
         """Wait until kernels are compiled, or `monotonic()` is `until`; returns whether they are."""
@@ -367,13 +367,13 @@ class _Search:
     def attempt(self, bins: int, numbers: range) -> int | None:
         """Let all searches make some attempts with this many bins; returns the fewest bins known then."""
         problem = self.with_bins(bins)
-        for each in self.searches:
+        for search in self.searches:
             number, left = numbers.start, 0
             while number < numbers.stop and left == 0:  # all are placed, and wishes are not kept
                 before, left = self.checked, 1
-                for result in each.attempts(problem, self.seed, number, numbers.stop - number, self.end):
+                for result in search.attempts(problem, self.seed, number, numbers.stop - number, self.end):
                     self.checked, left, number = before + result.checked, result.left, result.attempt + 1
-                    done = self.keep(problem, result.where.tolist(), each.name)
+                    done = self.keep(problem, result.where.tolist(), search.name)
                     self.look_at_clock()
                     if done:
                         return self.bins

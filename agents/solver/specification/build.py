@@ -329,11 +329,9 @@ class Build:
         table = self.tables.get(value.parts[0]) if value.kind == "index" else None
         indices = tuple(s.name(axis.at, axis.parts[0]) for axis in axes)
         new = {axis.parts[0] for axis in axes} - self.names.keys() - self.tables.keys()
-        if (
-            table is None
-            or table.starts is not None
-            or (table.sizes, value.parts[1], len(new)) != (sizes, indices, len(axes))
-        ):
+        if table is None or table.starts is not None or table.sizes != sizes:
+            return None
+        if value.parts[1] != indices or len(new) < len(axes):
             return None
         values = table.values * MICRO if table.whole else table.values
         return values if values.min(initial=0) >= 0 else None
@@ -386,15 +384,15 @@ class Build:
 
     def _items(self, items: Sequence[s.Node], what: str) -> list[int]:
         """Return balls or bins, each once: they are listed as single ones, ranges, and rows of tables."""
-        result: list[int] = []
+        members: list[int] = []
         of_bins = what == "bin"
         count, of = (self.most, self.scope.means["BINS"]) if of_bins else (self.scope.balls, self.scope.means["BALLS"])
         for item in items:
             listed = item.kind == "span" or (item.kind == "index" and self.constants.row_of(item) is not None)
             for member in self.constants.numbers(item) if listed else (self.constants.int_of(item, of=of),):
-                result.append(self._within(member, what, count, item.at))
+                members.append(self._within(member, what, count, item.at))
                 self._count_members(1, item.at)
-        return list(dict.fromkeys(result))
+        return list(dict.fromkeys(members))
 
     def _count_members(self, more: int, at: At) -> None:
         self.members += more

@@ -56,9 +56,7 @@ class Spec:
             self.tree = parse(text)
         for name, rows in data.items():
             if not is_list(rows):
-                remedy = (
-                    "Give a list or a numpy array, an entry or a row for each number from 0 on; a number is a PARAM."
-                )
+                remedy = "Give a list or a numpy array, an entry or a row per number from 0 on; a number is a PARAM."
                 raise UserError("is no table", key=f"tables[{name!r}]", value=type(rows).__name__, remedy=remedy)
         self.params = {name: _constant(name, value) for name, value in (params or {}).items()}
         self.cells = {name: list(cells) for name, cells in data.items() if are_names(cells)}
@@ -73,9 +71,7 @@ class Spec:
         bins = list(drain) if isinstance(drain, AbstractSet) else drain
         for key, values in (("now", now), ("drain", bins)):
             if values is not None and not is_list(values):
-                remedy = (
-                    "Give a list of bins: of every ball, -1 for none, such as answer.alloc; or those to be emptied."
-                )
+                remedy = "Give a list of bins: of every ball, -1 for none, such as answer.alloc; or those to empty."
                 raise UserError("is no list of bins", key=key, value=values, remedy=remedy)
         more, tables = list[s.Node](), self.tables
         if now is not None:
@@ -85,7 +81,7 @@ class Spec:
             more.append(s.Node("now", OUTSIDE, (WHERE_NOW,)))
         if moves is not None:
             more.append(s.Node("moves", OUTSIDE, (_constant("moves", moves),)))
-        if constants := tuple(_constant("drain", place) for place in sorted(bins)):
+        if constants := tuple(_constant("drain", place) for place in bins):
             more.append(s.Node("drain", OUTSIDE, (constants, ())))
         if not more:
             return self
@@ -204,10 +200,10 @@ class Spec:
     def _check_declarations(self) -> None:
         """Refuse declarations that are missing or there twice, and parameters that do not exist."""
         for kind, what in (("balls", "BALLS"), ("bins", "BINS"), ("family", "RESOURCES"), ("now", ""), ("moves", "")):
-            result = [node for node in self.tree.declarations if node.kind == kind]
-            refuse(what and not result, f"there is no {what}", "Write BALLS 4 BINS 2 RESOURCES NAME => 8.", At(1, 1))
-            if len(result) > 1 and kind != "family":
-                raise SpecError(f"{kind.upper()} is there twice", "Keep one of them.", result[1].at)
+            nodes = [node for node in self.tree.declarations if node.kind == kind]
+            refuse(what and not nodes, f"there is no {what}", "Write BALLS 4 BINS 2 RESOURCES NAME => 8.", At(1, 1))
+            if len(nodes) > 1 and kind != "family":
+                raise SpecError(f"{kind.upper()} is there twice", "Keep one of them.", nodes[1].at)
         named = {node.parts[0] for node in self.tree.declarations if node.kind == "table_from" and node.parts[3]}
         for name in self.cells:
             remedy = f'Write TABLE {name} FROM "{name.lower()}.csv" COLUMN "name" AS a_word, or give numbers.'

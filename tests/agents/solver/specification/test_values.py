@@ -56,6 +56,7 @@ def test_wrong_arguments_of_a_problem_are_refused(what: str) -> None:
         ({"attempts": "3"}, "attempts: is not a whole number"),
         ({"device": None}, "device: unknown device"),
         ({"now": 3}, "now: is no list of bins"),
+        ({"drain": ["a", 1]}, "drain is not a number: 'a'"),
     ],
 )
 def test_wrong_arguments_of_a_search_are_refused(how: dict[str, Any], said: str) -> None:
