@@ -92,8 +92,8 @@ def impossible_of(scenario: Scenario) -> str:
     kinds = np.unique(workload.demand[large], axis=0)[:3]
     shown = "; ".join(say(kind, workload.resources) for kind in kinds.tolist())
     return (
-        f"{100 * large.mean():.2f} % of the requests fit on no server, even an empty one, such as {shown}. They are never "
-        "offered to an agent (metric `impossible`)."
+        f"{100 * large.mean():.2f} % of the requests fit on no server, even an empty one, such as {shown}. They are "
+        "never offered to an agent (metric `impossible`)."
     )
 
 

@@ -45,7 +45,7 @@ def limited(seconds: float, state: Callable[[], object] = lambda: None) -> Itera
             raise
 
     numbers = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
-    handlers = {number: handler for number in numbers if callable(handler := signal.getsignal(number))}
+    handlers = {int(number): handler for number in numbers if callable(handler := signal.getsignal(number))}
     before = signal.signal(signal.SIGALRM, look)
     try:
         for number in handlers:

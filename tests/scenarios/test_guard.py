@@ -21,6 +21,7 @@ ENDLESS = {
 
 @pytest.mark.parametrize("line", ENDLESS.values(), ids=ENDLESS)
 def test_an_agent_beyond_its_decision_limit_fails_its_run_only(tmp_path: Path, line: str) -> None:
+    Batch(plain(agents=["first-fit"], replications=1), tmp_path / "compiled").run()  # which takes longer than the limit
     asked = plain(agents=[agent(tmp_path, line), "first-fit"], replications=1, decision_limit="200 ms")
     results = Batch(asked, tmp_path / "out").run()
     assert results.runs["status"].to_list() == ["failed", "done"]
@@ -57,12 +58,18 @@ def test_agents_that_exit_at_start_or_import_are_caught(tmp_path: Path, capsys: 
     assert "cannot import this agent: sys.exit(3) is called in it" in capsys.readouterr().out
 
 
-def test_an_interrupt_that_ends_in_another_error_is_an_interrupt() -> None:
-    """As numba does with one that comes while it prepares a call: such a run had failed, and its batch went on."""
-    before = signal.getsignal(signal.SIGINT)
-    with pytest.raises(KeyboardInterrupt), limited(60):
+def lose_an_interrupt() -> None:
+    """Raise another error in place of an interrupt, as numba does with one that comes while it prepares a call."""
+    with limited(60):
         try:
             signal.raise_signal(signal.SIGINT)
         except KeyboardInterrupt:
             raise TypeError("missing 1 required positional argument: 'sig'") from None
+
+
+def test_an_interrupt_that_ends_in_another_error_is_an_interrupt() -> None:
+    """Such a run had failed, and its batch went on."""
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        lose_an_interrupt()
     assert signal.getsignal(signal.SIGINT) is before

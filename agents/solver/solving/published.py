@@ -69,6 +69,8 @@ def attempt(
     left, count = np.arange(len(where)), len(where)
     where[:] = -1
     for group in range(of_ways[way], of_ways[way + 1]):
+        if stop[0]:  # there may be as many groups as bins
+            break
         base, size, still = of_groups[group], of_groups[group + 1] - of_groups[group], 0
         for i in range(count):
             j = i + below_kernel(start, draws, count - i)

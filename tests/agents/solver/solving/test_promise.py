@@ -16,6 +16,7 @@ import binwright as bw
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.verify import faults, utilisation
+from binwright.agents.solver.solving import published
 from binwright.agents.solver.solving.first_fit import Packing, first_fit, next_fit
 from tests.reference.utilisation import evaluate
 from tests.support.packings import keeps, packings
@@ -45,6 +46,16 @@ def test_a_hundred_thousand_balls(search: str, bins: int | str) -> None:
     assert monotonic() - began < 1 + SLACK
     assert answer.placed == 100_000
     assert answer.status == "solved" if bins == "?" else "optimal"
+
+
+def test_a_published_attempt_ends_soon_after_it_is_stopped() -> None:
+    """It had gone through the balls that are left for each group of bins, of which there may be as many as bins."""
+    given = many(50_000, 6_250)
+    list(published.attempts(many(9, 9), 1, 0, 1))  # compiled
+    began = monotonic()
+    (least,) = published.attempts(given, 1, 0, 2, began + 0.01)
+    assert least.left > 0
+    assert monotonic() - began < 1.5
 
 
 def test_compiled_search_takes_over_as_soon_as_it_is_compiled() -> None:
