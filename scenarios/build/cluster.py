@@ -17,7 +17,7 @@ from binwright.scenarios.schema.cluster import DEVICE, ClusterSpec, Csv, DeviceC
 from binwright.scenarios.schema.explain import explain
 from binwright.scenarios.schema.network import routing
 from binwright.scenarios.schema.scenario import Scenario
-from binwright.scenarios.schema.workload import Trace
+from binwright.scenarios.schema.trace import Trace
 from binwright.scenarios.schema.yaml_source import Source
 from binwright.simcore.errors import ScenarioError, WorkloadError
 from binwright.simcore.extras import pl

@@ -11,7 +11,8 @@ from binwright.scenarios.build import user_workload
 from binwright.scenarios.build.trace import content_of, table_of, window_of
 from binwright.scenarios.features.lifetimes import OtherLifetimes, Predicted
 from binwright.scenarios.schema.scenario import Scenario
-from binwright.scenarios.schema.workload import MultiServer, Trace
+from binwright.scenarios.schema.trace import Trace
+from binwright.scenarios.schema.workload import MultiServer
 from binwright.simcore.errors import UserError, WorkloadError
 from binwright.simcore.lifetime_info import LifetimeInfo
 from binwright.simcore.predictor import Predictor

@@ -19,7 +19,8 @@ from binwright.scenarios.agent_spec import AgentSpec
 from binwright.scenarios.build.code import of
 from binwright.scenarios.schema.explain import explain
 from binwright.scenarios.schema.scenario import FIXED, Scenario
-from binwright.scenarios.schema.workload import MultiServer, Trace
+from binwright.scenarios.schema.trace import Trace
+from binwright.scenarios.schema.workload import MultiServer
 from binwright.scenarios.schema.yaml_source import Place, Source, undotted
 from binwright.simcore.errors import UserError
 from binwright.simcore.fields import Keys, Model

@@ -8,17 +8,9 @@ from typing import TypeAlias
 from binwright.scenarios.build import lifetime_info, trace, user_workload
 from binwright.scenarios.features import used
 from binwright.scenarios.schema.scenario import Scenario
-from binwright.scenarios.schema.workload import (
-    Changing,
-    Generated,
-    Modelled,
-    MultiServer,
-    Offline,
-    OwnWorkload,
-    Roled,
-    Tenants,
-    Trace,
-)
+from binwright.scenarios.schema.trace import Trace
+from binwright.scenarios.schema.workload import Generated, Modelled, MultiServer, Offline, OwnWorkload, Tenants
+from binwright.scenarios.schema.workload_kind import Changing, Roled
 from binwright.simcore.rng import stream
 from binwright.simcore.roles import Roles
 from binwright.simcore.types import Workload

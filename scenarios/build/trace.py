@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from binwright.scenarios.schema.workload import MultiServer, Trace
+from binwright.scenarios.schema.trace import Trace
+from binwright.scenarios.schema.workload import MultiServer
 from binwright.simcore.extras import pl
 from binwright.simcore.file_tracking import digest_of
 from binwright.simcore.roles import NO_ROLE, Roles

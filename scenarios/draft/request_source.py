@@ -19,7 +19,7 @@ from binwright.scenarios.draft.text import AGENTS, DraftServers, amounts, genera
 from binwright.scenarios.schema.explain import explain
 from binwright.scenarios.schema.load import load_scenario, shipped
 from binwright.scenarios.schema.scenario import Scenario
-from binwright.scenarios.schema.workload import Trace
+from binwright.scenarios.schema.trace import Trace
 from binwright.scenarios.schema.yaml_source import Source
 from binwright.simcore.errors import UserError
 from binwright.simcore.extras import pl

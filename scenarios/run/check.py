@@ -18,7 +18,7 @@ from binwright.scenarios.features.lifetimes import OtherLifetimes
 from binwright.scenarios.run.sandbox import STARTING, limited
 from binwright.scenarios.schema.explain import locate
 from binwright.scenarios.schema.scenario import Scenario
-from binwright.scenarios.schema.workload import Trace
+from binwright.scenarios.schema.trace import Trace
 from binwright.scenarios.schema.yaml_source import dotted, undotted
 from binwright.simcore.errors import FileNeeded, UserError, as_one, suggest
 from binwright.simcore.jit import postponed

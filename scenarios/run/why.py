@@ -14,7 +14,7 @@ from binwright.scenarios.build.plan import Run
 from binwright.scenarios.build.world import agents_of, build_world
 from binwright.scenarios.features import features
 from binwright.scenarios.run.execute import play_run, prepare_run
-from binwright.scenarios.schema.workload import Trace
+from binwright.scenarios.schema.trace import Trace
 from binwright.simcore.agent_calls import answer_all, describe_request, raised
 from binwright.simcore.errors import UserError
 from binwright.simcore.extras import pl

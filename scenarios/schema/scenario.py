@@ -18,7 +18,8 @@ from binwright.scenarios.features.feature import CORE, Named, WithFeatures, chos
 from binwright.scenarios.features.overflow import AfterPreemption, Word
 from binwright.scenarios.schema.cluster import ClusterSpec
 from binwright.scenarios.schema.metric import Figures, MetricEntry
-from binwright.scenarios.schema.workload import Changing, Workload
+from binwright.scenarios.schema.workload import Workload
+from binwright.scenarios.schema.workload_kind import Changing
 from binwright.scenarios.schema.yaml_source import Source
 from binwright.simcore.errors import UserError, suggest
 from binwright.simcore.fields import (

@@ -11,7 +11,8 @@ from binwright.scenarios.build.plan import plan, points
 from binwright.scenarios.build.world import build_world
 from binwright.scenarios.schema.load import load_scenario, load_to_run, resolved, scenario_from, shipped
 from binwright.scenarios.schema.reference import reference
-from binwright.scenarios.schema.workload import Generated, Trace
+from binwright.scenarios.schema.trace import Trace
+from binwright.scenarios.schema.workload import Generated
 from binwright.simcore.errors import ScenarioError, UserError
 from binwright.simcore.rules import Overflow
 from binwright.simcore.types import part

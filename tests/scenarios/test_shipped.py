@@ -12,7 +12,8 @@ from binwright.scenarios.learn.training import check_sweep
 from binwright.scenarios.run.check import check_scenario
 from binwright.scenarios.schema.load import load_scenario, resolved, scenario_from, shipped
 from binwright.scenarios.schema.scenario import Scenario
-from binwright.scenarios.schema.workload import Tenants, Trace
+from binwright.scenarios.schema.trace import Trace
+from binwright.scenarios.schema.workload import Tenants
 from binwright.scenarios.schema.yaml_source import LIBRARY
 from binwright.simcore.errors import WorkloadError
 from binwright.workloads.traces.library import FOLDER, find

@@ -70,7 +70,7 @@ class PlacementKeys(Model):
 class WeightedRole(PlacementKeys):
     """What some of the requests say to the rules of placement."""
 
-    weight: Number = Field(default=1, description="How often, in relation to the others.")
+    weight: Number = Field(default=1, description="How often, in relation to the others.", examples=[3])
 
 
 KINDS = ("at_most", "spread", "apart", "together", "near", "drain")

@@ -1,0 +1,291 @@
+"""The schema of a workload that is a trace: its file, columns and units, what is read of it, and its windows."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from inspect import signature
+from math import inf
+from typing import Annotated, Any, Literal, Self, TypeAlias
+
+from pydantic import (
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    model_validator,
+)
+
+from binwright.scenarios.agent_spec import AgentSpec
+from binwright.scenarios.features import with_keys
+from binwright.scenarios.features.placement import PlacementKeys
+from binwright.scenarios.schema.cluster import ClusterSpec
+from binwright.scenarios.schema.workload_kind import Changing, WorkloadKind
+from binwright.simcore.errors import UserError, suggest
+from binwright.simcore.fields import (
+    TIMES,
+    Keys,
+    Model,
+    PositiveNumber,
+    Shown,
+    Text,
+    Units,
+    checked,
+    is_name,
+    known_resources,
+    mapping_of,
+    together,
+    wrong,
+)
+from binwright.simcore.options import check_options
+from binwright.simcore.units import COUNT, DATA, TIME, amount, measure_of
+from binwright.workloads import TRACES
+from binwright.workloads.parts import Parts
+from binwright.workloads.traces.check import TEXTS
+from binwright.workloads.traces.filters import REMEDY, check_conditions
+from binwright.workloads.windows import ApartStart, Window
+
+
+def _columns(values: Any) -> dict[str, Any]:
+    def column(name: str, value: Any) -> Any:
+        deep = name == "where" and isinstance(value, Mapping) and value
+        texts = list(value.values()) if deep else [value]
+        if not is_name(name) or not all(isinstance(text, str) and text for text in texts):
+            remedy = "Write the name of a column, in quotes if it looks like a number" + (
+                ", or columns by label: {zone: az}." if name == "where" else "."
+            )
+            raise wrong("is not the name of a column", remedy, (name,))
+        return dict(value) if deep else value
+
+    result = mapping_of(values, "names to columns", "{arrival: created, end: deleted, cpu: vCPUs}", column)
+    if "end" in result and "lifetime" in result:
+        raise wrong("says the same as `lifetime`", "Keep the one that is right.", ("end",))
+    return result
+
+
+def _stands_for(name: str, value: Any) -> float:
+    """Read what an empty cell stands for: a time or `never`, or an amount."""
+    if name not in TIMES:
+        return amount(name, value)
+    return inf if value in ("never", inf) else TIME.parse(value)
+
+
+def _empty(values: Any) -> dict[str, str]:
+    """Read what empty cells stand for, as texts that read as exactly the same."""
+
+    def text(name: str, value: Any) -> str:
+        if name == "arrival":
+            raise wrong("has no default", "Leave out such rows: `keep: {Created: '!='}`.", (name,))
+        result = checked(partial(_stands_for, name), (name,))(value)
+        return "never" if result == inf else (TIME if name in TIMES else measure_of(name)).show(result)
+
+    return mapping_of(values, "columns to values", "{end: never, gpu: 0}", text)
+
+
+def _keep(values: Any) -> dict[str, list[str]]:
+    def conditions(name: str, value: Any) -> list[str]:
+        items = value if isinstance(value, list | tuple) else [value]
+        if not all(isinstance(item, str | int | float) for item in items):
+            raise wrong("is no condition", f"{REMEDY} Dates are put in quotes.", (name,))
+        texts = [str(item).lower() if isinstance(item, bool) else str(item) for item in items]
+        checked(check_conditions, (name,))(texts)
+        return texts
+
+    return mapping_of(values, "columns to conditions", "{vCPUs: '> 0', State: [running, stopped]}", conditions)
+
+
+_Names: TypeAlias = Annotated[
+    dict[str, Any],
+    BeforeValidator(_columns),
+    Shown("{name: column}"),
+]
+_Empty: TypeAlias = Annotated[dict[str, str], BeforeValidator(_empty), Shown("{name: time, `never`, or amount}")]
+_Keep: TypeAlias = Annotated[
+    dict[str, list[str]],
+    BeforeValidator(_keep),
+    Shown("{column: value, list of values, or comparisons}"),
+]
+
+
+_UNITS = ("workload", "units")
+
+
+class Inflate(Model):
+    """Requests in random order, then random ones of them again, a second apart; none ends."""
+
+    until: PositiveNumber = Field(
+        description="They go on until they ask for this times what the servers have.", examples=[1.3]
+    )
+    of: Text = Field(description="The resource that `until` is about.", examples=["gpu"])
+    draws: Literal["ours", "fgd"] = Field(
+        default="ours",
+        description="With `fgd`, seeds 42 to 51 have the requests of FGD's experiments (Weng and others 2023).",
+    )
+
+
+def _trace_kind(name: str) -> type:
+    """Load a trace format; says what to write where a file stands in its place."""
+    if name not in TRACES and ":" not in name and any(letter in name for letter in "./"):
+        remedy = (
+            f"A file of your own is `trace: table` with `path: {name}`; `binwright traces describe {name} --out FILE` "
+            "finds out what its columns are, and writes a scenario that reads it."
+        )
+        raise UserError("is a file, and the name of a format belongs here", value=name, remedy=remedy)
+    kind: type = TRACES.load(name)
+    return kind
+
+
+@with_keys("workload")
+class Trace(PlacementKeys, Window, Changing, WorkloadKind):
+    """Requests of a trace. Options of a trace of your own are further keys."""
+
+    model_config = ConfigDict(extra="allow")
+
+    trace: Text = Field(
+        description="A trace format (`binwright list workloads` lists them), or `package.module:Class`.",
+        examples=["huawei-east-1"],
+    )
+    path: Text | None = Field(
+        default=None,
+        description="The file, relative to this one; by default it is looked up in $BINWRIGHT_TRACES and the user's "
+        "cache.",
+        examples=["../shared/traces/huawei-east-1.csv"],
+    )
+    columns: _Names = Field(
+        default_factory=dict,
+        description="The columns of a `table` for `arrival`, `lifetime` or `end`, `id`, resources, `models`, "
+        "`group`, `where` (or one for each label) and `tolerates`, where they have other names.",
+        examples=["{arrival: Created At, end: Deleted At, cpu: vCPUs, mem: RAM, where: {zone: AZ}}"],
+    )
+    units: Units = Field(
+        default_factory=dict,
+        description="The unit of a column, or how much a 1 there is: of resources, and in a `table` of `arrival`, "
+        "`end` and `lifetime`. Needed for data in a `table` and for azure-packing-2020.",
+        examples=["{cpu: millicores, mem: GiB, arrival: ms}"],
+    )
+    labels: dict[str, Text] = Field(
+        default_factory=dict,
+        description="Columns of a `table` that become labels of the requests. Agents do not see them.",
+        examples=["{tenant: Customer, priority: Prio}"],
+    )
+    empty: _Empty = Field(
+        default_factory=dict,
+        description="What an empty cell of a `table` is: a time or `never` for `end` or `lifetime`, an amount for a "
+        "resource. Otherwise such a row is refused.",
+        examples=["{end: never, gpu: 0}"],
+    )
+    keep: _Keep = Field(
+        default_factory=dict,
+        description="Read only rows with one of these values, or that meet all comparisons (>, >=, <, <=, !=) with "
+        "numbers or dates. Columns are those of a `table`'s file; of other traces `arrival` and "
+        "`lifetime` in seconds, and resources.",
+        examples=["{State: [running, stopped], vCPUs: '> 0', Created: '>= 2026-11-01'}", "{cpu: '>= 4'}"],
+    )
+    parts: Parts | None = Field(
+        default=None,
+        description="How many parts every request has, placed together or not at all.",
+        examples=["processors", "{by: pods, together: rack}"],
+    )
+    inflate: Inflate | None = Field(
+        default=None,
+        description="Fill the cluster with these requests again and again.",
+        examples=["{until: 1.3, of: gpu}"],
+    )
+
+    @classmethod
+    def prepare(cls, data: Any) -> Any:
+        for key in ("arrivals", "flavours"):
+            if isinstance(data, Mapping) and data.get(key) is not None:
+                remedy = "A workload is a trace or generated; what an extended file says is taken back by `key: null`."
+                raise wrong("does not go with a trace", remedy, (key,))
+        return data
+
+    @classmethod
+    def more(cls, data: Mapping[str, Any]) -> Iterable[str]:
+        name = str(data.get("trace"))
+        return signature(TRACES.load(name)).parameters if name in TRACES else ()
+
+    @classmethod
+    def takes(cls, key: str, data: Mapping[str, Any]) -> bool:
+        return ":" in str(data.get("trace")) or key in cls.more(data)
+
+    @classmethod
+    def parse_more(cls, data: dict[str, Any]) -> dict[str, Any]:
+        if isinstance(data["trace"], str):
+            options = {key: value for key, value in data.items() if key not in cls.known()}
+            check_options(checked(_trace_kind, ("trace",))(data["trace"]), options)
+        return data
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        for key, present in (("changes", self.changes), ("resample", self.resample), ("parts", self.parts)):
+            if present and self.inflate:
+                raise wrong("does not go with `inflate`", "Remove one of the two.", (key,))
+        written = [key for key in ("columns", "labels", "empty") if getattr(self, key)]
+        for key in (*written, *["units"] * bool({*self.units} & {*TIMES})) if not self.knows_units else ():
+            raise wrong("is for a table of your own", f"{self.trace} knows its columns: remove it.", (key,))
+        return self
+
+    @property
+    def placed(self) -> Sequence[tuple[Keys, PlacementKeys]]:
+        """What all of its requests say to rules of placement."""
+        return [((), self)]
+
+    def check_against(self, cluster: ClusterSpec, agents: Sequence[tuple[Keys, AgentSpec]], seeds: int) -> None:
+        resources, start = cluster.resources, self.start
+        known = {"columns": ["id", *TIMES, *TEXTS, *resources], "empty": ["end", "lifetime", *resources]}
+
+        def meant(key: str, name: str) -> None:
+            if name not in known[key]:
+                problem = "is neither a resource of the cluster nor anything else that requests have"
+                raise wrong(problem, suggest(name, known[key]), ("workload", key, name))
+
+        def inflated() -> None:
+            if self.inflate and self.inflate.of not in resources:
+                remedy, at = suggest(self.inflate.of, resources), ("workload", "inflate", "of")
+                raise wrong("the cluster has no such resource", remedy, at, self.inflate.of)
+
+        def apart() -> None:
+            if isinstance(start, ApartStart) and self.requests and start.count(self.requests) < seeds * self.superpose:
+                problem = f"has {start.count(self.requests)} windows of {self.requests} requests side by side, too few"
+                problem += f" for {seeds} seeds" + f" with {self.superpose} windows each" * (self.superpose > 1)
+                remedy = "Give fewer replications, shorter windows, or a wider range."
+                raise wrong(problem, remedy, ("workload", "start", "apart"), [*start.apart])
+
+        together(
+            partial(known_resources, [name for name in self.units if name not in TIMES], resources, _UNITS),
+            *(partial(meant, key, name) for key in known for name in getattr(self, key)),
+            inflated,
+            partial(self.units_of, resources),
+            apart,
+        )
+
+    def units_of(self, resources: tuple[str, ...]) -> dict[str, float]:
+        """Return how many units of each of these resources a 1 in the trace is; refuses what nobody has said."""
+        known: Mapping[str, str] = TRACES.load(self.trace).units
+        result: dict[str, float] = {}
+        for name in resources:
+            measure, unit = measure_of(name), known.get(name, "")
+            understood = unit in measure.factors if unit else measure is not DATA
+            if name not in self.units and measure is not COUNT and not understood:
+                problem = f"the trace's {name} is in {unit}, no unit of {measure.name}"
+                remedy = f"Say what a 1 in its column is: `units: {{{name}: {measure.base}}}`, if that is right."
+                raise wrong(problem if unit else f"the unit of the trace's {name} is not known", remedy, _UNITS)
+            result[name] = self.units.get(name, float(measure.factors.get(unit, 1)))
+        return result
+
+    @property
+    def knows_units(self) -> bool:
+        """Whether the reader itself turns what is in the file into units."""
+        return "factors" in self.more({"trace": self.trace})
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The reader's options, in seconds and units: the trace's own, and what is said of a table."""
+        result: dict[str, Any] = {"keep": self.keep}
+        if self.knows_units:
+            shares = self.use.labels if self.use else ()
+            result |= {
+                "columns": self.columns,
+                "factors": self.units,
+                "labels": {**{name: name for name in shares}, **self.labels},
+                "empty": {name: _stands_for(name, value) for name, value in self.empty.items()},
+            }
+        return {**(self.model_extra or {}), **{name: value for name, value in result.items() if value}}
