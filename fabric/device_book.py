@@ -190,8 +190,8 @@ class DeviceBook:
             if models is not None:
                 holds &= (models == 0) | (count == 0) | ((models >> max(int(kind[-1]), 0) & 1 == 1) & (kind[-1] >= 0))
             fits |= holds
-        found: npt.NDArray[np.bool_] = fits & whole
-        return found
+        possible: npt.NDArray[np.bool_] = fits & whole
+        return possible
 
     def rooms(self, request: Request, rooms: Ints, empty: bool) -> Ints:
         """Bound `rooms` int64 [servers], how many requests like this one fit, by devices, all or those free now."""

@@ -26,22 +26,22 @@ class Graph:
     links: dict[tuple[str, str], int] = field(default_factory=dict)
     """(one end, other end) -> quanta."""
 
-    def link(self, one: str, other: str, value: object, line: int) -> None:
+    def link(self, a: str, b: str, value: object, line: int) -> None:
         """Add a link of a capacity as a user wrote it, or say what is wrong with it."""
         problem = remedy = ""
-        if not one or not other:
+        if not a or not b:
             problem = "a link has two ends, a and b"
-        elif one == other:
-            problem, remedy = f"a link from {one!r} to itself", "Remove it."
-        elif (one, other) in self.links or (other, one) in self.links:
-            problem = f"a second link between {one!r} and {other!r}"
+        elif a == b:
+            problem, remedy = f"a link from {a!r} to itself", "Remove it."
+        elif (a, b) in self.links or (b, a) in self.links:
+            problem = f"a second link between {a!r} and {b!r}"
             remedy = "Give each link once, in either direction; join parallel links into one with their capacity."
         elif value is None or not str(value).strip():
-            problem, remedy = f"the link {one!r} - {other!r} has no capacity", "Give every link one."
+            problem, remedy = f"the link {a!r} - {b!r} has no capacity", "Give every link one."
         if problem:
             raise TopologyError(problem, file=self.file, line=line, remedy=remedy)
-        self.links[one, other] = capacity(value, file=self.file, line=line, key=f"{one} - {other}")
-        for end, far in ((one, other), (other, one)):
+        self.links[a, b] = capacity(value, file=self.file, line=line, key=f"{a} - {b}")
+        for end, far in ((a, b), (b, a)):
             self.lines.setdefault(end, line)
             self.near.setdefault(end, []).append(far)
 

@@ -47,8 +47,8 @@ class Routes(NamedTuple):
     are the numbers of the first such link; `first` and `edges` are the adjacency of the switches (see `k_shortest`).
 
     Kernels write only to what follows, not by two threads at once: `pairs` int64 [slots] is 0 or the pair's number + 1,
-    `kept` int32 [slots, K, 1 + longest] its paths, each the number of links (0 where there are fewer paths), then the
-    links, from the lower rack to the higher; `found` int32 [K, switches] has paths that are not kept.
+    `cached` int32 [slots, K, 1 + longest] its paths, each the number of links (0 where there are fewer paths), then the
+    links, from the lower rack to the higher; `searched` int32 [K, switches] has paths that are not cached.
     """
 
     k: int
@@ -62,8 +62,8 @@ class Routes(NamedTuple):
     first: Indices
     edges: Indices
     pairs: Ints
-    kept: Indices
-    found: Indices
+    cached: Indices
+    searched: Indices
 
 
 class Routing:
@@ -94,8 +94,8 @@ class Routing:
             first=first,
             edges=fixed(np.stack([near, via + topology.servers], axis=1), np.int32),
             pairs=np.zeros(slots, np.int64),
-            kept=np.zeros((slots, k, width), np.int32),
-            found=np.zeros((k, max(5, switches)), np.int32),
+            cached=np.zeros((slots, k, width), np.int32),
+            searched=np.zeros((k, max(5, switches)), np.int32),
         )
         self.longest = max(4 if planes else 1, switches - 1) + 2
         """No route has more links: the room that `route_links` needs."""
@@ -112,7 +112,7 @@ def find_path(routes: Routes, link_free: Ints, a: int, b: int, bandwidth: int, w
     if a == b:
         return 0
     slot = _slot(routes, link_free, a, b, weighted, routes.k, bandwidth)
-    paths = routes.kept[slot] if slot >= 0 else routes.found
+    paths = routes.cached[slot] if slot >= 0 else routes.searched
     for k in range(routes.k):
         count, least = paths[k, 0], FAR
         for place in range(1, count + 1):
@@ -148,7 +148,7 @@ def route_links(routes: Routes, link_free: Ints, s: int, t: int, k: int, weighte
     count, known = 0, k == 0
     if a != b:
         slot = _slot(routes, link_free, a, b, weighted, k + 1, FAR)
-        paths = routes.kept[slot] if slot >= 0 else routes.found
+        paths = routes.cached[slot] if slot >= 0 else routes.searched
         count = int(paths[k, 0])
         known = count > 0
         for place in range(count):
@@ -159,13 +159,13 @@ def route_links(routes: Routes, link_free: Ints, s: int, t: int, k: int, weighte
 
 @lean
 def _slot(routes: Routes, link_free: Ints, a: int, b: int, weighted: bool, wanted: int, enough: int) -> int:
-    """Find the paths of a pair, from the lower rack; returns their slot, -1 where they are in `found`.
+    """Find the paths of a pair, from the lower rack; returns their slot, -1 where they are in `searched`.
 
     Weighted paths are searched for, the first `wanted`, or fewer when one has `enough`.
     """
     low, high = min(a, b), max(a, b)
     if weighted:
-        k_shortest(routes.first, routes.edges, link_free, wanted, enough, low, high, routes.found)
+        k_shortest(routes.first, routes.edges, link_free, wanted, enough, low, high, routes.searched)
         return -1
     pair = high * (high - 1) // 2 + low
     slot = pair % len(routes.pairs)
@@ -176,24 +176,24 @@ def _slot(routes: Routes, link_free: Ints, a: int, b: int, weighted: bool, wante
 
 @allocating
 def _keep(routes: Routes, links: int, low: int, high: int, slot: int, number: int) -> bool:
-    """Write the paths of a pair to `found`, and keep them in a slot if they are short enough; tells whether they are.
+    """Write the paths of a pair to `searched`, and keep short enough ones in a slot; tells whether they are kept.
 
     Searching for no more of a fabric's shortest paths than K would find them, but in another order.
     """
-    found, kept = routes.found, routes.kept
+    searched, cached = routes.searched, routes.cached
     across = routes.pod_of[low] != routes.pod_of[high]
     ways = routes.planes * (routes.uplinks if across else 1)
     if ways < routes.k:
-        k_shortest(routes.first, routes.edges, np.zeros(links, np.int64), routes.k, FAR, low, high, found)
+        k_shortest(routes.first, routes.edges, np.zeros(links, np.int64), routes.k, FAR, low, high, searched)
     for k in range(min(ways, routes.k)):
-        found[k, 0] = _fabric_links(routes, low, high, k, found[k, 1:])
+        searched[k, 0] = _fabric_links(routes, low, high, k, searched[k, 1:])
     for k in range(routes.k):
-        if found[k, 0] >= kept.shape[2]:
+        if searched[k, 0] >= cached.shape[2]:
             return False
     routes.pairs[slot] = number
     for k in range(routes.k):
-        for place in range(found[k, 0] + 1):
-            kept[slot, k, place] = found[k, place]
+        for place in range(searched[k, 0] + 1):
+            cached[slot, k, place] = searched[k, place]
     return True
 
 

@@ -22,7 +22,7 @@ class Survey:
         resources = flavours.shape[1]
         self.log = log
         self._changes = np.zeros(1, np.int64) if log is None else log
-        self._asked = np.ascontiguousarray(flavours), spread.astype(np.int64)
+        self._flavours = np.ascontiguousarray(flavours), spread.astype(np.int64)
         self._parts = np.zeros((servers, 1 + 2 * resources), np.int64)
         self._total = np.zeros(1 + 2 * resources, np.int64)
         self._seen = -1  # changes
@@ -32,7 +32,7 @@ class Survey:
         first = self._seen
         if self.log is not None:
             self._seen = int(self.log[0])
-        look(free, capacity, *self._asked, self._changes, first, self._parts, self._total)
+        look(free, capacity, *self._flavours, self._changes, first, self._parts, self._total)
         resources = free.shape[2]
         return int(self._total[0]), self._total[1 : 1 + resources].copy(), self._total[1 + resources :].copy()
 

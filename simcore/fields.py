@@ -250,12 +250,12 @@ def mapping_of(
         raise wrong(f"must be a mapping of {what}", f"Write it like {like}.")
     mapping: dict[str, T] = {}
 
-    def one(name: str, value: Any) -> None:
+    def read(name: str, value: Any) -> None:
         named(name)
         if value is not None:
             mapping[name] = parse(name, value)
 
-    together(*(partial(one, str(name), value) for name, value in values.items()))
+    together(*(partial(read, str(name), value) for name, value in values.items()))
     return mapping
 
 

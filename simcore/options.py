@@ -53,7 +53,7 @@ def check_options(kind: Any, options: object, at: tuple[str | int, ...] = ()) ->
     hints = _hints(kind)
     options_checked = {}
 
-    def one(name: str, value: object) -> None:
+    def check_value(name: str, value: object) -> None:
         if name not in parameters and not _takes_any(kind):
             raise wrong("unknown option", suggest(name, parameters), (*at, name))
         try:
@@ -75,12 +75,14 @@ def check_options(kind: Any, options: object, at: tuple[str | int, ...] = ()) ->
             texts = dict.fromkeys(expected(each).removeprefix("expected ") for each in found_in)
             raise wrong(f"expected {' or '.join(texts)}", "", below) from None
 
-    def there(name: str) -> None:
+    def check_present(name: str) -> None:
         if name not in options:
             raise wrong("is missing", f"The option {name} has no default: give it.", (*at, name))
 
     needed = [name for name, parameter in parameters.items() if parameter.default is Parameter.empty]
-    together(*(partial(one, *item) for item in options.items()), *(partial(there, name) for name in needed))
+    together(
+        *(partial(check_value, *item) for item in options.items()), *(partial(check_present, name) for name in needed)
+    )
     return options_checked
 
 

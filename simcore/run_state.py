@@ -77,7 +77,7 @@ class RunState:
             if record.server[row] >= 0:
                 request = rows.next_request(row)
                 if self.speeds:
-                    request = self.speeds.told(request)
+                    request = self.speeds.as_seen(request)
                 place = int(record.server[row]), int(record.node[row])
                 self.view.placed.add(request, *place, float(record.decided[row]))
 

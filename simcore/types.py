@@ -351,16 +351,16 @@ class Placements:
     def __init__(self, running: Set[int], fill: Callable[[], None] = lambda: None) -> None:
         self.running, self.fill = running, fill
         self._total = 0
-        self._kept: list[Placed] = []
+        self._listed: list[Placed] = []
         self._most = 1024
 
     def add(self, request: Request, server: int, node: int, began: float) -> None:
         """Note one more."""
-        self._kept.append(Placed(self._total, request, server, node, began))
+        self._listed.append(Placed(self._total, request, server, node, began))
         self._total += 1
-        if len(self._kept) > self._most:
-            self._kept = [placed for placed in self._kept if placed.request.index in self.running]
-            self._most = 2 * len(self._kept) + 1024
+        if len(self._listed) > self._most:
+            self._listed = [placed for placed in self._listed if placed.request.index in self.running]
+            self._most = 2 * len(self._listed) + 1024
 
     @property
     def total(self) -> int:
@@ -371,10 +371,10 @@ class Placements:
     def since(self, number: int) -> list[Placed]:
         """Return those from a number on."""
         self.fill()
-        first = len(self._kept)
-        while first and self._kept[first - 1].number >= number:
+        first = len(self._listed)
+        while first and self._listed[first - 1].number >= number:
             first -= 1
-        return self._kept[first:]
+        return self._listed[first:]
 
 
 @dataclass(slots=True)

@@ -201,9 +201,9 @@ def validate(args: Namespace) -> int:
         except UserError as error:
             mistakes = error.each()
         for mistake in mistakes:
-            say("red", "wrong", mistake.said())
+            say("red", "wrong", mistake.alone())
         for mistake in missing:
-            say("red", "cannot run: trace missing", mistake.said())
+            say("red", "cannot run: trace missing", mistake.alone())
         if not scenario:
             print_line("Fix these first; other checks follow.")
         elif not mistakes and not missing:

@@ -481,7 +481,7 @@ def leave(at: Ints) -> None:
 
 
 @kernel
-def given(free: Ints, capacity: Ints, demand: Amounts, spread: bool, answer: Floats) -> int:
+def fixed_answer(free: Ints, capacity: Ints, demand: Amounts, spread: bool, answer: Floats) -> int:
     """Answer, as a `Scan`, with the number that it is given."""
     return int(answer[0])
 

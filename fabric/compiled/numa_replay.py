@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from binwright.fabric.compiled import numa_loop as loop
-from binwright.fabric.compiled.numa_loop import as_argument, given, go
+from binwright.fabric.compiled.numa_loop import as_argument, fixed_answer, go
 from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.errors import InfeasiblePlacement
 from binwright.simcore.record import PLACED
@@ -137,7 +137,7 @@ class Replay:
         placed = np.zeros(len(codes), np.int64)
         for number, code in enumerate(codes):
             self._restore(start)
-            self._go(Compiled(given, (np.array([float(code)]),)), 1)
+            self._go(Compiled(fixed_answer, (np.array([float(code)]),)), 1)
             self._go(rule, -1)
             placed[number] = self._placed()
         self._restore(start)

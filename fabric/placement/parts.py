@@ -42,8 +42,8 @@ def most_parts(rules: PartRules, domains: Callable[[str], Ints], rooms: Ints) ->
         _, first, domain = np.unique(whole * servers + domains(label), return_index=True, return_inverse=True)
         sums, rooms = _sums(domain, rooms), np.zeros(servers, np.int64)
         rooms[first] = np.minimum(sums[: len(first)], most)
-    found: Ints = _sums(whole, rooms)[whole]
-    return found
+    parts: Ints = _sums(whole, rooms)[whole]
+    return parts
 
 
 def _sums(domain: Ints, amounts: Ints) -> Ints:

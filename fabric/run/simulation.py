@@ -444,7 +444,7 @@ class Simulation(RunArrays):
         if self.speeds:
             if (left := self.speeds.moved(row)) is not None:
                 self.end_after(left, self.lead(row))
-            request = self.speeds.told(request)
+            request = self.speeds.as_seen(request)
         if self._lists and self._listed:
             self.view.placed.add(request, server, node, float(self.record.decided[row]))
 

@@ -121,6 +121,6 @@ class WaitingLine(Sequence[Request]):
         for request in requests:
             self._run.make_room_for(request)
         if quotas:
-            requests = [one for one in requests if quotas.admits(one, again=True)]
+            requests = [request for request in requests if quotas.admits(request, again=True)]
         for request in reversed(requests):
             self._insert(self._place(request, True), request)

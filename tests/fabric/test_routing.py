@@ -124,7 +124,7 @@ def test_arithmetic_finds_what_a_search_finds(name: str, k: int) -> None:
     pairs = list(combinations(range(found.racks), 2))
     for order in ORDERS:
         quick = Routing(found, k, order)
-        assert quick.routes.kept.nbytes <= SOON_FOUND
+        assert quick.routes.cached.nbytes <= SOON_FOUND
         for a, b in random.Random(7).sample(pairs, 40):
             every = links_between(searched, a, b)
             shortest = [path for path in every if len(path) == len(every[0])]

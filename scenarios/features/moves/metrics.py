@@ -18,7 +18,7 @@ TABLE = table((
            lambda run, moving: len(run.arrived), **MOVE),
     define("moves_failed", "moves failed",
            "moves that did not arrive: called off as a server failed, or their request ended or was interrupted",
-           lambda run, moving: sum(one.outcome != "done" for one in run.moves_ended), table="harm", **MOVE),
+           lambda run, moving: sum(move.outcome != "done" for move in run.moves_ended), table="harm", **MOVE),
 ))  # fmt: skip
 
 

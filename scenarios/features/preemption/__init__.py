@@ -50,7 +50,7 @@ class Preempt(Model):
             raise wrong("is no function", "Name one that takes (view, request, victims).", ("victims",), self.victims)
         return self
 
-    def kept(self, ran: float) -> float:
+    def checkpointed(self, ran: float) -> float:
         """Return how much of the time that a victim has run is not lost."""
         return ran // self.checkpoint * self.checkpoint if self.checkpoint else 0.0
 
@@ -182,8 +182,8 @@ class Preemption:
             each.outcome, each.end = "ended", now
         for each in running:
             ran = now - float(simulation.record.decided[each.row])
-            each.outcome, each.lost = "evicted", ran - spec.kept(ran)
-        simulation.evict([each.row for each in running], spec.then == "requeue", spec.kept)
+            each.outcome, each.lost = "evicted", ran - spec.checkpointed(ran)
+        simulation.evict([each.row for each in running], spec.then == "requeue", spec.checkpointed)
 
     # -- who gives way --------------------------------------------------------------------------------------------
 
@@ -243,7 +243,7 @@ class Preemption:
                 if moving.isdisjoint(rows) and on_notice.isdisjoint(rows) != noticed:
                     ran = now - float(simulation.record.decided[row])
                     share = max(amount / most for amount, most in zip(running.demand, total, strict=True) if most)
-                    result.append(Victim(running, ran, ran - self.spec.kept(ran), len(rows) * share, rows))
+                    result.append(Victim(running, ran, ran - self.spec.checkpointed(ran), len(rows) * share, rows))
         return result
 
 

@@ -91,7 +91,7 @@ class Speeds:
         since, done, pace = self._paces.get(row, [(0.0, 0.0, 1.0)])[-1]
         return since + max(0.0, work - done) / pace
 
-    def told(self, request: Request) -> Request:
+    def as_seen(self, request: Request) -> Request:
         """Return a request as agents know it on its server: with the time for which it stays there."""
         row, rows = request.index, self._simulation.rows
         stays = rows.longer[row] if rows.oracle is None else self.stays(row, request[2])
