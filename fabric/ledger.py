@@ -1,62 +1,36 @@
 """Applies and releases placements, all or nothing. Nothing else writes what is free.
 
-There is one ledger. It counts what nodes have free; books beside it count devices, links, requests in the domains of
-rules of placement, and predicted peaks. Each is there only where a cluster has such.
+There is one ledger. What it knows without changing anything is in `fabric.inventory`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence, Set
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from itertools import chain
-from operator import add, ge, index
-from typing import Any, NamedTuple
+from operator import ge, index
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from binwright.fabric.cluster import Cluster
 from binwright.fabric.device_book import DeviceBook, HeldDevices
-from binwright.fabric.network import NetworkBook, Wired
+from binwright.fabric.inventory import Holding, Inventory
+from binwright.fabric.network import NetworkBook
 from binwright.fabric.peak_book import PeakBook
 from binwright.fabric.peak_predictors import PeakPredictor
 from binwright.fabric.placement.rule_book import RuleBook
 from binwright.fabric.placement.rules import Rule, ServerLabels
-from binwright.fabric.ranking import SERVERS_WORTH_IT, log_of
 from binwright.fabric.routing import Routing
-from binwright.fabric.servers import why_not
-from binwright.fabric.survey import Survey
-from binwright.simcore.errors import AgentError, InfeasiblePlacement, LedgerError, WorkloadError
+from binwright.simcore.errors import AgentError, InfeasiblePlacement, LedgerError
 from binwright.simcore.faults import Kind
-from binwright.simcore.gangs import Gangs
-from binwright.simcore.types import Ints, Placement, Request, Share, View, Workload, part, read_only
+from binwright.simcore.types import Ints, Placement, Request, Share, part
 from binwright.simcore.units import say
 
-UNLIMITED = 2**31
-"""How many requests that take nothing fit on a server: more than there are."""
 WRITTEN = "the agent has written to what it was shown, which changes nothing: let it work on a copy"
-NO_MOVES: Mapping[int, Sequence[int]] = {}
 
 
-class Holding(NamedTuple):
-    """Says what a request holds: shares, in a network links, and devices; at both places on its way.
-
-    Its `servers` count for rules of placement, as those of its `role` do.
-    """
-
-    role: int
-    servers: tuple[int, ...]
-    shares: tuple[Share, ...]
-    wired: tuple[Wired, ...] = ()
-    devices: tuple[HeldDevices, ...] = ()
-
-    def beside(self, other: Holding) -> Holding:
-        """Return what is held by who holds both."""
-        both: Any = map(add, self[1:], other[1:])
-        return Holding(self.role, *both)
-
-
-class Ledger:
+class Ledger(Inventory):
     """Knows who holds what. Refuses what breaks the rules or does not fit, and changes nothing when it refuses.
 
     With `labels` it keeps rules of placement, `rules`; with a `routing` requests take servers and links of a network,
@@ -78,49 +52,18 @@ class Ledger:
         remembers: bool = False,
         predictors: Mapping[int, PeakPredictor] | None = None,
     ) -> None:
-        self.cluster = cluster
-        self.held: MutableMapping[int, Holding] = {}
-        """What every request holds that holds something, by its row. It may be kept elsewhere while nobody does."""
+        super().__init__(cluster)
         self.moving: dict[int, tuple[Holding, Holding]] = {}
         """Of every request on its way, what it holds at its old place and at its new one: `held` has both."""
-        self.down: set[int] = set()
-        """The servers that are out of service."""
         self._evicted: set[int] = set()
-        self._capacity = cluster.capacity.copy()
-        self._free = self._capacity.copy()
-        self.view: Any = View(cluster.resources, self._capacity, self._free)
-        self.log: Ints | None = None
-        """The log of changed servers (`binwright.fabric.ranking`), writable; `None` with few servers."""
-        self._survey: Survey | None = None
-        self._surveyed = 0
-        self._lay_out()
-        self.devices: Any = None if cluster.devices is None else DeviceBook(self)
-        self.network: Any = None if routing is None else NetworkBook(self, routing, weighted, remembers)
-        self.peaks: Any = None if predictors is None else PeakBook(self, predictors)
-        self.rules: Any = None if labels is None else RuleBook(self, labels, rules)
+        self.devices = None if cluster.devices is None else DeviceBook(self)
+        self.network = None if routing is None else NetworkBook(self, routing, weighted, remembers)
+        self.peaks = None if predictors is None else PeakBook(self, predictors)
+        self.rules = None if labels is None else RuleBook(self, labels, rules)
         books = self.devices, self.network, self.peaks, self.rules
         self._books: list[Any] = [book for book in books if book is not None]
         self.plain = not self._books
         """Has it the amounts of nodes, and nothing else?"""
-
-    def _lay_out(self) -> None:
-        """Give the view new copies, and make flat windows, after the arrays were made anew.
-
-        A flat memoryview reads and writes one number several times faster than numpy's indexing does.
-        """
-        self._shown = self._free.copy()
-        self.view.capacity, self.view.free = read_only(self._capacity.copy()), read_only(self._shown)
-        self._servers, self._nodes, self._resources = self._free.shape
-        self._flat, self._seen = self._free.reshape(-1).data, self._shown.reshape(-1).data
-        if self._servers >= SERVERS_WORTH_IT:
-            log = log_of(self._servers, self.log)
-            if log is not self.log:
-                self.log, self.view.changed, self._ring = log, read_only(log), log.data
-
-    @property
-    def installed(self) -> Ints:
-        """What the servers have, overcommitted or not, int64 [servers, nodes, resources]."""
-        return self.cluster.installed(len(self._capacity))
 
     @property
     def running(self) -> Set[int]:
@@ -491,229 +434,6 @@ class Ledger:
         self._lay_out()
         for book in self._books:
             book.grow(by)
-
-    @property
-    def arrays(self) -> tuple[Ints, Ints, Ints]:
-        """Return the capacity that the view shows, what it shows as free, and what is free (both may be written).
-
-        It is for compiled runs only, which keep the rules by themselves.
-        """
-        return self.view.capacity, self._shown, self._free
-
-    # -- what there is, and what fits ----------------------------------------------------------------------------------
-
-    def used(self) -> Ints:
-        """Add up the quanta held of each resource, int64 [resources]."""
-        taken = self._capacity - self._free if self.peaks is None else self.peaks.asked.copy()
-        taken[list(self.down)] = 0
-        total: Ints = taken.sum(axis=(0, 1))
-        return total
-
-    def spreads(self, demand: Ints) -> npt.NDArray[np.bool_]:
-        """Tell which demands [n, resources] must be spread, bool [n]; in a network none, as they lie where room is."""
-        return self.cluster.spreads(demand) if self.network is None else np.zeros(len(demand), np.bool_)
-
-    def expect(self, workload: Workload) -> Ints | None:
-        """Get ready for a workload; returns which models of devices each request may take, as bits int64 [n]."""
-        bits: Ints | None = None
-        if self.devices is not None:
-            bits = self.devices.expect(workload)
-        elif workload.models is not None and (workload.models != "").any():
-            remedy = "Give the servers `devices`."
-            raise WorkloadError("requests name models of devices, and the servers have none", remedy=remedy)
-        return bits
-
-    def roles_of(self, workload: Workload) -> Ints | None:
-        """Get ready for the roles of a workload's requests; returns them, int64 [n], where there are rules for them."""
-        roles: Ints | None = None
-        if self.rules is not None:
-            roles = self.rules.roles_of(workload)
-        elif workload.roles is not None and any(role.where for role in workload.roles.all):
-            remedy = "Give the servers `labels`, or those of a network `marked`."
-            raise WorkloadError("requests say on which servers they may lie, and these have no labels", remedy=remedy)
-        return roles
-
-    def rule_parts(self, gangs: Gangs) -> None:
-        """Get ready for gangs, whose parts may keep rules."""
-        if self.rules is not None:
-            self.rules.rule_parts(gangs)
-        elif gangs.ruled:
-            remedy = "Take a ledger that keeps rules of placement, or rules from `parts`."
-            raise WorkloadError("parts of requests keep rules, and the ledger has none", remedy=remedy)
-
-    def drain(self, servers: Iterable[int]) -> None:
-        """Let these servers take no more requests; what is there stays until its end."""
-        if self.rules is None:
-            raise WorkloadError("servers are drained by ledgers that keep rules", remedy="Give the ledger labels.")
-        self.rules.drain(servers)
-
-    def reopen(self, servers: Iterable[int]) -> None:
-        """Let these servers take requests again."""
-        if self.rules is not None:
-            self.rules.reopen(servers)
-
-    def may_lie(self, request: Request, after: Mapping[int, Sequence[int]] = NO_MOVES) -> Any:
-        """Tell on which servers rules let a request lie, bool [servers]; None without rules.
-
-        Where it lies, it does not count itself. `after` says to which servers rows are moved before that.
-        """
-        if self.rules is None:
-            return None
-        come = [(servers, self.held[row].role) for row, servers in after.items() if row != request.index]
-        return self.rules.open_to(request, {*after, request.index}, come)
-
-    def open_to(self, request: Request, after: Mapping[int, Sequence[int]] = NO_MOVES) -> npt.NDArray[np.bool_]:
-        """Tell on which servers a request may lie as `may_lie` does: on all without rules, bool [servers]."""
-        may = self.may_lie(request, after)
-        return np.ones(self._servers, np.bool_) if may is None else may
-
-    @property
-    def drains(self) -> list[tuple[float, float, npt.NDArray[np.bool_]]]:
-        """From when until when servers take no requests by rules, and which, bool [servers]."""
-        return [] if self.rules is None else [*self.rules.drains]
-
-    def domains(self, label: str) -> Ints | None:
-        """Return the domain of every server by a label, int64 [servers]; None where servers have none such."""
-        alone = np.arange(self._servers) if label == "server" else None
-        return alone if self.rules is None else self.rules.domains(label)
-
-    def possible(self, demand: Ints, models: Ints | None = None, roles: Ints | None = None) -> npt.NDArray[np.bool_]:
-        """Tell which demands [n, resources], of `models` and `roles` [n], an empty server could hold, bool [n].
-
-        Of the rules, only labels and taints count: what is counted may change, and what is emptied was there.
-        """
-        fits = self._possible(demand, models, None)
-        if self.rules is not None and roles is not None:
-            for some, servers in self.rules.never_closed_to(roles):
-                fits[some] &= self._possible(demand[some], None if models is None else models[some], servers)
-        return fits
-
-    def _possible(
-        self, demand: Ints, models: Ints | None, servers: npt.NDArray[np.bool_] | None
-    ) -> npt.NDArray[np.bool_]:
-        """Do so for these servers, bool [servers], which are not those that may be added; `None` for all and those."""
-        own = self._capacity if servers is None else self._capacity[servers]
-        fits = np.zeros(len(demand), np.bool_)
-        if self.network is not None:
-            fits = (demand <= own.sum(axis=(0, 1))).all(axis=1)
-        elif self.devices is not None:
-            fits = self.devices.possible(demand, models, own, servers)
-        elif servers is None:
-            fits = self.cluster.possible(demand)
-        elif len(own):
-            fits = replace(self.cluster, capacity=own, growth=own[0]).possible(demand)
-        return fits
-
-    @property
-    def tiers(self) -> dict[str, int]:
-        """The tiers of links there are, and the quanta that each has in all."""
-        return {} if self.network is None else self.network.tiers
-
-    def reserved(self, rows: Ints) -> Ints:
-        """Return the quanta that the first places of these rows [k] reserve on each tier, int64 [k, tiers]."""
-        return np.zeros((len(rows), 0), np.int64) if self.network is None else self.network.reserved(rows)
-
-    def has_room(self, request: Request) -> bool:
-        """Tell whether as much is free, over all servers together."""
-        return all(map(ge, self._free.sum(axis=(0, 1)).tolist(), request.demand))
-
-    def lacks_room(self, request: Request) -> bool:
-        """Tell whether a request has no room now, a gang for as many parts as it needs."""
-        if request.gang:
-            return self.room_for_parts(request, self.open_to(request)) < request.gang.parts
-        return bool(self.why_not(request))
-
-    def room_for_parts(
-        self, request: Request, may: npt.NDArray[np.bool_] | None = None, free: Ints | None = None
-    ) -> int:
-        """Count for how many parts like this request there is room, as far as rules among them say.
-
-        That is what is free on the servers that they `may` take, bool [servers], or without it the empty cluster.
-        Another `free` int64 [servers, nodes, resources] counts instead, but not for devices.
-        """
-        if free is None:
-            free = self._capacity if may is None else self._free
-        if may is None and self.rules is not None:
-            may = self.rules.never_closed(request.role)
-        if self.network is not None:
-            total = (free if may is None else free[may]).sum(axis=(0, 1)).tolist()
-            return min(
-                left // amount if amount else UNLIMITED for left, amount in zip(total, request.demand, strict=True)
-            )
-        rooms = self.rooms(request, free)
-        if may is not None:
-            rooms = np.where(may, rooms, 0)
-        return int(rooms.sum()) if self.rules is None else self.rules.most_parts(request, rooms)
-
-    def rooms(self, request: Request, free: Ints) -> Ints:
-        """Count how many requests like this one fit on each server together, int64 [servers].
-
-        `free` int64 [servers, nodes, resources] is what the servers have, or as much as they have when empty.
-        """
-        if request.spread:
-            each = np.array([part(request.demand, node, self._nodes) for node in range(self._nodes)])
-        else:
-            each = np.tile(request.demand, (self._nodes, 1))
-        fit = np.where(each > 0, free // np.maximum(each, 1), UNLIMITED).min(axis=2)
-        rooms: Ints = fit.min(axis=1) if request.spread else np.minimum(fit, UNLIMITED // self._nodes).sum(axis=1)
-        return rooms if self.devices is None else self.devices.rooms(request, rooms, free is self._capacity)
-
-    # -- why not -------------------------------------------------------------------------------------------------------
-
-    def why_not(self, request: Request) -> int:
-        """Return the index into `reasons` of what keeps this request out now."""
-        code: int = (
-            self.network.why_not(request) if self.network else why_not(self._shown, request.demand, request.spread)
-        )
-        first = len(self._lacks)
-        for book in filter(None, (self.devices, self.rules)):
-            if not code and (reason := book.why_not(request)) >= 0:
-                code = first + reason
-            first += len(book.reasons)
-        return code
-
-    @property
-    def _lacks(self) -> tuple[str, ...]:
-        """What amounts keep a request out for."""
-        if self.network is not None:
-            return ("agent declined", *(f"not enough {name} in the cluster" for name in self.cluster.resources))
-        lacking = (f"no server has enough {name}" for name in self.cluster.resources)
-        return ("agent declined", "fits no single node", "no server has enough of everything at once", *lacking)
-
-    @property
-    def reasons(self) -> tuple[str, ...]:
-        """What the codes of `why_not` mean."""
-        more = (book.reasons for book in (self.devices, self.rules) if book is not None)
-        return sum(more, self._lacks)
-
-    def kept_out(self, request: Request) -> dict[int, str]:
-        """Say why of every server that a request is kept from by something else than the amounts that are free."""
-        failed = dict.fromkeys(sorted(self.down), "has failed")
-        if self.devices is not None:
-            failed |= self.devices.kept_out(request)
-        return failed if self.rules is None else self.rules.kept_out(request, failed)
-
-    def look(self, flavours: Ints) -> tuple[int, Ints, Ints, Ints]:
-        """Return how many servers hold something, and the quanta free, used and stranded, each int64 [resources].
-
-        Stranded is what none of the demands `flavours` int64 [k, resources] can use. They are the same at every call:
-        where there are many servers, those that have not changed are not looked at again.
-        """
-        log = self.log if self.plain else None
-        if self._survey is None or self._survey.log is not log or self._surveyed != self._servers:
-            self._survey = Survey(self._servers, flavours, self.spreads(flavours), log)
-            self._surveyed = self._servers
-            self._installed = self._capacity.sum(axis=(0, 1))
-        in_use, free, stranded = self._survey(self._free, self._capacity)
-        in_use -= len(self.down)
-        used: Ints = self._installed - free
-        if self.down:
-            used -= self._capacity[list(self.down)].sum(axis=(0, 1))
-        if self.devices is not None:
-            stranded = self.devices.stranded(flavours)
-        if self.peaks is not None:
-            in_use, used = self.peaks.in_use(), self.used()
-        return in_use, free, used, stranded
 
     # -- nothing is lost -----------------------------------------------------------------------------------------------
 

@@ -36,7 +36,8 @@ SOLVER, HEURISTICS, FABRIC = "tests/agents/solver/", "tests/agents/heuristics/",
 MEASURE, SIMCORE = "tests/analysis/measure", "tests/simcore/test_"
 SOURCES: tuple[tuple[str, int, str], ...] = (
     # the file; how many mistakes are made in it; its tests, the fastest first
-    ("fabric/ledger.py", 3, f"{FABRIC}ledger.py {FABRIC}moving.py {FABRIC}devices.py {HEURISTICS}test_movers.py"),
+    ("fabric/ledger.py", 2, f"{FABRIC}ledger.py {FABRIC}moving.py {FABRIC}devices.py {HEURISTICS}test_movers.py"),
+    ("fabric/inventory.py", 1, f"{FABRIC}ledger.py {FABRIC}devices.py tests/simcore/test_gangs.py"),
     (
         "fabric/network.py",
         4,

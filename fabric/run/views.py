@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from binwright.fabric.compiled import numa_loop as loop
-from binwright.fabric.ledger import Holding
+from binwright.fabric.inventory import Holding
 from binwright.simcore.record import SPREAD
 from binwright.simcore.types import part
 

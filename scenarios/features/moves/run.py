@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from binwright.fabric.ledger import NO_MOVES
+from binwright.fabric.inventory import NO_MOVES
 from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.agent_calls import describe_request, raised
 from binwright.simcore.errors import AgentError, InfeasiblePlacement
