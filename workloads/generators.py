@@ -38,10 +38,6 @@ class Columns(NamedTuple):
         """Draw int64 [n] from `low` to `high`, both included."""
         return low + (self.uniform(name) * (high - low + 1)).astype(np.int64)
 
-    def chosen(self, name: str, weights: tuple[float, ...]) -> Ints:
-        """Draw places among weights, int64 [n]."""
-        return pick(weights, self.uniform(name))
-
     def in_blocks(self, *names: str) -> Iterator[tuple[slice, list[Floats]]]:
         """Draw uniform columns of these names block by block of rows, where all rows may not fit into memory."""
         streams = [stream(self.seed, "workload", name) for name in names]

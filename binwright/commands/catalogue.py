@@ -96,12 +96,11 @@ def _scenarios() -> None:
 def _workloads() -> None:
     from binwright.workloads import ARRIVALS, LIFETIMES, PREDICTORS, TRACES, WORKLOADS
     from binwright.workloads.demands import DEMANDS
-    from binwright.workloads.lublin import Lublin
     from binwright.workloads.virtual import NETWORKS
 
     registries = (WORKLOADS, TRACES, ARRIVALS, LIFETIMES, PREDICTORS, DEMANDS, NETWORKS)
     result = [(registry.kind, name, registry.load(name)) for registry in registries for name in registry]
-    for of, name, kind in [*result, ("model", "lublin", Lublin)]:
+    for of, name, kind in result:
         summary = getattr(kind, "summary", "") or (kind.__doc__ or "-").strip().splitlines()[0]
         entry(name, str(summary), kind=of, reference=getattr(kind, "reference", "-"))
 

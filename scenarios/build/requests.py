@@ -9,7 +9,7 @@ from binwright.scenarios.build import lifetime_info, trace, user_workload
 from binwright.scenarios.features import used
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.scenarios.schema.trace import Trace
-from binwright.scenarios.schema.workload import Generated, Modelled, MultiServer, Offline, OwnWorkload, Tenants
+from binwright.scenarios.schema.workload import Generated, MultiServer, Offline, OwnWorkload, Tenants
 from binwright.scenarios.schema.workload_kind import Changing, Roled
 from binwright.simcore.rng import stream
 from binwright.simcore.roles import Roles
@@ -17,7 +17,6 @@ from binwright.simcore.types import Workload
 from binwright.workloads.changes import changed
 from binwright.workloads.generators import Flavour, MultiServerRequests, Synthetic, TenantRequests
 from binwright.workloads.lifetimes import pick
-from binwright.workloads.parts import in_gangs
 
 Total: TypeAlias = dict[str, float]
 """Units of every resource that all servers have together."""
@@ -95,9 +94,6 @@ class ScenarioRequests:
             case Trace():
                 window = trace.window_of(spec, resources, seed)
                 return trace.inflated(spec, window, self._total()).draw(seed) if spec.inflate else window
-            case Modelled():
-                jobs = spec.lublin.draw(spec.requests, resources, self._total(), seed)
-                return in_gangs(jobs, spec.parts, seed) if spec.parts else jobs
             case MultiServer():
                 how = spec.demand.build(), spec.holding, spec.bandwidth, spec.step
                 return MultiServerRequests(spec.requests, *how).draw(resources, seed)

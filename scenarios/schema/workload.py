@@ -1,4 +1,4 @@
-"""The schema of `workload:`: a trace, generators, a published model or input, tenants, or a class of one's own."""
+"""The schema of `workload:`: a trace, generators, a published input, tenants, or a class of one's own."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -48,7 +48,6 @@ from binwright.workloads import ARRIVALS, LIFETIMES, WORKLOADS
 from binwright.workloads.arrivals import Bursty, Fixed, Poisson
 from binwright.workloads.demands import DEMANDS
 from binwright.workloads.lifetimes import Empirical, Exponential, Lognormal
-from binwright.workloads.lublin import Lublin
 from binwright.workloads.offline import CLASSES, FITTED, NAMES, WIDEST, machines
 from binwright.workloads.parts import Parts
 from binwright.workloads.virtual import NETWORKS, Hose, Pairs
@@ -161,24 +160,6 @@ class Generated(Changing, WorkloadKind):
                 raise wrong("is neither a part of one device nor whole ones", remedy, (*at, DEVICE), devices)
 
         together(*(partial(fits, number, flavour.demand) for number, flavour in enumerate(self.flavours)))
-
-
-@with_keys("workload")
-class Modelled(Changing, WorkloadKind):
-    """Jobs of a parallel machine, drawn from a published model."""
-
-    lublin: Lublin = Field(
-        description="The model of Lublin and Feitelson 2003, JPDC 63: its options, or `{}`.", examples=["{load: 70 %}"]
-    )
-    requests: Count = Field(description="How many jobs.", examples=[10000])
-    parts: Parts | None = Field(
-        default=None,
-        description="How many parts every job has, placed together or not at all; by default a job lies on one server.",
-        examples=["processors"],
-    )
-
-    def check_against(self, cluster: ClusterSpec, agents: Sequence[tuple[Keys, AgentSpec]], seeds: int) -> None:
-        known_resources(self.lublin.processor, cluster.resources, ("workload", "lublin", "processor"))
 
 
 class OwnWorkload(Registered, WorkloadKind):
@@ -317,7 +298,6 @@ class Tenants(Roled):
 _FORMS: dict[str, type[Model]] = {
     "offline": Offline,
     "networks": Tenants,
-    "lublin": Modelled,
     "trace": Trace,
     "demand": MultiServer,
 }
@@ -343,7 +323,6 @@ Workload: TypeAlias = Annotated[
     | Annotated[MultiServer, Tag("<MultiServer>")]
     | Annotated[Offline, Tag("<Offline>")]
     | Annotated[Tenants, Tag("<Tenants>")]
-    | Annotated[Modelled, Tag("<Modelled>")]
     | Annotated[OwnWorkload, Tag("<OwnWorkload>")],
     Discriminator(_form_of_workload),
 ]

@@ -20,7 +20,6 @@ from binwright.workloads.demands import Uniform as DemandRange
 from binwright.workloads.describe import fit, loads
 from binwright.workloads.generators import Flavour, MultiServerRequests, Synthetic, TenantRequests
 from binwright.workloads.lifetimes import Empirical, Exponential, Fixed, Lognormal
-from binwright.workloads.lublin import Lublin
 from binwright.workloads.virtual import Pairs
 from binwright.workloads.windows import ApartStart, RandomStart, Start, Window, select
 from tests.support.properties import scaled
@@ -147,7 +146,6 @@ MAKES: dict[str, Callable[..., Any]] = {
     "flavours": lambda n, **change: replace(SPEC, requests=n, **change).draw,
     "servers": lambda n, **change: replace(MultiServerRequests(n, DemandRange(), 31), **change).draw,
     "networks": lambda n, **change: replace(TenantRequests(n, Poisson(every=10.0), Fixed(9.0), PAIRS), **change).draw,
-    "jobs": lambda n, **change: lambda resources, seed: Lublin(**change).draw(n, resources, {"cpu": 64.0}, seed),
 }
 MOVES: list[tuple[str, dict[str, Any], set[str]]] = [
     ("flavours", {"lifetimes": Exponential(mean=9.0)}, {"duration"}),
@@ -158,7 +156,6 @@ MOVES: list[tuple[str, dict[str, Any], set[str]]] = [
     ("servers", {"holding": 620}, {"duration"}),
     ("servers", {"step": 2.0}, {"arrival", "duration"}),
     ("networks", {"lifetimes": Exponential(mean=9.0)}, {"duration"}),
-    ("jobs", {"load": 0.5, "jobs": "batch", "users": 3}, {"arrival", "duration", "demand"}),
 ]
 
 

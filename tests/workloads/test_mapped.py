@@ -229,3 +229,14 @@ def test_dates_are_what_python_says(rows: list[tuple[datetime, int, str]]) -> No
         texts.append(f"{local}{sign}{minutes // 60:02}:{minutes % 60:02}")
     found = moments(pl.DataFrame({"at": texts}), "at", Path("t"), 1.0)
     assert found.to_list() == [moment.timestamp() for moment, _, _ in rows]
+
+
+def test_lines_are_those_of_the_file_where_cells_have_line_breaks(tmp_path: Path) -> None:
+    head, rows = '"id\n(of the VM)",arrival,"lives\nfor",cpu\n', ["a,0,1,1\n", '"b\nc",1,1,1\n', "d,2,1,{}\n"]
+    columns = {"id": "id\n(of the VM)", "arrival": "arrival", "lifetime": "lives\nfor", "cpu": "cpu"}
+    for last, problem in (("x", "not a number"), ("1,1", "rows differ in their number of cells")):
+        file = tmp_path / "vms.csv"
+        file.write_text(head + "".join(rows).format(last))
+        with pytest.raises(WorkloadError, match=problem) as error:
+            read("table", file, options={"columns": columns})
+        assert error.value.line == 7

@@ -47,7 +47,7 @@ def contents(path: Path) -> bytes:
 
 
 def read_text(path: Path, *wanted: frozenset[str], columns: Sequence[str] = ()) -> pl.DataFrame:
-    """Columns of String, empty cells null, and `line` (UInt32, the header is line 1).
+    """Read columns of String, empty cells null, and `line` (UInt32), where each row begins in the file.
 
     The file must have all columns of one of the `wanted` sets, if there are any; the first is named when it has none
     of them. Cells are separated by commas, or where the header has none, by semicolons, tabs or bars. A file that may
@@ -76,8 +76,13 @@ def read_text(path: Path, *wanted: frozenset[str], columns: Sequence[str] = ()) 
         raise WorkloadError(f"two columns are called {twin}", file=path, line=1, remedy=remedy)
     if wanted and not any(needed <= {*names} for needed in wanted):
         require(names, wanted[0], path, line=1)
+    first += sum(name.count("\n") for name in frame.columns)
     frame.columns = [name or other for name, other in zip(names, frame.columns, strict=True)]
-    return frame.with_row_index("line", offset=first)
+    frame = frame.with_row_index("line", offset=first)
+    if data.count(b"\n") > len(frame):  # there are line breaks in cells
+        breaks = pl.sum_horizontal(pl.exclude("line").str.count_matches("\n", literal=True))
+        frame = frame.with_columns(pl.col("line") + breaks.cum_sum().shift(1, fill_value=0).cast(pl.UInt32))
+    return frame
 
 
 def header(data: bytes) -> tuple[list[str], str]:
@@ -88,12 +93,16 @@ def header(data: bytes) -> tuple[list[str], str]:
 
 
 def _ragged(data: bytes, separator: str, first: int, path: Path, columns: Sequence[str]) -> WorkloadError:
-    """Say which line has more or fewer cells than the header, and how many; the line below that is number `first`."""
+    """Say which line has more or fewer cells than the header, and how many; `first` is 1 without a header, else 2."""
     rows = csv.reader(io.StringIO(data.decode(), newline=""), delimiter=separator)
     odd: tuple[int | None, int | None] = (None, None)
     with suppress(csv.Error):
-        width = len(next(rows))
-        odd = next(((line, len(row)) for line, row in enumerate(rows, first) if len(row) not in (0, width)), odd)
+        width, above = len(next(rows)), rows.line_num
+        for row in rows:
+            if len(row) not in (0, width):
+                odd = above + first - 1, len(row)
+                break
+            above = rows.line_num
     remedy = f"{SOUND} Without a header, the columns are {', '.join(columns)}." if columns else SOUND
     problem = "not a CSV file: rows differ in their number of cells"
     return WorkloadError(problem, file=path, line=odd[0], value=odd[1], remedy=remedy)
