@@ -30,6 +30,7 @@ REMOVED: Mapping[str, str] = {
     },
     "workload.faulty": "Correct the rows that the message names, or leave them out with `keep`.",
     "workload.load": "Write `holding: H`: requests stay 1 to H steps.",
+    "workload.inflate.draws": "Leave it out: seeds have the requests of FGD's experiments.",
     "workload.lublin": "Take the trace lublin-1 or another log as swf, or draw jobs by a workload of your own.",
     "command traces list": "Take `binwright list traces`.",
     "command workloads": "Take `binwright list workloads`.",

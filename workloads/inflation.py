@@ -1,7 +1,7 @@
 """Shuffles the requests of a trace, and repeats some of them until they ask for so much: nothing ends.
 
-The random numbers may be those of Go's math/rand, so that runs published by programs in Go meet the same requests here.
-That is an additive lagged Fibonacci generator: x[n] = x[n - 607] + x[n - 273] modulo 2^64. A seed fills the 607 words
+The random numbers are those of Go's math/rand, so that seeds have the requests of FGD's experiments (Weng and others
+2023). That is an additive lagged Fibonacci generator: x[n] = x[n - 607] + x[n - 273] modulo 2^64. A seed fills the 607 words
 from the Lehmer generator x -> 48271 x modulo 2^31 - 1, and adds (without carry) the state that seed 1 leads to after
 7.8 x 10^12 steps: `go_words.npy`, uint64 [607], which Go's source lists as `rngCooked`.
 """
@@ -12,16 +12,13 @@ from collections.abc import MutableSequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from binwright.simcore.errors import WorkloadError
-from binwright.simcore.rng import stream
 from binwright.simcore.types import QUANTUM, Ints, Workload
 
-Draws = Literal["ours", "fgd"]
-"""Whose random numbers: ours, or those of the experiments of FGD, whose seeds then have the same requests here."""
 LENGTH, TAP = 607, 273
 MODULUS = 2**31 - 1
 WORD = 2**64 - 1
@@ -41,10 +38,9 @@ class Inflated:
     resource: str
     total: float
     until: float
-    draws: Draws = "ours"
 
     def draw(self, seed: int) -> Workload:
-        rows = np.array(self.rows(seed, GoStream(seed)), np.int64)
+        rows = np.array(self.rows(GoStream(seed)), np.int64)
         base, order = self.base, np.arange(len(rows))
         return Workload(
             base.resources,
@@ -58,11 +54,11 @@ class Inflated:
             labels={name: words[rows] for name, words in base.labels.items()},
         )
 
-    def rows(self, seed: int, go: GoStream) -> list[int]:
+    def rows(self, go: GoStream) -> list[int]:
         """Draw rows of the base: all of them, shuffled, and then any of them up to the first that would be too much.
 
-        With the draws of `fgd` they are drawn from `go`, and the last one may be too much by whole devices. A base is
-        refused of which nothing asks for the resource, or one request for more than all may.
+        Of the last one, all but one whole device may be too much, as published. A base is refused of which nothing
+        asks for the resource, or one request for more than all may.
         """
         amounts: list[int] = self.base.demand[:, self.base.resources.index(self.resource)].tolist()
         largest, most, key = max(amounts), self.until * self.total * QUANTUM, "workload.inflate"
@@ -73,23 +69,17 @@ class Inflated:
             problem = f"is less than one of the requests asks for: {largest / QUANTUM:g} {self.resource}"
             remedy = f"Give {largest / QUANTUM / max(self.total, 1):.0%} or more, or more servers."
             raise WorkloadError(problem, key=f"{key}.until", value=f"{self.until:.0%}", remedy=remedy)
-        counted = amounts
-        if self.draws == "ours":
-            rng = stream(seed, "workload", "inflated")
-            rows: list[int] = rng.permutation(len(amounts)).tolist()
-        else:
-            counted = [min(amount, QUANTUM) for amount in amounts]
-            by_name = np.argsort(self.base.id, kind="stable").tolist()
-            go.int63()
-            rows = by_name.copy()
-            go.shuffle(rows)
+        by_name: list[int] = np.argsort(self.base.id, kind="stable").tolist()
+        go.int63()
+        rows = by_name.copy()
+        go.shuffle(rows)
         sums = np.cumsum(np.array(amounts)[rows])
         if sums[-1] > most:
             return rows[: int(np.searchsorted(sums, most, side="right"))]
         total = sum(amounts)
         while True:
-            row = int(rng.integers(len(amounts))) if self.draws == "ours" else by_name[go.intn(len(amounts))]
-            if total + counted[row] > most:
+            row = by_name[go.intn(len(amounts))]
+            if total + min(amounts[row], QUANTUM) > most:
                 return rows
             total += amounts[row]
             rows.append(row)
@@ -98,7 +88,7 @@ class Inflated:
 def fgd_order(servers: int, seed: int, inflated: Inflated) -> Ints:
     """Return the order in which the experiments of FGD number the servers with a seed, int64 [servers]."""
     go = GoStream(seed)
-    inflated.rows(seed, go)
+    inflated.rows(go)
     for _ in range(FGD_WATCHES):
         go.int63()
     return np.argsort(go.perm(servers))

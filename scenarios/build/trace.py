@@ -74,7 +74,7 @@ def windows_of(
 def inflated(spec: Trace, base: Workload, total: dict[str, float]) -> Inflated:
     """Make what draws requests again and again from a window, for servers that have so much in `total`."""
     assert spec.inflate is not None
-    return Inflated(base, spec.inflate.of, total[spec.inflate.of], spec.inflate.until, spec.inflate.draws)
+    return Inflated(base, spec.inflate.of, total[spec.inflate.of], spec.inflate.until)
 
 
 def content_of(spec: Trace | MultiServer) -> str | None:

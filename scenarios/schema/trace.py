@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from inspect import signature
 from math import inf
-from typing import Annotated, Any, Literal, Self, TypeAlias
+from typing import Annotated, Any, Self, TypeAlias
 
 from pydantic import (
     BeforeValidator,
@@ -108,16 +108,15 @@ _UNITS = ("workload", "units")
 
 
 class Inflate(Model):
-    """Requests in random order, then random ones of them again, a second apart; none ends."""
+    """Requests in random order, then random ones of them again, a second apart; none ends.
+
+    Seeds 42 to 51 have the requests of FGD's experiments (Weng and others 2023).
+    """
 
     until: PositiveNumber = Field(
         description="They go on until they ask for this times what the servers have.", examples=[1.3]
     )
     of: Text = Field(description="The resource that `until` is about.", examples=["gpu"])
-    draws: Literal["ours", "fgd"] = Field(
-        default="ours",
-        description="With `fgd`, seeds 42 to 51 have the requests of FGD's experiments (Weng and others 2023).",
-    )
 
 
 def _trace_kind(name: str) -> type:

@@ -7,7 +7,7 @@ import pytest
 
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.types import QUANTUM, Workload
-from binwright.workloads.inflation import Draws, GoStream, Inflated, fgd_order
+from binwright.workloads.inflation import GoStream, Inflated, fgd_order
 
 
 def test_draws_what_go_draws() -> None:
@@ -25,13 +25,12 @@ def base() -> Workload:
     return Workload(**{**found.__dict__, "id": np.array(["c", "a", "b"]), "models": np.array(["", "A", "B"])})
 
 
-@pytest.mark.parametrize("draws", ["ours", "fgd"])
 @pytest.mark.parametrize("seed", range(3))
-def test_goes_on_until_so_much_is_asked_for(seed: int, draws: Draws) -> None:
-    found = Inflated(base(), "gpu", 10, 1.3, draws).draw(seed)
+def test_goes_on_until_so_much_is_asked_for(seed: int) -> None:
+    found = Inflated(base(), "gpu", 10, 1.3).draw(seed)
     gpu = found.demand[:, 1] / QUANTUM
     assert sorted(gpu[:3]) == [0.5, 1, 2]
-    assert 11 < gpu.sum() <= 13 + (draws == "fgd")  # whose last request may be too much by all but one of its devices
+    assert 11 < gpu.sum() <= 14  # whose last request may be too much by all but one of its devices
     assert found.models is not None
     assert found.models.tolist() == [{0.5: "", 1: "A", 2: "B"}[one] for one in gpu]
     assert found.usual == 3
@@ -40,21 +39,18 @@ def test_goes_on_until_so_much_is_asked_for(seed: int, draws: Draws) -> None:
 
 
 def test_seeds_differ_and_repeat_themselves() -> None:
-    choices: tuple[Draws, ...] = ("ours", "fgd")
-    for draws in choices:
-        asked = Inflated(base(), "gpu", 100, 1.0, draws)
-        one, again, other = (asked.draw(seed).demand[:, 1].tolist() for seed in (1, 1, 2))
-        assert one == again != other
-    orders = [fgd_order(20, seed, Inflated(base(), "gpu", 10, 1.0, "fgd")).tolist() for seed in (1, 1, 2)]
+    inflated = Inflated(base(), "gpu", 100, 1.0)
+    one, again, other = (inflated.draw(seed).demand[:, 1].tolist() for seed in (1, 1, 2))
+    assert one == again != other
+    orders = [fgd_order(20, seed, Inflated(base(), "gpu", 10, 1.0)).tolist() for seed in (1, 1, 2)]
     assert orders[0] == orders[1] != orders[2]
     assert sorted(orders[0]) == list(range(20))
 
 
-@pytest.mark.parametrize("draws", ["ours", "fgd"])
-def test_of_what_is_too_much_already_the_last_ones_are_left_out(draws: Draws) -> None:
+def test_of_what_is_too_much_already_the_last_ones_are_left_out() -> None:
     """They come in the order that they would have if there were room for all."""
-    every = Inflated(base(), "gpu", 3.5, 1.0, draws).draw(4)
-    found = Inflated(base(), "gpu", 2, 1.0, draws).draw(4)
+    every = Inflated(base(), "gpu", 3.5, 1.0).draw(4)
+    found = Inflated(base(), "gpu", 2, 1.0).draw(4)
     gpus = every.demand[:, 1].cumsum()
     assert 0 < len(found) < len(every)
     assert found.demand.tolist() == every.demand[gpus <= 2 * 10**6][: len(found)].tolist()
