@@ -200,7 +200,6 @@ class Comparison:
             words,
             metric.heading + WAYS[metric.better] + points,
             groups=[tuple(row[key] for key in self.shown_keys) for row in rows],
-            foremost=[words + 2, words + 1],
         )
 
     def _cells(

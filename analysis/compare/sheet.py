@@ -9,8 +9,10 @@ from html import escape
 from math import ceil
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from binwright.analysis.results import escaping
-from binwright.analysis.results.escaping import cut, plain
+from binwright.analysis.results.escaping import plain
 
 if TYPE_CHECKING:
     import rich.table
@@ -21,8 +23,6 @@ STYLES = {"best": "bold green", "wrong": "red"}
 """Classes of report.css, and what they look like in a terminal."""
 DIGITS = 12
 """So many columns of a terminal times may need more when they are measured again."""
-SQUEEZED = 12
-"""So narrow a column of words may become for the sake of the foremost numbers."""
 _NUMBER = re.compile(r"[-+<>]?\d[\d.,]*( ±[\d.,]+| \[[-+\d.,]+, [-+\d.,]+\])?")
 
 
@@ -39,7 +39,7 @@ class Cell:
 class Sheet:
     """Holds a table: the first `words` columns are words, the last of these names the row.
 
-    Between rows of different `groups` is a gap. `foremost` are columns that a narrow terminal shows first.
+    Between rows of different `groups` is a gap.
     """
 
     headings: Sequence[str]
@@ -47,7 +47,6 @@ class Sheet:
     words: int
     title: str = ""
     groups: Sequence[object] = ()
-    foremost: Sequence[int] = ()
 
     @property
     def texts(self) -> list[list[str]]:
@@ -61,20 +60,10 @@ class Sheet:
         columns = zip(self.headings, *self.texts[:most], strict=True)
         return [max(cell_len(plain(text)) for text in column) + 3 for column in columns]
 
-    def fitting(self, width: int, most: int | None = None) -> list[int]:
-        """Select the columns that a terminal of this width has room for, in their order.
-
-        Words and the first number are always there. Where the width ends, the last numbers go, but never the first of
-        `foremost` (by default of all), and the others of `foremost` only if the words cannot give way.
-        """
-        widths, first = self.widths(most), min(self.words + 1, len(self.headings))
-        shown, room, squeezed = set(range(first)), width - sum(widths[:first]), width - first * SQUEEZED
-        for column in dict.fromkeys((*self.foremost, *range(first, len(widths)))):
-            room, squeezed = room - widths[column], squeezed - widths[column]
-            if room < 0 and len(shown) > first and not (column in self.foremost and squeezed >= 0):
-                break
-            shown.add(column)
-        return sorted(shown)
+    def fitting(self, width: int, most: int | None = None) -> int:
+        """Count the first columns that a terminal of this width has room for: all words and two numbers at least."""
+        fit = int((np.cumsum(self.widths(most)) <= width).sum())
+        return max(fit, min(self.words + 2, len(self.headings)))
 
     def terminal(self, width: int, *, caption: str = "", most: int | None = None) -> rich.table.Table:
         """Lay out for a terminal of this width the columns that fit, and `most` rows at most."""
@@ -95,28 +84,14 @@ class Sheet:
             caption=escape(caption.strip()) or None,
             caption_justify="left",
         )
-        for number in columns:
-            numbers = number >= self.words and self.headings[number]  # bars have no heading
-            side: JustifyMethod = "right" if numbers else "left"
-            table.add_column(escape(plain(self.headings[number])), justify=side, no_wrap=number > self.words)
-        words = [set(map(plain, each)) for each in zip(self.headings, *self.texts[:most], strict=True)][: self.words]
-        longest = self._squeezed(words, sum(map(self.widths(most).__getitem__, columns)) - width)
+        for number, heading in enumerate(self.headings[:columns]):
+            side: JustifyMethod = "right" if number >= self.words and heading else "left"  # bars have no heading
+            table.add_column(escape(plain(heading)), justify=side, no_wrap=number > self.words)
         for number, row in enumerate(self.rows[:most]):
             if number and self.groups and self.groups[number] != self.groups[number - 1]:
                 table.add_section()
-            texts = [plain(cell.text) for cell in row]
-            texts[: self.words] = map(cut, texts, longest, words)
-            table.add_row(*(Text(texts[column], STYLES.get(row[column].style, "")) for column in columns))
+            table.add_row(*(Text(plain(cell.text), STYLES.get(cell.style, "")) for cell in row[:columns]))
         return table
-
-    @staticmethod
-    def _squeezed(words: Sequence[set[str]], over: int) -> list[int]:
-        """Say to how many letters columns of words are cut to be `over` letters narrower, the longest first."""
-        longest = [max(map(len, column)) for column in words]
-        while over > 0 and longest and max(longest) > SQUEEZED:
-            longest[longest.index(max(longest))] -= 1
-            over -= 1
-        return longest
 
     def markdown(self) -> str:
         """Write it for Markdown, under its title."""
@@ -156,11 +131,7 @@ def hidden(sheets: Sequence[Sheet], width: int, most: int | None = None, otherwi
 
     `otherwise` says how to see them without a wider terminal.
     """
-    names = dict.fromkeys(
-        plain(sheet.headings[column])
-        for sheet in sheets
-        for column in sorted({*range(len(sheet.headings))} - {*sheet.fitting(width, most)})
-    )
+    names = dict.fromkeys(plain(name) for sheet in sheets for name in sheet.headings[sheet.fitting(width, most) :])
     if not names:
         return ""
     whole = max(sum(sheet.widths(most)) for sheet in sheets) + DIGITS

@@ -68,7 +68,7 @@ class Table:
     def __init__(self, results: ResultsFolder, metrics: Sequence[Metric] = ()) -> None:
         results = points_as_agents(results)
         self.swept = telling_keys(results.runs, results.swept)
-        self.heading, self._added, self._row = results.heading, results.columns.added, results.row_heading
+        self.heading, self._row = results.heading, results.row_heading
         self._short = results.short
         done, groups = results.done, Groups(results.runs, self.swept)
         choice = results.choose()
@@ -105,12 +105,8 @@ class Table:
                 cells.append(Cell(entry.write(metric, size), metric.plain(entry.mean), style) if entry else Cell("-"))
             rows.append(cells)
         words = len(self.swept) + 1
-        shown = [place for place, each in enumerate(self.metrics) if each.table == "harm"]
-        shown += [place for place, each in enumerate(self.metrics) if each.name in self._added]
-        foremost = [words + 1, *(words + 1 + place for place in shown)] if self.metrics else []
         headings = [*map(self._short, self.swept), self._row, "runs", *(metric.heading for metric in self.metrics)]
-        groups = [row.point for row in self.rows]
-        return Sheet(headings, rows, words, groups=groups, foremost=foremost)
+        return Sheet(headings, rows, words, groups=[row.point for row in self.rows])
 
     @property
     def family(self) -> str:
