@@ -1,9 +1,9 @@
 """Shuffles the requests of a trace, and repeats some of them until they ask for so much: nothing ends.
 
 The random numbers are those of Go's math/rand, so that seeds have the requests of FGD's experiments (Weng and others
-2023). That is an additive lagged Fibonacci generator: x[n] = x[n - 607] + x[n - 273] modulo 2^64. A seed fills the 607 words
-from the Lehmer generator x -> 48271 x modulo 2^31 - 1, and adds (without carry) the state that seed 1 leads to after
-7.8 x 10^12 steps: `go_words.npy`, uint64 [607], which Go's source lists as `rngCooked`.
+2023). That is an additive lagged Fibonacci generator: x[n] = x[n - 607] + x[n - 273] modulo 2^64. A seed fills the 607
+words from the Lehmer generator x -> 48271 x modulo 2^31 - 1, and adds (without carry) the state that seed 1 leads to
+after 7.8 x 10^12 steps: `go_words.npy`, uint64 [607], which Go's source lists as `rngCooked`.
 """
 
 from __future__ import annotations

@@ -38,8 +38,6 @@ BASELINE, BETTER, WORSE, MORE, LESS = "baseline", "better", "worse", "more", "le
 EQUAL, SAME, UNTESTED = "equal", "not significant", "not tested"
 UP_AND_DOWN = {"higher": (BETTER, WORSE), "lower": (WORSE, BETTER), "neither": (MORE, LESS)}
 
-MOST = 100
-"""More rows of a metric than that a terminal does not get."""
 WAYS = {"higher": ", higher is better", "lower": ", lower is better", "neither": ""}
 WORDS = {SAME: "=", UNTESTED: "?", BASELINE: "", None: "-"}
 STYLES = {BETTER: "best", WORSE: "wrong"}
@@ -268,8 +266,8 @@ class Comparison:
         from rich.text import Text
 
         sheets = self.sheets
-        notes = [escaping.plain(self.legend), hidden(sheets, width, MOST, "give --out FILE.md")]
-        tables = [sheet.terminal(width, most=MOST) for sheet in sheets]
+        notes = [escaping.plain(self.legend), hidden(sheets, width, "give --out FILE.md")]
+        tables = [sheet.terminal(width) for sheet in sheets]
         return Group(*tables, Text(" ".join(filter(None, notes)), style="italic"))
 
     def markdown(self) -> str:

@@ -53,29 +53,28 @@ class Sheet:
         """What the cells show, row by row."""
         return [[cell.text for cell in row] for row in self.rows]
 
-    def widths(self, most: int | None = None) -> list[int]:
-        """Measure every column in a terminal, of `most` rows at most."""
+    @property
+    def widths(self) -> list[int]:
+        """The width of every column in a terminal."""
         from rich.cells import cell_len
 
-        columns = zip(self.headings, *self.texts[:most], strict=True)
+        columns = zip(self.headings, *self.texts, strict=True)
         return [max(cell_len(plain(text)) for text in column) + 3 for column in columns]
 
-    def fitting(self, width: int, most: int | None = None) -> int:
+    def fitting(self, width: int) -> int:
         """Count the first columns that a terminal of this width has room for: all words and two numbers at least."""
-        fit = int((np.cumsum(self.widths(most)) <= width).sum())
+        fit = int((np.cumsum(self.widths) <= width).sum())
         return max(fit, min(self.words + 2, len(self.headings)))
 
-    def terminal(self, width: int, *, caption: str = "", most: int | None = None) -> rich.table.Table:
-        """Lay out for a terminal of this width the columns that fit, and `most` rows at most."""
+    def terminal(self, width: int, *, caption: str = "") -> rich.table.Table:
+        """Lay out for a terminal of this width the columns that fit."""
         from rich import box
         from rich.console import JustifyMethod
         from rich.markup import escape
         from rich.table import Table
         from rich.text import Text
 
-        left = len(self.rows) - (most or len(self.rows))
-        caption = f"{left:,} more rows: --out FILE.csv has all." if left > 0 else caption
-        columns = self.fitting(width, most)
+        columns = self.fitting(width)
         table = Table(
             box=box.SIMPLE_HEAD,
             pad_edge=False,
@@ -87,7 +86,7 @@ class Sheet:
         for number, heading in enumerate(self.headings[:columns]):
             side: JustifyMethod = "right" if number >= self.words and heading else "left"  # bars have no heading
             table.add_column(escape(plain(heading)), justify=side, no_wrap=number > self.words)
-        for number, row in enumerate(self.rows[:most]):
+        for number, row in enumerate(self.rows):
             if number and self.groups and self.groups[number] != self.groups[number - 1]:
                 table.add_section()
             table.add_row(*(Text(plain(cell.text), STYLES.get(cell.style, "")) for cell in row[:columns]))
@@ -126,15 +125,15 @@ class Sheet:
                 yield f"<td{style}>{escape(cell.text)}</td>"
 
 
-def hidden(sheets: Sequence[Sheet], width: int, most: int | None = None, otherwise: str = "") -> str:
+def hidden(sheets: Sequence[Sheet], width: int, otherwise: str = "") -> str:
     """Say which columns a terminal of this width does not show of some sheet, and how to see them; "" for none.
 
     `otherwise` says how to see them without a wider terminal.
     """
-    names = dict.fromkeys(plain(name) for sheet in sheets for name in sheet.headings[sheet.fitting(width, most) :])
+    names = dict.fromkeys(plain(name) for sheet in sheets for name in sheet.headings[sheet.fitting(width) :])
     if not names:
         return ""
-    whole = max(sum(sheet.widths(most)) for sheet in sheets) + DIGITS
+    whole = max(sum(sheet.widths) for sheet in sheets) + DIGITS
     how = f"set COLUMNS={max(200, 50 * ceil(whole / 50))}{otherwise and f', or {otherwise}'}"
     return f"Wider terminals show: {', '.join(names)}. To see all, {how}."
 

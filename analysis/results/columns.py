@@ -77,10 +77,6 @@ def merged(several: Iterable[Columns]) -> Columns:
 
 TOLERANCE = 1e-9
 """Relative; values that differ by less are the same, added up in another order."""
-MONEY = ("net_month", "cost_month")
-"""What all money comes to. Whoever prices servers asks for it: what is net, or else the cost, comes in front."""
-ANSWERED = ("acceptance", "scheduled")
-"""How many requests got a place. Where that differs, it comes before the cost, which refusals save."""
 
 
 class Choice(NamedTuple):
@@ -89,8 +85,8 @@ class Choice(NamedTuple):
     `others` vary, or are not known of all agents on all seeds.
 
     First are the headline metrics that the scenario names. Without any, they are those in which agents differ on the
-    same requests, in the tables' order, what the money comes to in front if servers are priced. Harm is always among
-    them. Tables, figures, the report and its answer use one choice.
+    same requests, in the tables' order. Harm is always among them. Tables, figures, the report and its answer use one
+    choice.
     """
 
     first: list[Metric]
@@ -115,7 +111,7 @@ def choose_metrics(
     named = [metric for name in headlines for metric in informative if metric.name == name]
     harm = [metric for metric in informative if metric.table == "harm" and metric not in named]
     differ = [metric for metric in informative if metric.name in apart and not metric.timed and metric not in harm]
-    main = named or _money_first(differ) or ([] if harm else informative[:1])
+    main = named or differ or ([] if harm else informative[:1])
     first = [*main[:1], *harm, *main[1:]]
     left = [metric for metric in informative if metric not in first]
     shown = {*vary, *added, *_missing(done, names, met)}
@@ -164,16 +160,6 @@ def _missing(done: pl.DataFrame, names: Sequence[str], met: Sequence[str]) -> se
     has_value = pl.col(names).cast(pl.Float64).is_not_nan().fill_null(value=False)
     result = wanted.group_by(met).agg(has_value.sum(), pl.first("_agents"))
     return {name for name in names if (result[name] < result["_agents"]).any()}
-
-
-def _money_first(metrics: list[Metric]) -> list[Metric]:
-    """Put what the money comes to in front: what is net, or else the cost, behind the requests that got a place."""
-    money = next((metric for name in MONEY for metric in metrics if metric.name == name), None)
-    if money is None:
-        return metrics
-    left = [metric for metric in metrics if metric is not money]
-    place = 1 if money.name == "cost_month" and left and left[0].name in ANSWERED else 0
-    return [*left[:place], money, *left[place:]]
 
 
 def metric_named(name: str, done: pl.DataFrame, metrics: Sequence[Metric]) -> Metric:
