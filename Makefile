@@ -94,7 +94,7 @@ bench: .venv/full
 FORCE:
 
 docs: .venv/full
-	$(BIN)/python -m scenarios.schema.reference > docs/reference/scenario.md
+	$(BIN)/python -m docs.scenario_reference > docs/reference/scenario.md
 
 site: .venv/full
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

@@ -153,7 +153,7 @@ def _devices() -> None:
 
 def _schema() -> None:
     """Print the JSON schema of scenario files."""
-    from binwright.scenarios.schema.reference import json_schema
+    from binwright.scenarios.schema.json_schema import json_schema
 
     print(json.dumps(json_schema(), indent=2))
     note("Editors complete a scenario whose first line is: # yaml-language-server: $schema=PATH")

@@ -10,12 +10,12 @@ import yaml
 from binwright.scenarios.build.plan import plan, points
 from binwright.scenarios.build.world import build_world
 from binwright.scenarios.schema.load import load_scenario, load_to_run, resolved, scenario_from, shipped
-from binwright.scenarios.schema.reference import reference
 from binwright.scenarios.schema.trace import Trace
 from binwright.scenarios.schema.workload import Generated
 from binwright.simcore.errors import ScenarioError, UserError
 from binwright.simcore.rules import Overflow
 from binwright.simcore.types import part
+from docs.scenario_reference import reference
 from tests.support import ROOT
 from tests.support.scenarios import build_cluster
 
@@ -502,7 +502,7 @@ def _written(file: Path, text: str) -> Path:
 
 def test_reference_of_scenarios_is_current() -> None:
     written = (ROOT / "docs" / "reference" / "scenario.md").read_text()
-    assert written == reference(), "run: python -m binwright.scenarios.schema.reference > docs/reference/scenario.md"
+    assert written == reference(), "run: python -m docs.scenario_reference > docs/reference/scenario.md"
 
 
 def test_null_takes_an_entry_out_of_a_mapping() -> None:

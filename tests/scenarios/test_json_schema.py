@@ -7,8 +7,8 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
+from binwright.scenarios.schema.json_schema import json_schema
 from binwright.scenarios.schema.load import shipped
-from binwright.scenarios.schema.reference import json_schema
 from binwright.scenarios.schema.scenario import Scenario
 from tests.support.batches import changed, data
 

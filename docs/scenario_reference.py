@@ -1,33 +1,22 @@
-"""Writes the schema as a page: `python -m binwright.scenarios.schema.reference > docs/reference/scenario.md`."""
+"""Writes the schema as a page: `python -m docs.scenario_reference > docs/reference/scenario.md`."""
 
 import inspect
-import json
 import re
-import types
 from collections import Counter
 from collections.abc import Iterator
-from functools import reduce
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Any
 
-import yaml
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from binwright.scenarios.schema.json_schema import models_below, models_in, step_to, title_of, type_of
 from binwright.scenarios.schema.scenario import Scenario
-from binwright.simcore.fields import Model, Shown
+from binwright.simcore.fields import Model
 
 LONG = 60
 """Letters from which on a key that several sections have is explained in the first of them only."""
 SMALL = 4
 """Keys of a mapping, at most, that stand in the table of the key above, where no other key takes such a mapping."""
-SHORT = {
-    "{label: value, or list of values}": "labels",
-    "whole number": "integer",
-    " from 0": " ≥0",
-    " from 1": " ≥1",
-    " above 0": " >0",
-}
-"""How types are written, shorter than in messages."""
 BRIEF = 12
 """Words of a mapping's description, at most, that are left out where the key above has a meaning, too."""
 HIDDEN = ("OtherOverflow", "AfterPreemption", "AfterRoom", "OtherLifetimes")
@@ -35,7 +24,7 @@ HIDDEN = ("OtherOverflow", "AfterPreemption", "AfterRoom", "OtherLifetimes")
 _INTRO = """\
 # Scenario files
 
-Generated from the schema by `python -m binwright.scenarios.schema.reference`; do not edit.
+Generated from the schema by `python -m docs.scenario_reference`; do not edit.
 
 A scenario is a YAML file: a cluster, a workload, and the agents to compare on them.
 
@@ -60,38 +49,6 @@ replications: 100
 """
 
 
-def json_schema() -> dict[str, Any]:
-    """Make a JSON schema of scenario files, for editors: which keys there are, what they mean, and examples."""
-    models = _models(Scenario, set())
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "Scenario",
-        "$ref": "#/$defs/Scenario",
-        "$defs": {model.__name__: _outline(model) for model in models},
-    }
-
-
-def _outline(model: type[Model]) -> dict[str, Any]:
-    """Describe the keys of a model; others are wrong, unless it has short forms, or takes some that only it knows."""
-    properties = {key: _key(field) for key, field in model.known().items()}
-    result = {"description": inspect.getdoc(model), "properties": properties}
-    own = all(getattr(model, name).__func__ is getattr(Model, name).__func__ for name in ("prepare", "more", "takes"))
-    return result | ({"additionalProperties": False} if own else {})
-
-
-def _key(field: FieldInfo) -> dict[str, Any]:
-    """Describe a key: its meaning, examples, words that it takes, and the mappings below it."""
-    result = {
-        "description": field.description,
-        "examples": [yaml.safe_load(str(example)) for example in field.examples or ()],
-    }
-    if re.fullmatch(r"(`\w+`, )*`\w+`", _type(field)):
-        result["enum"] = [*_type(field)[1:-1].split("`, `"), None]
-    refs = [{"$ref": f"#/$defs/{kind.__name__}"} for kind in dict.fromkeys(_inside(field.annotation))]
-    below: dict[str, Any] = {"anyOf": refs} if refs else {}
-    return result | {".0": {"items": below}, ".NAME": {"additionalProperties": below}, "": below}[_steps(field)]
-
-
 def reference() -> str:
     """Write the reference of every key, in Markdown: a section by key path, with a table of the keys below it."""
     return "\n".join([_INTRO, *_Sections().written()])
@@ -102,9 +59,9 @@ class _Sections:
 
     def __init__(self) -> None:
         self.paths: dict[type[Model], str] = {}
-        models = list(_models(Scenario, set()))
+        models = list(models_below(Scenario, set()))
         fields = [field for model in models for field in model.known().values()]
-        self.uses = Counter(kind for field in fields for kind in set(_inside(field.annotation)))
+        self.uses = Counter(kind for field in fields for kind in set(models_in(field.annotation)))
         self.order = list(self._place(Scenario, ""))
 
     def _place(self, model: type[Model], path: str) -> Iterator[type[Model]]:
@@ -113,9 +70,9 @@ class _Sections:
         self.paths[model] = path
         new = []
         for key, field in model.known().items():
-            below = list(dict.fromkeys(_inside(field.annotation)))
+            below = list(dict.fromkeys(models_in(field.annotation)))
             for kind in (kind for kind in below if kind not in self.paths):
-                place = f"{path.partition(' (')[0]}.{key}{_steps(field)}".lstrip(".")
+                place = f"{path.partition(' (')[0]}.{key}{step_to(field)}".lstrip(".")
                 alone = len(below) == 1 or kind.__name__ in HIDDEN
                 self.paths[kind] = place if alone else f"{place} ({_variant(kind)})"
                 new.append(kind)
@@ -125,7 +82,7 @@ class _Sections:
     def _small(self, model: type[Model]) -> bool:
         """Say whether a model has so few keys that they stand in the table of the key above."""
         fields = model.known().values()
-        plain = 0 < len(fields) <= SMALL and not any(kind for field in fields for kind in _inside(field.annotation))
+        plain = 0 < len(fields) <= SMALL and not any(kind for field in fields for kind in models_in(field.annotation))
         return plain and self.uses[model] == 1 and " (" not in self.paths[model]
 
     def written(self) -> Iterator[str]:
@@ -152,28 +109,22 @@ class _Sections:
     def _rows(self, model: type[Model], prefix: str) -> Iterator[tuple[str, ...]]:
         """Yield the row of each key of a model, and of the keys of small models below it."""
         for key, field in model.known().items():
-            small = [kind for kind in _inside(field.annotation) if self._small(kind)]
+            small = [kind for kind in models_in(field.annotation) if self._small(kind)]
             name = f"**`{prefix}{key}`**" if field.is_required() else f"`{prefix}{key}`"
             yield name, self._type(field), _default(field), field.description or "", _example(field)
             for kind in dict.fromkeys(small):
-                yield from self._rows(kind, f"{prefix}{key}{_steps(field)}.")
+                yield from self._rows(kind, f"{prefix}{key}{step_to(field)}.")
 
     def _type(self, field: FieldInfo) -> str:
         """Write the type of a field, with links to the sections of the models in it."""
-        below = {_title(kind): kind for kind in (*self.paths, *_inside(field.annotation))}
+        below = {title_of(kind): kind for kind in (*self.paths, *models_in(field.annotation))}
 
         def linked(result: re.Match[str]) -> str:
             kind = below[result[1]]
             word = "mapping" if " (" not in self.paths[kind] else _variant(kind)
             return word if self._small(kind) else f"[{word}](#{_anchor(self.paths[kind])})"
 
-        return re.sub(r"\[(\w+)\]\(#\w+\)", linked, _type(field))
-
-
-def _steps(field: FieldInfo) -> str:
-    """Write the step from a key to what is in its list or mapping, as `--set` reaches into lists."""
-    result = _type(field)
-    return ".0" if result.startswith("list of") else ".NAME" if result.startswith("{text: [") else ""
+        return re.sub(r"\[(\w+)\]\(#\w+\)", linked, type_of(field))
 
 
 def _variant(model: type[Model]) -> str:
@@ -187,37 +138,14 @@ def _anchor(title: str) -> str:
     return re.sub(r"[^\w\- ]", "", title).lower().replace(" ", "-")
 
 
-def _models(model: type[Model], seen: set[type[Model]]) -> Iterator[type[Model]]:
-    """Yield a model and all models below it, in the order in which they are met."""
-    if model in seen:
-        return
-    seen.add(model)
-    yield model
-    for field in model.model_fields.values():
-        for below in _inside(field.annotation):
-            yield from _models(below, seen)
-
-
-def _inside(annotation: Any) -> Iterator[type[Model]]:
-    if isinstance(annotation, type) and issubclass(annotation, Model):
-        yield annotation
-    for argument in get_args(annotation):
-        yield from _inside(argument)
-
-
 def _example(field: FieldInfo) -> str:
     """Write the first example of a field, unless its type says already how it is written: a number, a time, a word."""
-    if re.match(r"(integer|number|time|share|power|energy)( [≥>]\d+| or `never`)?$", _type(field)):
+    if re.match(r"(integer|number|time|share|power|energy)( [≥>]\d+| or `never`)?$", type_of(field)):
         return ""
-    words = "text" in _type(field).split(",")
+    words = "text" in type_of(field).split(",")
     return next(
         (f"`{example}`" for example in field.examples or () if not (words and re.match(r"\w+$", str(example)))), ""
     )
-
-
-def _title(model: type[Model]) -> str:
-    """Name a model for people: `Cluster`, and not `ClusterSpec`, which is only told from the cluster itself."""
-    return model.__name__.removesuffix("Spec")
 
 
 def _default(field: FieldInfo) -> str:
@@ -236,32 +164,5 @@ def _written(default: Any) -> str:
     return f"{default:g}" if isinstance(default, float) else str(default)
 
 
-def _type(field: FieldInfo) -> str:
-    shown = [each.text for each in field.metadata if isinstance(each, Shown)]
-    result = shown[0] if shown else _name(field.annotation)
-    return reduce(lambda text, short: text.replace(*short), SHORT.items(), result)
-
-
-def _name(annotation: Any) -> str:
-    origin, arguments = get_origin(annotation), get_args(annotation)
-    if origin is Annotated:
-        shown = [each.text for each in arguments if isinstance(each, Shown)]
-        return shown[-1] if shown else _name(arguments[0])
-    if origin in (Union, types.UnionType):
-        *others, last = (_name(each) for each in arguments if each is not types.NoneType)
-        return f"{', '.join(others)} or {last}" if others else last
-    if origin is Literal:
-        return ", ".join(f"`{each}`" for each in arguments)
-    if origin is tuple:
-        return f"list of {_name(arguments[0])}" if arguments[1] is ... else f"[{', '.join(map(_name, arguments))}]"
-    if origin is dict:
-        return f"{{{_name(arguments[0])}: {_name(arguments[1])}}}"
-    if isinstance(annotation, type) and issubclass(annotation, Model):
-        return f"[{_title(annotation)}](#{_title(annotation).lower()})"
-    return {Any: "anything", str: "text", bool: "boolean"}[annotation]
-
-
 if __name__ == "__main__":
-    import sys
-
-    print(json.dumps(json_schema(), indent=2) if "--json" in sys.argv else reference(), end="")
+    print(reference(), end="")
