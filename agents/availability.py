@@ -6,7 +6,7 @@ will let the job lie there.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from heapq import heappop, heappush
 from math import inf, nextafter
@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from binwright.fabric.availability import MANY, earliest, least_from, over, overdrawn, take
-from binwright.fabric.devices import DeviceView, in_python
+from binwright.fabric.devices import DeviceView, in_python, on_devices
 from binwright.fabric.network import Provisioned
 from binwright.simcore.types import QUANTUM, Floats, Ints, OnDevices, Placed, Placement, Request, Share, View, part
 
@@ -125,23 +125,12 @@ def servers_of(placement: Placement) -> tuple[int, ...]:
 
 
 class Reservation(NamedTuple):
-    """Promises a job so much of servers from a time on.
-
-    `demand` is of the one server, an int per node and kind and then of each device; in a network of all servers by
-    node and kind, and then of each link, and the `placement` says where.
-    """
+    """Promises a job a placement from a time on."""
 
     start: float
     duration: float
-    servers: tuple[int, ...]
-    demand: Sequence[int] | Ints
+    placement: Placement
     request: Request
-    placement: Placement | None = None
-
-    @property
-    def server(self) -> int:
-        """The first of the servers."""
-        return self.servers[0]
 
 
 class ClusterAvailability:
@@ -195,14 +184,28 @@ class ClusterAvailability:
         stays: Floats = np.broadcast_to(self._view.stays(request), len(self._view.capacity))
         return np.broadcast_to(stays.max(), len(stays)) if request.gang and len(stays) else stays
 
-    def start(self, request: Request, placement: Placement, sign: int = 1) -> None:
-        """Note that a request has just been placed, or, with sign -1, that it has not after all."""
-        stays = self._stays(request)
+    def _held(self, placement: Placement) -> Iterator[tuple[int, list[int]]]:
+        """Yield servers of a placement, one for each of its shares, and what that holds there of each kind."""
         bits = sum(1 << device for device in placement.devices) if isinstance(placement, OnDevices) else 0
         for server, node, amounts in placement.shares:
-            self._profiles[server].take(self.now, float(stays[server]), self._on(node, amounts, bits), sign)
-        job = Job(self.now + float(stays[placement.shares[0][0]]), placement.shares, request)
-        (self._jobs.append if sign > 0 else self._jobs.remove)(job)
+            yield server, self._on(node, amounts, bits)
+
+    def _take(self, held: Reservation, sign: int) -> None:
+        """Note in the profiles what is held, or, with sign -1, that it is not after all."""
+        for server, amounts in self._held(held.placement):
+            self._profiles[server].take(held.start, held.duration, amounts, sign)
+
+    def start(self, request: Request, placement: Placement, sign: int = 1) -> None:
+        """Note that a request has just been placed, or, with sign -1, that it has not after all."""
+        stays = float(self._stays(request)[placement.shares[0][0]])
+        self._take(Reservation(self.now, stays, placement, request), sign)
+        (self._jobs.append if sign > 0 else self._jobs.remove)(Job(self.now + stays, placement.shares, request))
+
+    def reserve(self, reservation: Reservation, sign: int = 1) -> None:
+        """Promise a job its place; with sign -1, take the promise back."""
+        self._take(reservation, sign)
+        self._promised[reservation.placement.shares[0][0]] += sign
+        (self._reserved.append if sign > 0 else self._reserved.remove)(reservation)
 
     def earliest(self, request: Request) -> list[Reservation]:
         """Find the earliest start of a request, on the first server that has it, or where a gang's parts have room.
@@ -212,13 +215,14 @@ class ClusterAvailability:
         """
         if request.gang or self._devices or self._view.rules:
             return self._earliest_of_parts(request)
-        reservations = [
-            Reservation(profile.earliest(stays, demand), stays, (server,), demand, request)
-            for server, (profile, stays) in enumerate(zip(self._profiles, self._stays(request).tolist(), strict=True))
-            for _, demand in self._ways(request)
-        ]
-        best = min(reservations, key=lambda reservation: reservation.start)
-        return [best] if best.start < inf else []
+        ways, stays = self._ways(request), self._stays(request).tolist()
+        start, server, node = min(
+            (profile.earliest(stays[server], demand), server, node)
+            for server, profile in enumerate(self._profiles)
+            for node, (_, demand) in enumerate(ways)
+        )
+        placement = request.across(server, self._nodes) if request.spread else request.on(server, node)
+        return [Reservation(start, stays[server], placement, request)] if start < inf else []
 
     @property
     def _changes(self) -> Floats:
@@ -250,7 +254,7 @@ class ClusterAvailability:
             while len(reservations) < request.parts:
                 open_to = left > 0
                 if request.gang and request.gang.rules.restricts:
-                    so_far = [each.server for each in reservations]
+                    so_far = [each.placement.shares[0][0] for each in reservations]
                     open_to &= self._view.rules.open_to_part(request, so_far, left.sum(axis=1))[:, None]
                 if not open_to.any():
                     break
@@ -258,10 +262,11 @@ class ClusterAvailability:
                 if self.breaks(request, server, time):
                     left[server] = 0
                     continue
-                demand = self._with_tightest(request, level[server], ways[way][1])
-                level[server] -= demand
+                placement = self._with_tightest(request, server, way, level[server, self._amounts :])
+                for _, amounts in self._held(placement):
+                    level[server] -= amounts
                 left[server, way] -= 1
-                reservations.append(Reservation(time, float(stays[server]), (server,), demand, request))
+                reservations.append(Reservation(time, float(stays[server]), placement, request))
             if len(reservations) == request.parts:
                 return reservations
         return []
@@ -283,58 +288,45 @@ class ClusterAvailability:
             rooms = np.where(right[:, None, None], np.minimum(rooms, devices[:, :, None]), 0)
         return rooms
 
-    def _with_tightest(self, request: Request, level: Ints, demand: list[int]) -> list[int]:
-        """Add to the demand of a node the tightest devices of a server that has so much, int64 [kinds], if any."""
+    def _with_tightest(self, request: Request, server: int, node: int, free: Ints) -> Placement:
+        """Place a request on a server, with the tightest devices of those that have so much free, int64 [devices]."""
         if not self._devices:
-            return demand
+            return request.across(server, self._nodes) if request.spread else request.on(server, node)
         count, each = in_python(request.demand[self._devices.resource])
-        free = level[self._amounts :]
         enough = np.flatnonzero(free >= each)
         chosen = enough[np.argsort(free[enough], kind="stable")][:count]
-        return self._on(0, request.demand, sum(1 << int(device) for device in chosen))
+        return on_devices(request, server, sum(1 << int(device) for device in chosen))
 
-    def _may(self, request: Request, time: float, more: Reservation | None = None) -> npt.NDArray[np.bool_]:
-        """Tell on which servers rules of placement will let a request lie, bool [servers], beside one `more`."""
+    def _may(self, request: Request, time: float, *more: tuple[tuple[int, ...], int]) -> npt.NDArray[np.bool_]:
+        """Tell where rules will let a request lie, bool [servers]; `more` has the servers and the role of another."""
         rules, row = self._view.rules, request.index
         if not rules:
             return np.ones(len(self._view.capacity), np.bool_)
         gone = [job.request.index for job in self._jobs if job.end <= time]
-        some = [
-            reservation
-            for reservation in (*self._reserved, *([more] if more else ()))
-            if reservation.request.index != row
-        ]
         come = [
-            (reservation.servers, reservation.request.role)
-            for reservation in some
-            if reservation.start <= time < reservation.start + reservation.duration
+            (servers_of(held.placement), held.request.role)
+            for held in self._reserved
+            if held.request.index != row and held.start <= time < held.start + held.duration
         ]
-        may: npt.NDArray[np.bool_] = rules.open_to(request, gone, come)
+        may: npt.NDArray[np.bool_] = rules.open_to(request, gone, [*come, *more])
         return may
 
     def breaks(self, request: Request, server: int, start: float) -> bool:
         """Tell whether rules would not let somebody lie where it was promised, if this one starts there then."""
         if not self._view.rules:
             return False
-        more = Reservation(start, float(self._stays(request)[server]), (server,), (), request)
-        later = (reservation for reservation in self._reserved if start <= reservation.start < start + more.duration)
+        end, more = start + float(self._stays(request)[server]), ((server,), request.role)
         return any(
-            (
-                self._may(reservation.request, reservation.start)
-                & ~self._may(reservation.request, reservation.start, more)
-            )[[*reservation.servers]].any()
-            for reservation in later
+            (self._may(held.request, held.start) & ~self._may(held.request, held.start, more))[
+                [*servers_of(held.placement)]
+            ].any()
+            for held in self._reserved
+            if start <= held.start < end and held.request.index != request.index
         )
 
     def keeps(self, promised: Sequence[Reservation]) -> bool:
         """Tell whether an earlier promise is better than one that is made anew, and can be kept: never on servers."""
         return False
-
-    def reserve(self, reservation: Reservation, sign: int = 1) -> None:
-        """Promise a job its place; with sign -1, take the promise back."""
-        self._promised[reservation.server] += sign
-        (self._reserved.append if sign > 0 else self._reserved.remove)(reservation)
-        self._profiles[reservation.server].take(reservation.start, reservation.duration, reservation.demand, sign)
 
     @property
     def overdrawn(self) -> bool:

@@ -11,11 +11,11 @@ import numpy.typing as npt
 
 from binwright.agents.availability import AvailabilityProfile, ClusterAvailability, Job, Reservation, servers_of
 from binwright.fabric.network import FAILED, NetworkView
-from binwright.simcore.types import Agent, Embedding, Ints, Placement, Request, View
+from binwright.simcore.types import Agent, Embedding, Floats, Ints, Placement, Request, View
 
 
 class NetworkAvailability(ClusterAvailability):
-    """Foresees what every server and link has free, from what runs there and what is reserved.
+    """Foresees what every server and link has free, from what runs there and what is reserved: in one profile of all.
 
     An `agent` shows where a job could lie: it is promised the first time at which the agent places it. With more free
     the agent may find no place any more: then the job keeps the one that it was promised.
@@ -27,7 +27,8 @@ class NetworkAvailability(ClusterAvailability):
         self.now, self._view, self._agent = view.now, view, agent
         self._jobs, self._reserved, self._shape = [*jobs], [], view.free.shape
         self._failed = view.link_free == FAILED
-        self._profile = AvailabilityProfile(view.now, self._levels(view.everything_free, np.maximum(view.link_free, 0)))
+        free = np.concatenate([view.everything_free.ravel(), np.maximum(view.link_free, 0)])
+        self._profile = AvailabilityProfile(view.now, free)
         for job in jobs:
             self._profile.ends(job.end, self._vector(*view.holding(job.request.index)))
         self._outages = [closure for closure in view.closures if closure[2] > view.now]
@@ -37,25 +38,26 @@ class NetworkAvailability(ClusterAvailability):
                 self._profile.ends(until, own)
             self._profile.close(max(begins, view.now), until, own > 0)
 
-    @staticmethod
-    def _levels(free: Ints, links: Ints) -> Ints:
-        return np.concatenate([free.ravel(), links])
-
     def _vector(self, shares: Any, links: Sequence[int] = (), amounts: Any = 0) -> Ints:
         """Write amounts of servers and links as one array, int64 [kinds]."""
         free, wires = np.zeros(self._shape, np.int64), np.zeros(len(self._failed), np.int64)
         for server, node, taken in shares:
             free[server, node] += taken
         np.add.at(wires, np.array(links, np.int64), amounts)  # one on its way may hold a link twice
-        return self._levels(free, wires)
+        return np.concatenate([free.ravel(), wires])
 
-    def _of(self, request: Request, placement: Placement) -> Ints:
+    def _all_held(self, held: Reservation) -> Ints:
         """Return what a placement takes, int64 [kinds]."""
-        amounts = placement.amounts if isinstance(placement, Embedding) else request.bandwidth
+        placement = held.placement
+        amounts = placement.amounts if isinstance(placement, Embedding) else held.request.bandwidth
         return self._vector(placement.shares, placement.links, amounts)
 
-    def _lasts(self, request: Request) -> float:
-        return float(np.max(self._view.stays(request)))
+    def _take(self, held: Reservation, sign: int) -> None:
+        self._profile.take(held.start, held.duration, self._all_held(held), sign)
+
+    def _stays(self, request: Request) -> Floats:
+        """Return how long a request stays, as on the slowest server, float64 [servers]."""
+        return np.full(self._shape[0], np.max(self._view.stays(request)))
 
     def _showing(self, level: Ints, open_to: npt.NDArray[np.bool_]) -> NetworkView:
         """Return a view of so much free, int64 [kinds], on the servers `open_to` bool [servers]."""
@@ -64,15 +66,9 @@ class NetworkAvailability(ClusterAvailability):
         links = np.where(self._failed, FAILED, level[servers:])
         return replace(self._view, free=np.maximum(free, 0), link_free=np.maximum(links, FAILED))
 
-    def start(self, request: Request, placement: Placement, sign: int = 1) -> None:
-        lasts = self._lasts(request)
-        self._profile.take(self.now, lasts, self._of(request, placement), sign)
-        job = Job(self.now + lasts, placement.shares, request)
-        (self._jobs.append if sign > 0 else self._jobs.remove)(job)
-
     def earliest(self, request: Request) -> list[Reservation]:
         """Find the earliest start of a request, or of all parts of a gang; none for never."""
-        lasts, starts = self._lasts(request), np.maximum(self._profile.times, self.now)
+        lasts, starts = float(self._stays(request)[0]), np.maximum(self._profile.times, self.now)
         for time, level in zip(starts.tolist(), self._profile.least(starts, lasts), strict=True):
             reservations, may = list[Reservation](), self._may(request, time)
             for part in request.each():
@@ -81,27 +77,26 @@ class NetworkAvailability(ClusterAvailability):
                 answer = self._agent.decide(view, part) if enough else None
                 if not isinstance(answer, Placement):
                     break
-                own = self._of(part, answer)
                 if any(self.breaks(request, server, time) for server in servers_of(answer)):
                     break
-                level = level - own
-                reservations.append(Reservation(time, lasts, servers_of(answer), own, request, answer))
+                reservations.append(Reservation(time, lasts, answer, part))
+                level = level - self._all_held(reservations[-1])
                 if len(reservations) == request.parts:
                     return reservations
         return []
 
     def keeps(self, promised: Sequence[Reservation]) -> bool:
-        need = np.array([reservation.demand for reservation in promised]).sum(axis=0)
+        need = np.sum([self._all_held(held) for held in promised], axis=0)
         start, lasts = promised[0].start, promised[0].duration
-        links = {link for reservation in promised if reservation.placement for link in reservation.placement.links}
+        links = {link for held in promised for link in held.placement.links}
         free = (self._profile.least(np.array([start]), lasts)[0] >= need).all() and not self._failed[[*links]].any()
         return bool(free) and all(
-            self._may(reservation.request, start)[[*reservation.servers]].all() for reservation in promised
+            self._may(held.request, start)[[*servers_of(held.placement)]].all() for held in promised
         )
 
     def reserve(self, reservation: Reservation, sign: int = 1) -> None:
+        self._take(reservation, sign)
         (self._reserved.append if sign > 0 else self._reserved.remove)(reservation)
-        self._profile.take(reservation.start, reservation.duration, reservation.demand, sign)
 
     @property
     def overdrawn(self) -> bool:
@@ -111,7 +106,7 @@ class NetworkAvailability(ClusterAvailability):
         """Return what a request may see free now: on servers and links, what is free for as long as it stays."""
         if not (self._reserved or self._outages or but):
             return view
-        [level] = self._profile.least(np.array([self.now]), self._lasts(request))
+        [level] = self._profile.least(np.array([self.now]), float(self._stays(request)[0]))
         open_to = self._may(request, self.now)
         open_to[list(but)] = False
         return self._showing(level, open_to)

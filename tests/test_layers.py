@@ -18,7 +18,7 @@ LADDERS = {
         "heuristics", "learned solver",
     ),
     "agents.heuristics": (
-        "devices lifetimes movers servers networks orders", "random_fit virtual", "in_line",
+        "devices lifetimes servers networks orders", "movers random_fit virtual", "in_line",
     ),
     "agents.learned": (
         "weights mlp", "loop", "ppo numa", "value replay", "dqn_update", "dqn",

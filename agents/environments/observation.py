@@ -21,32 +21,27 @@ NOTHING = float(1 / (1 + np.exp(np.float32(1))))
 
 
 class Observation(NamedTuple):
-    """Holds what is seen. The first axis of every array is the simulation, and all but rewards are from 0 to 1.
+    """Holds what is seen of many simulations, which are the first axis, or of one; all numbers are from 0 to 1.
 
     enough(free, wanted) is the sigmoid of free / wanted - 1.
 
     `nodes` float32 [s, vertices, resources + 1]: enough(free, needed) of each resource, and whether it was chosen;
     the switches come first. `edges` float32 [s, links]: enough(free, bandwidth). `cluster` float32 [s, resources + 1]:
-    the share of each resource in use, and the holding time.
+    the share of each resource in use, and the holding time. `chosen` int8 [s, servers] are the servers chosen.
 
     Free is as of before the request. Where nothing is wanted enough is 1, and switches have zeros for it. As the `text`
     of the publication can be read, free is what the request itself has left on the servers chosen so far and on the
     links to be reserved for it, and enough is the sigmoid of -1 for switches and where nothing is wanted.
-
-    `chosen` int8 [s, servers] are the servers chosen; `rewards` float64 [s] and `ended` bool [s] say what came of the
-    last step.
     """
 
     nodes: Reals
     edges: Reals
     cluster: Reals
     chosen: npt.NDArray[np.int8]
-    rewards: Floats
-    ended: npt.NDArray[np.bool_]
 
 
 class Watched(NamedTuple):
-    """Holds what is looked at: few arrays of `NetworkRules`, `NetworkState` and `Filling`, as each costs time."""
+    """Holds what is looked at: few arrays of `NetworkRules` and `NetworkState`, as each costs time."""
 
     total: Ints
     free: Ints
@@ -55,9 +50,7 @@ class Watched(NamedTuple):
     expected: Floats
     bandwidth: Ints
     result: Ints
-    need: Ints
-    counts: Ints
-    chosen: Ints
+    filling: Filling
 
 
 def shown(topology: Topology, resources: int, count: int, text: bool) -> Observation:
@@ -67,8 +60,6 @@ def shown(topology: Topology, resources: int, count: int, text: bool) -> Observa
         edges=np.ones((count, topology.links), np.float32),
         cluster=np.zeros((count, resources + 1), np.float32),
         chosen=np.zeros((count, topology.servers), np.int8),
-        rewards=np.zeros(count),
-        ended=np.zeros(count, np.bool_),
     )
     if text:
         result.nodes[:, : topology.switches, :resources] = NOTHING
@@ -78,103 +69,101 @@ def shown(topology: Topology, resources: int, count: int, text: bool) -> Observa
 class Observer:
     """Writes what all simulations look like, in one compiled call.
 
-    `text` is as in `Observation`; `worth` float64 [3] rewards a request placed, one rejected, and a choice.
+    `text` is as in `Observation`; `worth` float64 [3] rewards a request placed, one rejected, and a choice. `rewards`
+    float64 [s] and `ended` bool [s] say what came of the last step.
     """
 
     def __init__(self, episodes: NetworkEpisodes, text: bool = False, worth: Floats | None = None) -> None:
-        topology = episodes.view.topology
-        self.episodes, self._text, self._switches = episodes, text, topology.switches
+        self.episodes, self._text = episodes, text
         self._worth = np.zeros(3) if worth is None else worth
-        self.shown = shown(topology, len(episodes.view.resources), episodes.count, text)
-        self._state = episodes.state
-        of = self._watched = watched(episodes)
-        self._show: Any = prepared(show, of, text, self._switches, self._worth, self.shown, 0, episodes.count, True)
-        self._deduct: Any = prepared(deduct, of, self._switches, episodes.filling, self.shown)
+        self.rewards, self.ended = np.zeros(episodes.count), np.zeros(episodes.count, np.bool_)
+        self.shown = shown(episodes.view.topology, len(episodes.view.resources), episodes.count, text)
+        self._observe()
+        self._show: Any = prepared(
+            show, self._watched, text, self._worth, self.shown, self.rewards, self.ended, 0, episodes.count, True
+        )
+
+    def _observe(self) -> None:
+        """Collect what is looked at: a `reset` may replace the arrays."""
+        state = self._state = self.episodes.state
+        arrays = state.many.state.free, state.link_free, state.at, state.expected, state.bandwidth, state.result
+        self._watched = Watched(self.episodes.rules.total, *arrays, self.episodes.filling)
 
     def show(self, first: int, end: int, stepped: bool) -> None:
         """Write what changed of simulations `first` to `end` - 1, and if `stepped` what came of it."""
-        if self._state is not self.episodes.state:  # by a reset
-            self._state, self._watched = self.episodes.state, watched(self.episodes)
-        self._show(self._watched, self._text, self._switches, self._worth, self.shown, first, end, stepped)
+        if self._state is not self.episodes.state:
+            self._observe()
+        results = self.rewards, self.ended
+        self._show(self._watched, self._text, self._worth, self.shown, *results, first, end, stepped)
 
     def __call__(self) -> Observation:
         """Return the same arrays every time, written anew. After an episode they show its last request, or nothing."""
         self.show(0, self.episodes.count, False)
-        if self._text:
-            self._deduct(self._watched, self._switches, self.episodes.filling, self.shown)
         return self.shown
-
-
-def watched(episodes: NetworkEpisodes) -> Watched:
-    """Collect what is looked at: a `reset` may replace the arrays."""
-    state, room = episodes.state, episodes.filling
-    arrays = state.many.state.free, state.link_free, state.at, state.expected, state.bandwidth
-    return Watched(episodes.rules.total, *arrays, state.result, room.need, room.counts, room.chosen)
 
 
 @lean
 def show(
-    watched: Watched, text: bool, switches: int, worth: Floats, shown: Observation, first: int, end: int, stepped: bool
-) -> None:
+    watched: Watched, text: bool, worth: Floats, shown: Observation, rewards: Floats, ended: npt.NDArray[np.bool_],
+    first: int, end: int, stepped: bool,
+) -> None:  # fmt: skip
     """Write all that is `shown` of simulations `first` to `end` - 1: of those that are over the last request."""
     for i in range(first, end):
-        at, last = watched.at[i, 0], watched.at[i, 1] - 1
+        at, last, result = watched.at[i, 0], watched.at[i, 1] - 1, watched.result[i]
         if stepped:
-            shown.rewards[i] = watched.result[i, 0] * worth[0] + watched.result[i, 1] * worth[1] + worth[2]
-            shown.ended[i] = at > last
+            rewards[i], ended[i] = result[0] * worth[0] + result[1] * worth[1] + worth[2], at > last
         if last >= 0:
-            _show(watched, text, shown.nodes[i, switches:], shown, i, min(at, last))
+            row, room = min(at, last), filling_of(watched.filling, i)
+            seen = Observation(shown.nodes[i], shown.edges[i], shown.cluster[i], shown.chosen[i])
+            wanted = watched.bandwidth[i, row], watched.expected[i, row]
+            observe(watched.total, watched.free[i], watched.link_free[i], room, *wanted, text, seen)
 
 
 @lean
-def _show(watched: Watched, text: bool, nodes: Reals, shown: Observation, i: int, row: int) -> None:
-    """Show one simulation."""
-    free, link_free, bandwidth = watched.free[i], watched.link_free[i], watched.bandwidth[i, row]
-    resources, cluster = watched.need.shape[1], shown.cluster[i]
+def observe(
+    total: Ints, free: Ints, link_free: Ints, room: Filling, bandwidth: int, duration: float, text: bool,
+    seen: Observation,
+) -> None:  # fmt: skip
+    """Write what is `seen` of one simulation, in which `total` int64 [resources] is what all servers have."""
+    resources, cluster, edges = len(room.need), seen.cluster, seen.edges
+    nodes = seen.nodes[len(seen.nodes) - len(free) :]
     for r in range(resources):
-        need, total, left = watched.need[i, r], watched.total[r], 0
-        before, same = 0, _enough(text, 0, need)
+        before, same, left = 0, _enough(text, 0, room.need[r]), 0
         for server in range(len(free)):
-            amount = 0
-            for node in range(free.shape[1]):
-                amount += free[server, node, r]
+            amount = _free_on(free, server, r)
             if amount != before:  # many are alike
-                before, same = amount, _enough(text, amount, need)
+                before, same = amount, _enough(text, amount, room.need[r])
             nodes[server, r] = same
             left += amount
-        cluster[r] = 1.0 - left / total if total > 0 else 0.0
+        cluster[r] = 1.0 - left / total[r] if total[r] > 0 else 0.0
     for server in range(len(free)):
-        is_chosen = watched.chosen[i, server] == watched.counts[i, 3]
-        shown.chosen[i, server], nodes[server, resources] = is_chosen, 1.0 if is_chosen else 0.0
+        is_chosen = room.chosen[server] == room.counts[3]
+        seen.chosen[server], nodes[server, resources] = is_chosen, 1.0 if is_chosen else 0.0
     before, same = 0, _enough(text, 0, bandwidth)
     for link in range(len(link_free)):
         if link_free[link] != before:
-            before = link_free[link]
-            same = _enough(text, before, bandwidth)
-        shown.edges[i, link] = same
-    duration = watched.expected[i, row]
+            before, same = link_free[link], _enough(text, link_free[link], bandwidth)
+        edges[link] = same
     cluster[resources] = duration / (duration + USUAL) if duration < np.inf else 1.0
+    for place in range(room.counts[0] if text else 0):  # what the request itself has left
+        server = room.servers[place]
+        for r in range(resources):
+            amount = _free_on(free, server, r)
+            for share in range(room.counts[1]):
+                amount -= room.amounts[share, r] if room.places[share, 0] == server else 0
+            nodes[server, r] = _enough(text, amount, room.need[r])
+    for place in range(room.counts[2] if text else 0):
+        link = room.links[place]
+        edges[link] = _enough(text, link_free[link] - bandwidth, bandwidth)
 
 
 @lean
-def deduct(watched: Watched, switches: int, fillings: Filling, shown: Observation) -> None:
-    """Write the servers chosen and the links to be reserved with what the request has left there."""
-    for i in range(len(shown.nodes)):
-        row, room = min(watched.at[i, 0], watched.at[i, 1] - 1), filling_of(fillings, i)
-        nodes = shown.nodes[i, switches:]
-        for place in range(room.counts[0] if row >= 0 else 0):
-            server = room.servers[place]
-            for r in range(len(room.need)):
-                amount = 0
-                for node in range(watched.free.shape[2]):
-                    amount += watched.free[i, server, node, r]
-                for share in range(room.counts[1]):
-                    if room.places[share, 0] == server:
-                        amount -= room.amounts[share, r]
-                nodes[server, r] = _enough(True, amount, room.need[r])
-        for place in range(room.counts[2] if row >= 0 else 0):
-            link, bandwidth = room.links[place], watched.bandwidth[i, row]
-            shown.edges[i, link] = _enough(True, watched.link_free[i, link] - bandwidth, bandwidth)
+def _free_on(free: Ints, server: int, resource: int) -> int:
+    """Add up what is free of a resource on all nodes of a server."""
+    amount = 0
+    for node in range(free.shape[1]):
+        amount += free[server, node, resource]
+    return amount
 
 
 @lean

@@ -146,7 +146,7 @@ class FabricBatch(EpisodeBatch):
         worth = np.array([{**REWARDS, **rewards}[name] for name in REWARDS], np.float64)
         self._observer = Observer(self.episodes, False, worth)
         shown = self._observer.shown
-        self.rewards, self.ended = shown.rewards, shown.ended
+        self.rewards, self.ended = self._observer.rewards, self._observer.ended
         self.seen |= {"nodes": shown.nodes, "links": shown.edges[:, :, None], "chosen": shown.chosen}
         self.seen |= {"cluster": shown.cluster, "mask": self.episodes.state.mask.view(np.int8)}
         self.seen["edges"][:] = ends

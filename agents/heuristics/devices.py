@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from math import exp, floor
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
 
 import numpy as np
+from pydantic import Field
 
 from binwright.agents.rules.on_devices import At, DeviceAgent, DeviceDemand, cheapest_on_devices
 from binwright.agents.rules.scan import drawn
 from binwright.fabric.devices import Devices, DeviceView, fits_server, tightest, wanted
 from binwright.fabric.fragmentation import CAUSES, TOP, cpu_of, fragments, typical
-from binwright.simcore.errors import UserError
 from binwright.simcore.jit import kernel
 from binwright.simcore.types import QUANTUM, Amounts, Floats, Ints
 
@@ -185,11 +185,9 @@ class FGD(DeviceAgent):
     reference = "Weng et al. 2023, Beware of Fragmentation (USENIX ATC)"
     rule = staticmethod(fgd)
 
-    def __init__(self, top: float = TOP, steps: int = 100) -> None:
-        if not 0 < top <= 1:
-            raise UserError("must be a share", key="top", value=top, remedy="Give a number above 0, at most 1.")
-        if steps < 2:
-            raise UserError("is too few", key="steps", value=steps, remedy="Give 2 or more.")
+    def __init__(
+        self, top: Annotated[float, Field(gt=0, le=1)] = TOP, steps: Annotated[int, Field(ge=2)] = 100
+    ) -> None:
         self.top, self.steps = top, steps
 
     def learn(self, view: DeviceView, rng: np.random.Generator) -> Numbers:

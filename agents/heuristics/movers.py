@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from binwright.agents.heuristics.servers.costs import BestFit
 from binwright.agents.nested_agent import inner
 from binwright.agents.rules.on_devices import choosing
-from binwright.agents.rules.scan import places_with_room
 from binwright.fabric.devices import Devices, DeviceView, in_python, on_devices
 from binwright.fabric.network import NetworkView
 from binwright.fabric.servers import fits_node, fits_spread
 from binwright.simcore.jit import inlined, kernel
 from binwright.simcore.moves import Move, Mover, Running
-from binwright.simcore.types import QUANTUM, Embedding, Floats, Ints, OnDevices, Placement, Request, View
+from binwright.simcore.types import QUANTUM, Agent, Embedding, Floats, Ints, OnDevices, Placement, Request, View
 
 Flags = npt.NDArray[np.bool_]
 
@@ -48,7 +48,9 @@ class ByAgent(Mover):
         for item in (*out, *emptiest_first[~np.isin(emptiest_first, out)].tolist()):
             if len(plan) == moves or (request is not None and self._fits(draft, request)):
                 break
-            if move := self._move(draft, item, anywhere=item in out):
+            open_to = np.ones(len(view.free), np.bool_) if item in out else draft.fuller(item)
+            open_to[draft.server[item]] = False
+            if move := draft.moved(self.agent, item, open_to):
                 plan.append(move)
         return plan if request is None or self._fits(draft, request) else []
 
@@ -56,18 +58,6 @@ class ByAgent(Mover):
         if draft.running.has_room:
             return draft.running.has_room(draft.free)
         return isinstance(self.agent.decide(draft.showing(draft.open_to(request)), request), Placement)
-
-    def _move(self, draft: Draft, item: int, *, anywhere: bool) -> Move | None:
-        """Ask where a request would go, `item` of those that run; None where it stays."""
-        request = draft.request(item)
-        open_to = draft.open_to(request, None if anywhere else draft.fuller(item))
-        open_to[draft.server[item]] = False
-        answer = self.agent.decide(draft.showing(open_to), request) if open_to.any() else None
-        # One who asks for nothing fits on a server that shows nothing, too.
-        if not isinstance(answer, Placement) or not open_to[[share[0] for share in answer.shares]].all():
-            return None
-        draft.put(item, answer)
-        return Move(request.index, answer)
 
 
 class Draft:
@@ -114,6 +104,17 @@ class Draft:
         if running.devices is not None:
             return on_devices(request, server, int(running.devices[item]))
         return _place(request, server, node, self.free.shape[1])
+
+    def moved(self, agent: Agent, item: int, among: Flags) -> Move | None:
+        """Move a request to where an agent places it on these servers, bool [servers]; None where it stays."""
+        request = self.request(item)
+        open_to = self.open_to(request, among)
+        answer = agent.decide(self.showing(open_to), request) if open_to.any() else None
+        # One who asks for nothing fits on a server that shows nothing, too.
+        if not isinstance(answer, Placement) or not open_to[[share[0] for share in answer.shares]].all():
+            return None
+        self.put(item, answer)
+        return Move(request.index, answer)
 
     def put(self, item: int, placement: Placement) -> None:
         """Move a request there."""
@@ -194,6 +195,10 @@ class Empty(Mover):
     makes_room = False
     keeps_rules = True
 
+    def start(self, view: View, rng: np.random.Generator) -> None:
+        self._agent = BestFit()
+        self._agent.start(view, rng)
+
     def plan(self, view: View, running: Running, moves: int, request: Request | None = None) -> Sequence[Move]:
         if request is not None or not len(running.row):
             return []
@@ -205,7 +210,7 @@ class Empty(Mover):
             if len(plan) == moves:
                 break
             used = draft.in_use()
-            move = _move(draft, item, ~closed & used) or _move(draft, item, ~closed & ~used)
+            move = draft.moved(self._agent, item, ~closed & used) or draft.moved(self._agent, item, ~closed & ~used)
             plan += [move] if move else []
         count, held = np.bincount(draft.server, minlength=len(closed)), np.zeros_like(view.capacity[:, 0])
         np.add.at(held, draft.server, running.demand)
@@ -219,7 +224,7 @@ class Empty(Mover):
             open_to[leaving], made = False, list[Move]()
             before = [(item, draft.at(item)) for item in inside[leaving].tolist()]
             for item, _ in before:
-                if not (move := _move(draft, item, open_to)):
+                if not (move := draft.moved(self._agent, item, open_to)):
                     break
                 made.append(move)
             if len(made) == len(before):
@@ -229,21 +234,6 @@ class Empty(Mover):
                 for item, placement in before[: len(made)]:
                     draft.put(item, placement)
         return plan
-
-
-def _move(draft: Draft, item: int, open_to: Flags) -> Move | None:
-    """Move a request to where Best-Fit puts it on these servers, bool [servers]."""
-    request, free = draft.request(item), draft.free
-    places = places_with_room(free, request.demand, request.spread)
-    places = places[draft.open_to(request, open_to)[places // free.shape[1]]]
-    if not len(places):
-        return None
-    server, node = np.divmod(places, free.shape[1])
-    least = np.zeros(len(places)) if request.spread else free[server, node, 0]
-    best = np.lexsort((least, free[server, :, 0].sum(axis=1)))[0]
-    placement = _place(request, int(server[best]), -1 if request.spread else int(node[best]), free.shape[1])
-    draft.put(item, placement)
-    return Move(request.index, placement)
 
 
 MOST = 3

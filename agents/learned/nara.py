@@ -11,22 +11,15 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from binwright.agents.environments.observation import (
-    Observation,
-    Reals,
-    Watched,
-    deduct,
-    show,
-    shown,
-)
+from binwright.agents.environments.observation import Observation, Reals, observe, shown
 from binwright.agents.heuristics.networks.common import Network, NetworkAgent, one_by_one
 from binwright.agents.learned.mlp import add_products, dense, flatten
 from binwright.agents.learned.weights import find, fitting, read
-from binwright.fabric.multi_server import Filling, Flags, allow
+from binwright.fabric.multi_server import Flags, allow
 from binwright.fabric.network import NetworkView, Provisioned
 from binwright.fabric.topology import Topology
 from binwright.simcore.jit import allocating, kernel, lean
-from binwright.simcore.types import Ints, Refusal, Request, View
+from binwright.simcore.types import Floats, Ints, Refusal, Request, View
 
 STAGES, WIDTH, CLUSTER = 3, 16, 8
 """Rounds of messages; numbers that embed a vertex, and units of our hidden layer; units of the cluster's layers."""
@@ -146,16 +139,6 @@ def infer(
 
 
 @kernel
-def infer_all(
-    wires: Wiring, weights: Reals, text: bool, going: Flags, seen: Observation, scratch: Reals, logits: Reals
-) -> None:
-    """Write the `logits` float32 [s, servers] of what is `seen`, each array [s, ...], where a simulation is `going`."""
-    for i in range(len(going)):
-        if going[i]:
-            infer(wires, weights, text, seen.nodes[i], seen.edges[i], seen.cluster[i], scratch, logits[i])
-
-
-@kernel
 def _normalise(states: Reals) -> None:
     """Give every row of `states` float32 [n, WIDTH] the length 1, unless it is 0."""
     for n in range(len(states)):
@@ -194,16 +177,16 @@ FEATURES = ("enough free", "chosen")
 class Scoring(NamedTuple):
     """Holds what Nara looks at, its network, and scratch.
 
-    `allowed` bool [servers] is scratch. `filling` is the network's room as that of the only simulation `watched` and
-    `shown`. `feasible` says that only servers with a working route to all chosen are taken.
+    `allowed` bool [servers] is scratch. `feasible` says that only servers with a working route to all chosen are taken.
+    `total` int64 [resources] is what all servers have, `duration` float64 [1] how long the request stays.
     """
 
     network: Network
     allowed: Flags
     feasible: bool
-    watched: Watched
-    filling: Filling
-    shown: Observation
+    total: Ints
+    duration: Floats
+    seen: Observation
     text: bool
     wires: Wiring
     weights: Reals
@@ -217,15 +200,13 @@ def nara(of: Scoring, free: Ints, link_free: Ints, bandwidth: int, weighted: boo
 
     Where none can be reached it is the first that has anything free, which tells for want of what.
     """
-    network, room, shown = of.network, of.network.room, of.shown
+    network, room, seen = of.network, of.network.room, of.seen
     best, highest = -1, np.float32(-np.inf)
     if not allow(network.routes, free, link_free, room, bandwidth, weighted, masked, of.allowed):
         return best
     if masked or not of.feasible:
-        show(of.watched, of.text, len(of.wires.share), shown.rewards, shown, 0, 1, False)
-        if of.text:
-            deduct(of.watched, len(of.wires.share), of.filling, shown)
-        infer(of.wires, of.weights, of.text, shown.nodes[0], shown.edges[0], shown.cluster[0], of.scratch, of.logits)
+        observe(of.total, free, link_free, room, bandwidth, of.duration[0], of.text, seen)
+        infer(of.wires, of.weights, of.text, seen.nodes, seen.edges, seen.cluster, of.scratch, of.logits)
     for server in range(len(of.allowed)):
         if of.allowed[server] and (best < 0 or of.logits[server] > highest):
             best, highest = server, of.logits[server]
@@ -257,21 +238,15 @@ class Nara(NetworkAgent):
         topology, resources = view.topology, len(view.resources)
         text = read(self._file)[1].get("form") == "text"
         tensors = fitting(self._file, shapes(resources, text), described(view))
-        room: Any = network.room
         servers, switches = topology.servers, topology.switches
-        alone = Filling(*(array[None] for array in room))
-        self._asked = np.zeros((1, 1)), np.zeros((1, 1), np.int64)
-        watched = Watched(
-            view.capacity.sum(axis=(0, 1)), view.free[None], view.link_free[None], np.array([[0, 1]]), *self._asked,
-            np.zeros((1, 2), np.int64), alone.need, alone.counts, alone.chosen,
-        )  # fmt: skip
+        self._duration = np.zeros(1)
         return Scoring(
             network=network,
             allowed=np.zeros(servers, np.bool_),
             feasible=self.masked,
-            watched=watched,
-            filling=alone,
-            shown=shown(topology, resources, 1, text),
+            total=view.capacity.sum(axis=(0, 1)),
+            duration=self._duration,
+            seen=Observation(*(array[0] for array in shown(topology, resources, 1, text))),
             text=text,
             wires=wiring(topology),
             weights=joined(tensors, text),
@@ -280,9 +255,7 @@ class Nara(NetworkAgent):
         )
 
     def decide(self, view: View, request: Request) -> Provisioned | Refusal | None:
-        expected, bandwidth = self._asked
-        expected[:], bandwidth[:] = request.duration, request.bandwidth
-        self._scratch = self._scratch._replace(watched=self._scratch.watched._replace(free=view.free[None]))
+        self._duration[0] = request.duration
         return super().decide(view, request)
 
 

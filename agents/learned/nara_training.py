@@ -10,7 +10,7 @@ import numpy as np
 
 from binwright.agents.environments.observation import Observer
 from binwright.agents.learned.loop import TRAINING, Count, Finite, Positive, Share, Trainer, arrays_of
-from binwright.agents.learned.nara import WIDTH, described, infer_all, joined, wiring
+from binwright.agents.learned.nara import WIDTH, described, infer, joined, wiring
 from binwright.agents.learned.ppo import Batch, Proximal, masked, returns_of, standardised
 from binwright.agents.learned.weights import Tensors, extra
 from binwright.agents.world import World
@@ -113,8 +113,9 @@ class NaraTrainer(Proximal, Trainer):
         scratch = np.zeros((2, topology.switches + topology.servers, WIDTH), np.float32)
         logits = np.zeros((len(seeds), topology.servers), np.float32)
         while not episodes.over.all():
-            going = ~episodes.over
-            infer_all(wires, weights, self._text, going, look(), scratch, logits)
+            going, (nodes, edges, cluster, _) = ~episodes.over, look()
+            for i in np.flatnonzero(going):
+                infer(wires, weights, self._text, nodes[i], edges[i], cluster[i], scratch, logits[i])
             episodes.step(np.where(episodes.state.mask, logits, -np.inf).argmax(axis=1))
             results += episodes.state.result[going].sum(axis=0)
         state, total = episodes.state, episodes.rules.total

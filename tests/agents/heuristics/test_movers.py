@@ -126,7 +126,9 @@ def test_emptying_is_as_the_slow_one_says(seed: int, ruled: bool, moves: int) ->
     if ruled:
         rows = running.row.tolist()
         running = replace(running, may=lambda row: allowed[rows.index(row)])
-    plan = list(Empty().plan(view, running, moves))
+    mover = Empty()
+    mover.start(view, rng)
+    plan = list(mover.plan(view, running, moves))
     free, requests = as_slow(view, running)
     order = np.argsort(-running.demand[:, 0], kind="stable").tolist()
     said = allowed.tolist() if ruled else None
