@@ -114,7 +114,7 @@ class NaraTrainer(Proximal, Trainer):
         logits = np.zeros((len(seeds), topology.servers), np.float32)
         while not episodes.over.all():
             going, (nodes, edges, cluster, _) = ~episodes.over, look()
-            for i in np.flatnonzero(going):
+            for i in np.flatnonzero(going).tolist():
                 infer(wires, weights, self._text, nodes[i], edges[i], cluster[i], scratch, logits[i])
             episodes.step(np.where(episodes.state.mask, logits, -np.inf).argmax(axis=1))
             results += episodes.state.result[going].sum(axis=0)

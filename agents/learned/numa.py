@@ -52,14 +52,6 @@ def compiled_agent(spec: str | Mapping[str, Any]) -> Agent:
     return agent
 
 
-def compiled_rule(spec: str | Mapping[str, Any], view: View, rng: np.random.Generator) -> Compiled:
-    """Start the agent of a name or {name: options}, and return its rule."""
-    agent = compiled_agent(spec)
-    agent.start(view, rng)
-    assert agent.compiled
-    return agent.compiled
-
-
 _WithOptions: TypeAlias = Annotated[dict[str, dict[str, Any]], Field(min_length=1, max_length=1)]
 CompiledAgent: TypeAlias = Annotated[str | _WithOptions, AfterValidator(lambda spec: compiled_agent(spec) and spec)]
 """An agent that is one kernel: its name, or its name with options, {value-es: {weights: huawei-month}}."""
@@ -180,7 +172,10 @@ class NumaTrainer(Trainer):
                 raise UserError(problem, key="train", remedy="Take the rules out of the scenario to learn in.")
             self.check(world.ledger(0).view)
         self.shares = self.warm or ((training.warm_start.until,) if training.warm_start else SHARES)
-        self.rival = compiled_rule(self.against, validation.ledger(0).view, stream(0, "train", "against"))
+        rival = compiled_agent(self.against)
+        rival.start(validation.ledger(0).view, stream(0, "train", "against"))
+        assert rival.compiled
+        self.rival = rival.compiled
         self._seeds = TRAINING + stream(seed, "train", "episodes").integers(2**40, size=self.pool)
 
     def validate(self, world: World, seeds: Sequence[int]) -> dict[str, float]:
