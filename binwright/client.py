@@ -97,9 +97,8 @@ class Client:
                 with error:
                     text = error.read()
                 problem, remedy = f"answered {error.code}", "Is this the address of binwright serve?"
-                if text.startswith(b'{"error":'):
-                    what = json.loads(text)["error"]
-                    problem, remedy = what["message"], what["remedy"]
+                if text.startswith(b'{"detail":'):
+                    problem, remedy = json.loads(text)["detail"], "Its /v1/openapi.json says what can be asked."
                 again = error.code in LATER
             except (OSError, HTTPException, ValueError) as error:
                 problem, remedy = f"no answer: {error}", "Start it with binwright serve, or give its address."

@@ -32,7 +32,12 @@ def placed(
 
     problem = make(None if where is None else ())  # its goals may want NOW
     if where is not None:
-        problem = make(where(problem.ball_names, problem.bin_names))
+        try:
+            now = where(problem.ball_names, problem.bin_names)
+        except (ValueError, TypeError) as error:
+            remedy = "Give the bin of every ball, or an object from balls to bins."
+            raise UserError(f"now does not say where balls are: {error}", remedy=remedy) from None
+        problem = make(now)
     return changed(problem, None, moves, list(drained(drain, problem.bin_names)))
 
 
@@ -49,6 +54,8 @@ def bins(now: Mapping[str, Place] | Sequence[Place], ball_names: Sequence[str], 
         if not ball_names and now.keys() != {str(ball) for ball in range(len(now))}:
             raise ValueError("balls are not 0, 1, 2, ...")
         now = [now.get(name) for name in ball_names or map(str, range(len(now)))]
+    if wrong := [place for place in now if not (place is None or isinstance(place, str) or type(place) is int)]:
+        raise ValueError(f"{wrong[0]!r} is no bin")
     if unknown := [place for place in now if bin_names and isinstance(place, str) and place not in numbers]:
         raise ValueError(f"{unknown[0]} is no bin here. Leave the bin of its balls empty: they are nowhere then")
     return [-1 if place is None else numbers[place] if place in numbers else int(place) for place in now]

@@ -7,15 +7,11 @@ import os
 import resource
 import signal
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
-from math import inf, nan
+from dataclasses import asdict, dataclass
+from math import inf
 from pathlib import Path
 
-from binwright.simcore.errors import UserError, suggest
-
-PR_SET_PDEATHSIG = 1
-FILES = 64
-"""Open files of a worker."""
+from binwright.simcore.errors import UserError
 
 
 @dataclass(frozen=True)
@@ -23,9 +19,9 @@ class Limits:
     """`--limit NAME=NUMBER` changes one."""
 
     time: float = 60.0
-    """Seconds that a search may ask for."""
+    """Seconds of a search, whatever it asks for."""
     grace: float = 30.0
-    """Seconds, of clock and of CPU, that a job has beyond its search, to compile and to verify."""
+    """Seconds that a job has beyond its search, to compile and to verify."""
     memory: int = 2**30
     """Bytes that a job may take on top of what the compiled solver has."""
     balls: int = 100_000
@@ -40,37 +36,30 @@ class Limits:
 
 def changed(changes: Iterable[str]) -> Limits:
     """Change some limits: `memory=2e9`."""
-    limits = Limits()
+    known = asdict(Limits())
     for change in changes:
         name, _, text = change.partition("=")
-        if (known := asdict(limits)).get(name) is None:
-            raise UserError("unknown limit", key=f"--limit {change}", remedy=suggest(name, known))
         try:
-            value = type(known[name])(float(text))
-        except (ValueError, OverflowError):
-            value = nan
-        if not 0 < value < inf:
-            raise UserError("is not a number above zero", key=f"--limit {change}", remedy=f"Write {name}=NUMBER.")
-        limits = replace(limits, **{name: value})
-    return limits
+            known[name] = type(known[name])(float(text))
+            if not 0 < known[name] < inf:
+                raise ValueError
+        except (KeyError, ValueError, OverflowError):
+            remedy = f"Write NAME=NUMBER, above zero; there are {', '.join(asdict(Limits()))}."
+            raise UserError("is no limit", key="--limit", value=change, remedy=remedy) from None
+    return Limits(**known)
 
 
 def die_with_parent(parent: int) -> None:
     """Have the kernel kill this process when the one that started it, of this number, ends; it may have ended."""
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
     if os.getppid() != parent:
         os._exit(1)
 
 
 def confine(memory: int, seconds: float) -> None:
-    """Limit this process to so many bytes on top of what it has now, and so many seconds of CPU on every core."""
+    """Limit this process to so many bytes on top of what it has now, and have it killed after so many seconds."""
     os.setpgid(0, 0)  # Ctrl-C in the terminal is the server's
     die_with_parent(os.getppid())
-    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
-    for what, most in (
-        (resource.RLIMIT_AS, pages * resource.getpagesize() + memory),
-        (resource.RLIMIT_CPU, int(seconds * len(os.sched_getaffinity(0))) + 1),
-        (resource.RLIMIT_NOFILE, FILES),
-        (resource.RLIMIT_CORE, 0),
-    ):
-        resource.setrlimit(what, (most, most))
+    space = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * resource.getpagesize() + memory
+    resource.setrlimit(resource.RLIMIT_AS, (space, space))
+    signal.setitimer(signal.ITIMER_REAL, seconds)

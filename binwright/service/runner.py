@@ -10,14 +10,15 @@ import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from math import inf
 from multiprocessing import forkserver
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import wait
 from threading import Event, Thread
 from time import monotonic
 from typing import Any, TypeVar
 
 from binwright.service.limits import Limits
-from binwright.service.models import OURS, Job, Submission, failure
+from binwright.service.models import OURS, Job, failure
 from binwright.service.store import StorageError, Store
 
 LOOK = 0.05
@@ -28,7 +29,6 @@ AGAIN = 1.0
 """Seconds until what the disk or the machine refused is tried again."""
 T = TypeVar("T")
 _context = multiprocessing.get_context("forkserver")
-_Process = multiprocessing.context.ForkServerProcess
 
 
 class Runner:
@@ -61,10 +61,6 @@ class Runner:
         with suppress(StorageError):
             self._store.put_back()
 
-    def alive(self) -> int:
-        """Count the threads that take jobs."""
-        return sum(thread.is_alive() for thread in self._threads)
-
     def _run(self) -> None:
         """Take jobs, once there is a process that forks workers: a crash before is no try of a job."""
         self._insist(_context.Process(target=int).start)
@@ -91,59 +87,48 @@ class Runner:
     def _outcome(self, job: Job) -> dict[str, Any] | None:
         """Search in one process, and verify in another what it says; None if the server stops before."""
         try:
-            seconds = Submission.model_validate_json(job.request).time
-            answer = self._answer(job, None, seconds + self._limits.grace)
+            answer = self._answer(job, None)
             if answer and "found" in answer:
-                answer = self._answer(job, answer["found"], self._limits.grace)
+                answer = self._answer(job, answer["found"])
         except Exception:  # costs this job, not the thread
             with suppress(OSError):  # the log may be on a full disk, too
                 traceback.print_exc()
             answer = failure("the service failed", OURS)
-        if answer and job.id in self.cancelled:
+        if answer is not None and job.id in self.cancelled:
             return {"state": "cancelled", "result": answer.get("result")}
         return answer
 
-    def _answer(self, job: Job, result: dict[str, Any] | None, seconds: float) -> dict[str, Any] | None:
-        """Have a process search, or verify what is `result`; None if the server stops before."""
+    def _answer(self, job: Job, found: dict[str, Any] | None) -> dict[str, Any] | None:
+        """Have a process search, or verify what was found; None if the server stops before.
+
+        A search whose job is cancelled is interrupted, once.
+        """
         from binwright.service.worker import run
 
         pipe, theirs = _context.Pipe(duplex=False)
-        process = _context.Process(target=run, args=(theirs, job.request, result, self._limits, seconds))
+        process = _context.Process(target=run, args=(theirs, job.request, found, self._limits))
         with pipe:
             with theirs:
                 self._insist(process.start)
             if process.pid is None:
                 return None
+            end = inf
             try:
-                return self._watched(job, process, pipe, seconds, cancels=result is None)
+                while not self._stopping.is_set() and monotonic() < end:
+                    if job.id in self.cancelled and found is None and end == inf:
+                        end = monotonic() + LAST_WORD
+                        with suppress(ProcessLookupError):
+                            os.kill(process.pid, signal.SIGINT)
+                    if not wait([pipe], LOOK):
+                        continue
+                    message: dict[str, Any] = json.loads(pipe.recv_bytes())
+                    if "progress" not in message:
+                        return message
+                    self.progress[job.id] = message["progress"]
+            except (EOFError, OSError):
+                return failure("the worker process died", "Make the problem smaller: time and memory are limited.")
             finally:
                 process.kill()
                 process.join()
                 process.close()
-
-    def _watched(
-        self, job: Job, process: _Process, pipe: Connection, seconds: float, *, cancels: bool
-    ) -> dict[str, Any] | None:
-        """Wait for what a process answers; it is interrupted at its deadline, and where the job is cancelled, once."""
-        deadline, interrupted = monotonic() + seconds, False
-        while not self._stopping.is_set():
-            late = monotonic() > deadline
-            if late and interrupted:
-                return failure("takes longer than a job may take", "Make the problem smaller, or the time shorter.")
-            if not interrupted and (late or (cancels and job.id in self.cancelled)):
-                with suppress(ProcessLookupError):
-                    os.kill(process.pid or 0, signal.SIGINT)
-                interrupted, deadline = True, monotonic() + LAST_WORD
-            if not wait([pipe, process.sentinel], LOOK):
-                continue
-            try:
-                message: dict[str, Any] = json.loads(pipe.recv_bytes())
-            except (EOFError, OSError):
-                process.join(1)
-                too_long = process.exitcode == -signal.SIGXCPU
-                why = "takes more CPU time than a job may have" if too_long else "the worker process died"
-                return failure(why, "Make the problem smaller.")
-            if "progress" not in message:
-                return message
-            self.progress[job.id] = message["progress"]
-        return None
+        return None if self._stopping.is_set() else {}

@@ -35,19 +35,14 @@ def serve(
     if not tokens and host.lower() not in LOOPBACK:
         remedy = "Give --token-file FILE, with a token per line."
         raise UserError("other machines may not use this without a token", key="--host", value=host, remedy=remedy)
-    if workers is not None and workers < 1:
-        raise UserError("is too few", key="--workers", value=workers, remedy="Give how many jobs run at a time.")
-    limited = changed(limits)
     try:
-        if not 0 <= port < 2**16:  # the socket module would leave a socket open
-            raise OSError("ports go from 0 to 65535")
         listening = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
-    except OSError as error:
+    except (OSError, OverflowError) as error:
         remedy = "Choose another: --host HOST --port PORT."
         raise UserError(f"cannot listen on {host}, port {port}: {error}", remedy=remedy) from None
     hosts = frozenset() if tokens else frozenset({*LOOPBACK, host.lower()})
     with listening:
-        app = application(Path(data), limited, workers or usable_cpus(), tokens, hosts)
+        app = application(Path(data), changed(limits), workers or usable_cpus(), tokens, hosts)
         how = {"log_level": "warning", "access_log": False, "proxy_headers": False, "server_header": False}
         server = uvicorn.Server(uvicorn.Config(app, ws="none", timeout_graceful_shutdown=2, **how))  # type: ignore[arg-type]
         with server.capture_signals():  # they may come as soon as it says that it serves

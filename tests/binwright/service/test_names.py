@@ -58,7 +58,7 @@ def test_client_sends_names_and_reads_them_back(server: Server) -> None:
         client.solve(TEXT, tables=TABLES, now={"db": "n-x"})
     for now in ("n-a", [1.5], {"db": True}):
         with pytest.raises(UserError, match="now"):
-            client.submit(TEXT, tables=TABLES, now=now)
+            client.solve(TEXT, tables=TABLES, now=now)
     many = {f"pod {number}": None for number in range(5000)} | {"db": "n-c"}
     assert client.solve(TEXT, tables=TABLES, now=many)["placed"] == 3
 

@@ -24,7 +24,7 @@ async function ask(method, path, body) {
     throw new Error("The service does not answer.");
   });
   const content = await answer.json();
-  if (!answer.ok) throw new Error(`${content.error.message}. ${content.error.remedy}`);
+  if (!answer.ok) throw new Error(`${content.detail}.`);
   return content;
 }
 
@@ -102,8 +102,9 @@ function jump({ line, column }) {
 const share = (used, capacity) => (capacity > 0 ? used / capacity : used > 0 ? Infinity : 0);
 
 // A bar for the fullest dimension of each bin; of a resource that bins do not have, for each dimension.
-function picture(family) {
-  const each = family.by_bin ? family.sizes.slice(1).reduce((product, size) => product * size, 1) : 1;
+function picture(family, bins) {
+  const byBin = family.sizes[0] === bins;
+  const each = byBin ? family.sizes.slice(1).reduce((product, size) => product * size, 1) : 1;
   const bars = [];
   for (let first = 0; each && first < family.used.length; first += each) {
     let full = first;
@@ -116,7 +117,7 @@ function picture(family) {
   const most = Math.max(1, ...shares.filter(Number.isFinite));
   const percent = (part) => (part === Infinity ? "over" : `${(100 * part).toFixed(0)}\u00a0%`);
   const range = `${percent(Math.min(...shares, Infinity))} to ${percent(Math.max(0, ...shares))} used`;
-  const summary = `${family.name}: ${count(bars.length)} ${family.by_bin ? "bins" : "dimensions"}, ${bars.length ? range : "nothing"}`;
+  const summary = `${family.name}: ${count(bars.length)} ${byBin ? "bins" : "dimensions"}, ${bars.length ? range : "nothing"}`;
   const wide = Math.min(60, 640 / Math.max(1, Math.min(bars.length, MOST_BARS)));
   const svg = make("svg", [], { viewBox: "0 0 648 98", role: "img", "aria-label": summary });
   bars.slice(0, MOST_BARS).forEach(([used, capacity], bin) => {
@@ -146,7 +147,7 @@ function answer(result) {
   const table = make("table", [make("thead", make("tr", heads)), make("tbody", rows)]);
   const more = result.bins > MOST_ROWS ? [make("p", `The first ${count(MOST_ROWS)} bins; the JSON has all.`)] : [];
   const scroll = make("div", table, { class: "scroll", tabindex: "0", role: "region", "aria-label": "Bins and their balls" });
-  return [...lines, ...(result.resources ?? []).map(picture), scroll, ...more];
+  return [...lines, ...(result.resources ?? []).map((family) => picture(family, result.bins)), scroll, ...more];
 }
 
 // ---- the start: an example, solved ----------------------------------------------------------------------------------
