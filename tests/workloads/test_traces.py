@@ -57,6 +57,11 @@ def test_huawei_intervals(tmp_path: Path) -> None:
     assert recognised(path) == "huawei-east-1"
 
 
+def test_an_option_that_a_trace_does_not_have_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(WorkloadError, match=r"(?s)tiem: is no option of this trace.*Known: columns"):
+        read("table", put(tmp_path / "t.csv", "id,arrival,lifetime,cpu\n1,0,1,1\n"), options={"tiem": "s"})
+
+
 def test_huawei_events_pair_creations_with_deletions(tmp_path: Path) -> None:
     path = put(tmp_path / "h.csv", EVENTS + "5,1,2,10,0\n9,4,8,12,0\n5,1,2,30,1\n6,2,4,40,0\n6,2,4,40,1\n")
     frame = read("huawei-east-1", path)

@@ -9,10 +9,11 @@ import re
 import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from binwright.simcore.errors import FileNeeded, WorkloadError, meant
+from binwright.simcore.errors import FileNeeded, WorkloadError, meant, suggest
 from binwright.simcore.extras import pl
 from binwright.simcore.files import user_cache
 from binwright.workloads import TRACES
@@ -117,6 +118,9 @@ def read(
     """
     file, kind, given = find(name, path), TRACES.load(name), dict(options or {})
     keep = {} if issubclass(kind, Table) else given.pop("keep", {})
+    if unknown := [option for option in given if option not in signature(kind).parameters]:
+        remedy = suggest(unknown[0], signature(kind).parameters)
+        raise WorkloadError("is no option of this trace", key=unknown[0], remedy=remedy)
     trace: Trace = kind(**given)
     LOG.info("read the trace %s from %s", name, file)
     if is_parquet(file) and not trace.parquet:
