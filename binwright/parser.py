@@ -138,7 +138,6 @@ COMMANDS: Sequence[tuple[str, str, str, Sequence[Option]]] = (
                 help="one or more of nara, cvd-rl, wrasse, spane, fgd, rlscheduler, funsearch, adrs, or all"),
         _flag("--quick", "fewer seeds and less time: what will probably come out, in minutes"),
         _out("folder of the runs, values and pages (default: results/reproduce)"),
-        _option("--weights", metavar="DIR", help="the weights that nara's authors published: rows beside ours"),
         JOBS,
         _flag("--dry-run", "say what would run, and run nothing"),
     )),

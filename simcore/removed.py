@@ -43,6 +43,7 @@ REMOVED: Mapping[str, str] = {
     "option solve --server": "Take `binwright.client.Client(URL).solve(TEXT, tables=...)`, or curl.",
     "option solve --token-file": "Take `binwright.client.Client(URL, TOKEN)`.",
     "option reproduce --pages": "Take the pages that are written into --out.",
+    "option reproduce --weights": "Name them in a scenario: agents: [{nara: {path: FILE.safetensors}}].",
     "option serve --device": "Jobs run on the processor; `binwright solve --device opencl` uses a graphics card.",
     "option train --dry-run": "Begin the training: its line says how long the rest takes.",
     "option figures --list": "Take `binwright list figures`.",

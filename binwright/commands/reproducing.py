@@ -16,10 +16,9 @@ def reproduce(args: Namespace) -> int:
     from binwright.scenarios.batch.pool import checked_jobs
 
     checked_jobs(args.jobs)
-    for key, folder in (("--out", args.out), ("--weights", args.weights)):
-        if folder == "":
-            raise UserError("is empty", key=key, remedy="Name a folder, or leave it out.")
-    result = Reproduction(args.publications, "quick" if args.quick else "full", args.out, args.weights)
+    if args.out == "":
+        raise UserError("is empty", key="--out", remedy="Name a folder, or leave it out.")
+    result = Reproduction(args.publications, args.quick, args.out)
     publications = result.publications
     batches = [batch for publication in publications for batch in publication.batches.values()]
     total, done = sum(len(batch.runs) for batch in batches), sum(len(batch.done()) for batch in batches)

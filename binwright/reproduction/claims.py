@@ -1,4 +1,4 @@
-"""What publications claim: published.csv and derived.csv, a value a row; ours beside each; and the verdict on it."""
+"""What publications claim: published.csv, a value a row; ours beside each; and the verdict on it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from enum import StrEnum
 from functools import cache
 from importlib.resources import files
 from math import isclose
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from binwright.simcore.extras import pl
 
@@ -45,20 +45,18 @@ def keys_of(condition: str) -> dict[str, str]:
     return dict(pair.split("=", 1) for pair in condition.split(";") if "=" in pair)
 
 
-def in_words(condition: str, stand_in: str = "") -> str:
-    """Write a condition for readers, and mark the key, if any, whose data is a stand-in."""
-    pairs = (pair.partition("=") for pair in condition.split(";"))
-    marked = (f"{key} {value}{' (stand-in)' if key and key == stand_in else ''}" for key, _, value in pairs)
-    return ", ".join(marked).replace("_", " ").strip()
+def in_words(condition: str) -> str:
+    """Write a condition for readers."""
+    return ", ".join(condition.replace("=", " ").replace("_", " ").split(";")).strip()
 
 
 @cache
-def published(publication: str, file: str = "published.csv") -> tuple[Published, ...]:
-    """Read the values of one publication, in their order; one that is printed twice is there once.
+def published(publication: str) -> tuple[Published, ...]:
+    """Read the values of one publication, in their order, and last what follows from them, such as a ratio.
 
-    derived.csv has what follows from printed values, such as a ratio.
+    One that is printed twice is there once.
     """
-    with files("binwright.reproduction").joinpath(file).open(encoding="utf-8") as text:
+    with files("binwright.reproduction").joinpath("published.csv").open(encoding="utf-8") as text:
         rows = [row for row in csv.DictReader(text) if row["publication"] == publication]
     spreads = [float(spread) if (spread := row.pop("spread")) else None for row in rows]
     every = (Published(printed=row.pop("value"), spread=each, **row) for row, each in zip(rows, spreads, strict=True))
@@ -102,20 +100,9 @@ class Row(Published):
     seeds: int = 0
     verdict: str = Verdict.INCOMPARABLE
     why: str = ""
-    quick: bool = False
-    """Whether ours is of fewer seeds, or of less time, than the whole experiment has."""
-    experiment: str = ""
     deviates: str = ""
-    stand_in: str = ""
-    """The key of the condition whose data is not here, so that a stand-in was taken."""
     explained: str = ""
     """Why a miss is one, in a sentence."""
-
-    @classmethod
-    def of(cls, value: Published, ours: Value | None = None, **more: Any) -> Row:
-        """Make the row of a published value, with the verdict and what else is known of it."""
-        mean, low, high, seeds = ours or (None, None, None, 0)
-        return cls(**asdict(value), ours=mean, low=low, high=high, seeds=seeds, **more)
 
 
 def judge(
@@ -128,15 +115,14 @@ def judge(
     our interval meets the published value or its spread.
     """
     difference, around = ours.mean - value, spread or 0.0
-    meets = (
-        ours.low is not None and ours.high is not None and value - around <= ours.high and ours.low <= value + around
-    )
+    low, high = (ours.mean if end is None else end for end in (ours.low, ours.high))
     reasons = {
         "is the same number": isclose(ours.mean, value, rel_tol=1e-9),
         # printed decimals are no binary fractions
         "is within the published spread": spread is not None and abs(difference) <= spread * (1 + 1e-9),
         f"is within {tolerance:.0%}, to which values are stated": abs(difference) <= tolerance * abs(value),
-        "has a 95 % interval that meets the published value or its spread": meets,
+        "has a 95 % interval that meets the published value or its spread": value - around <= high
+        and low <= value + around,
     }
     if why := next((why for why, holds in reasons.items() if holds), ""):
         return Verdict.WITHIN, f"Ours {why}."
@@ -150,11 +136,7 @@ def judge(
 
 
 def frame_of(rows: Sequence[Row]) -> pl.DataFrame:
-    """Make a table of rows: misses first, the largest of them at the top, and what cannot be compared last."""
-
-    def order(row: Row) -> tuple[int, float]:
-        share = abs((row.ours - row.value) / row.value) if row.ours is not None and row.value else 0.0
-        return [*Verdict].index(Verdict(row.verdict)), -share if row.verdict != Verdict.INCOMPARABLE else 0.0
-
-    content = [{**asdict(row), "published": row.value} for row in sorted(rows, key=order)]
-    return pl.DataFrame(content, infer_schema_length=None)
+    """Make a table of rows: misses first, and what cannot be compared last."""
+    verdicts = [*Verdict]
+    ordered = sorted(rows, key=lambda row: verdicts.index(Verdict(row.verdict)))
+    return pl.DataFrame([{**asdict(row), "published": row.value} for row in ordered], infer_schema_length=None)

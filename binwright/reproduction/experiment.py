@@ -8,22 +8,20 @@ from fnmatch import fnmatchcase
 from importlib import import_module
 from importlib.resources import files
 from importlib.util import find_spec
-from pathlib import Path
-from string import Template
 from types import ModuleType
 from typing import Any, Literal
 
 import yaml
 
 from binwright.reproduction import PUBLICATIONS, measures
-from binwright.reproduction.claims import Published, Value, keys_of, published
+from binwright.reproduction.claims import Published, Value, published
 from binwright.reproduction.measures import Measure
 from binwright.simcore.errors import UserError, suggest
 
-Size = Literal["full", "quick", "smallest"]
-"""How much of an experiment is run; the smallest is for tests."""
 Key = tuple[str, str, str]
 """The condition, agent and metric of a published value."""
+Count = Callable[[bool], Mapping[Key, Value]]
+"""Returns values in place of runs; told whether to take less time."""
 
 
 @dataclass(frozen=True)
@@ -49,38 +47,15 @@ def note_on(value: Published, notes: Iterable[Note], kind: str) -> str:
 
 
 @dataclass(frozen=True)
-class Drawing:
-    """Declares a figure of a publication, or a part of one."""
-
-    figure: str
-    """The number as printed: `6`, or `2 to 8` for one set of plots that several figures repeat."""
-    name: str
-    """What its file is called behind the publication's name; no two of a publication the same."""
-    title: str
-    """What it shows, in a sentence without a full stop."""
-    options: Mapping[str, Any]
-    """`kind` of figure; `where`, of which conditions [(experiment, condition)], drawn as one; options of the kind."""
-    published: str = ""
-    """What the publication prints there, in a sentence, and what differs in ours."""
-
-
-@dataclass(frozen=True)
 class Condition:
     """Describes the runs of one published condition."""
 
     agents: Mapping[str, str]
     """Maps published agents to ours, as a scenario would name them: `{nara: {weights: azure-like}}`."""
     overrides: Sequence[str] = ()
-    """`$key` in them is the value of that key of the condition."""
     seeds: int = 100
     quick: int = 10
     """Seeds with --quick."""
-    stand_in: str = ""
-    """The key of the condition whose data is not on this machine, so that the overrides take a stand-in."""
-
-    def repetitions(self, size: Size) -> int:
-        """Count the seeds."""
-        return {"full": self.seeds, "quick": min(self.quick, self.seeds), "smallest": 2}[size]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,23 +70,18 @@ class Experiment:
     """By published condition, or by what several of them begin with, which are read from the same runs then."""
     measures: Mapping[str, Measure] = field(default_factory=dict)
     """How every published metric is read from the runs."""
-    count: Callable[[Size], Mapping[Key, Value | str]] | None = None
-    """Returns values in place of runs, or sentences that say why there is none."""
+    count: Count | None = None
     lower: Collection[str] = ()
     """Metrics of which less is better."""
-    quicker: bool = True
-    """Whether --quick counts less."""
     deviates: str = ""
     """What differs from the publication, in a sentence."""
     tolerance: float = 0.0
     """The share of a value within which the publication states it."""
     notes: Sequence[Note] = ()
-    smallest: Sequence[str] = ()
-    """Overrides for tests."""
 
     def condition_of(self, value: Published) -> str:
-        """Find the condition whose runs answer a published value."""
-        return next(name for name in self.conditions if f"{value.condition};".startswith(f"{name};"))
+        """Find the condition whose runs answer a published value; empty where none does."""
+        return next((name for name in self.conditions if f"{value.condition};".startswith(f"{name};")), "")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,23 +96,15 @@ class Publication:
     experiments: Sequence[Experiment]
     notes: Sequence[Note] = ()
     """Why values that no experiment answers are not compared."""
-    figures: Sequence[Drawing] = ()
+    figures: Sequence[Mapping[str, Any]] = ()
+    """Figures, or parts of one: its number, the `name` of its file, a title, what is `published`, and options: the
+    `kind` of figure, `where` [(experiment, condition)], drawn as one, and those of the kind."""
     own: Collection[str] = ()
     """The published agents that were trained, or made anew, here: of these values are better or worse."""
 
-    def answering(self, value: Published) -> Experiment | None:
-        """Find the experiment that answers a published value."""
-        return next((each for each in self.experiments if value.table in each.tables), None)
 
-    def heading(self, table: str) -> str:
-        """Write the number of a published table, and what it shows."""
-        titles = [experiment.tables[table] for experiment in self.experiments if table in experiment.tables]
-        number = f"Table {table}" if table[0].isdigit() else table.capitalize()
-        return f"{number}: {titles[0][0].lower()}{titles[0][1:]}" if titles else number
-
-
-def publication(name: str, weights: Path | None = None) -> Publication:
-    """Load what is declared for a publication, with rows of the weights in a folder that its authors published."""
+def publication(name: str) -> Publication:
+    """Load what is declared for a publication."""
     if name not in PUBLICATIONS:
         known = ("all", *PUBLICATIONS)
         raise UserError("is no publication that is reproduced here", value=name, remedy=suggest(name, known))
@@ -153,10 +115,7 @@ def publication(name: str, weights: Path | None = None) -> Publication:
     declared = loader.get_single_data()
     declared["experiments"] = [_experiment(each, **more) for each, more in declared["experiments"].items()]
     declared["notes"] = [Note(**note) for note in declared.get("notes", ())]
-    declared["figures"] = [Drawing(**drawing) for drawing in declared.get("figures", ())]
-    values = (*published(name), *published(name, "derived.csv"))
-    whole = Publication(name=name, values=values, **declared)
-    return whole if loader.code is None or weights is None else loader.code.with_published_weights(whole, weights)
+    return Publication(name=name, values=published(name), **declared)
 
 
 def _experiment(
@@ -170,8 +129,7 @@ def _experiment(
     common, made = {"agents": {}, "overrides": [], **(each or {})}, {}
     for condition, own in (conditions or {}).items():
         agents = {**common["agents"], **own.get("agents", {})}
-        texts = [*common["overrides"], *own.get("overrides", ())]
-        overrides = [Template(text).safe_substitute(keys_of(condition)) for text in texts]
+        overrides = [*common["overrides"], *own.get("overrides", ())]
         made[condition] = Condition(**{**common, **own, "agents": agents, "overrides": overrides})
     return Experiment(name=name, conditions=made, notes=[Note(**note) for note in notes], **declared)
 

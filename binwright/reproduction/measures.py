@@ -9,15 +9,13 @@ from math import isfinite
 
 import numpy as np
 import polars as pl
+from scipy.stats import trim_mean
 
 from binwright.analysis.compare.statistics import mean_interval
 from binwright.analysis.results.folder import ResultsFolder
 from binwright.analysis.results_api import Results
 from binwright.reproduction.claims import Value
 from binwright.simcore.types import Floats, Ints
-
-DRAWS = 10_000
-"""How often blocks are drawn for an interval."""
 
 
 @dataclass(frozen=True)
@@ -47,12 +45,19 @@ class Runs:
         return renamed
 
     def values(self, agent: str, *columns: str) -> Floats:
-        """Read a column, the first of these that there is, of an agent's finished runs, float64 [seeds]."""
-        return _column(self.of(agent), columns)
+        """Compute an SQL expression of columns, the first of these that can be, of an agent's runs, float64 [seeds]."""
+        return column_of(self.of(agent), columns)
 
 
 Measure = Callable[[Runs, str], Value]
 """Reads a value from the runs of a condition, for a published agent."""
+
+
+def column_of(runs: pl.DataFrame, columns: Sequence[str]) -> Floats:
+    """Compute the first of these SQL expressions whose columns there are, float64 [runs]."""
+    expressions = map(pl.sql_expr, columns)
+    first = next(each for each in expressions if set(each.meta.root_names()) <= set(runs.columns))
+    return runs.select(first).to_series().to_numpy().astype(np.float64)
 
 
 def averaged(values: Sequence[float] | Floats) -> Value:
@@ -62,20 +67,27 @@ def averaged(values: Sequence[float] | Floats) -> Value:
     return Value(float(mean), low, high, len(values))
 
 
-def exact(values: Floats, digits: int | None = None) -> Value:
-    """Average values of which none is left to chance, rounded as it is printed: it is to be the same number."""
-    mean = float(values.mean())
-    return Value(mean if digits is None else round(mean, digits), None, None, len(values))
+def exact_of(column: str, digits: int = 15, trimmed: float = 0.0) -> Measure:
+    """Measure the mean of an SQL expression of columns, of runs that leave nothing to chance: there is no interval.
+
+    It is rounded as it is printed; a share `trimmed` of the runs is left out at each end.
+    """
+
+    def measure(runs: Runs, agent: str) -> Value:
+        values = runs.values(agent, column)
+        return Value(round(float(trim_mean(values, trimmed)), digits), None, None, len(values))
+
+    return measure
 
 
-def mean_of(*columns: str, scale: float = 1.0, rows: int = 0) -> Measure:
-    """Measure the mean of a column of runs.parquet, the first of these that there is, times `scale`.
+def mean_of(*columns: str, rows: int = 0) -> Measure:
+    """Measure the mean of an SQL expression of columns of runs.parquet, the first of these that can be computed.
 
     Runs that end within so many `rows` of one trace end by the same events: they are a block of `of_blocks`.
     """
 
     def measure(runs: Runs, agent: str) -> Value:
-        values = scale * runs.values(agent, *columns)
+        values = runs.values(agent, *columns)
         if not rows:
             return averaged(values)
         mean, low, high = of_blocks(values, np.ones(len(values)), ends_of(runs.of(agent)["windows"]) // rows)
@@ -85,37 +97,21 @@ def mean_of(*columns: str, scale: float = 1.0, rows: int = 0) -> Measure:
 
 
 def gain_of(base: str, *columns: str, rows: int = 0) -> Measure:
-    """Measure by how many percent the mean of such a column is above that of the agent `base`, paired by seed.
+    """Measure by how many percent such a mean is above that of the agent `base`, paired by seed.
 
     With `rows`, the runs of `base` that end within so many rows of one trace are a block of `of_blocks`.
     """
 
     def measure(runs: Runs, agent: str) -> Value:
-        pairs = runs.of(agent).join(runs.of(base), on="seed", suffix=" of base").sort("seed")
-        column = next(each for each in columns if each in pairs.columns)
-        own, other = (_column(pairs, (name,)) for name in (column, f"{column} of base"))
-        gain, *ends, seeds = above(own, other)
+        both = set(runs.of(agent)["seed"]) & set(runs.of(base)["seed"])
+        own, other = (runs.of(name).filter(pl.col("seed").is_in(both)) for name in (agent, base))
+        gain, *ends, seeds = above(values := column_of(own, columns), others := column_of(other, columns))
         if rows:
-            gain, *ends = of_blocks(own, other, ends_of(pairs["windows of base"]) // rows)
-            seeds = len(own)
+            gain, *ends = of_blocks(values, others, ends_of(other["windows"]) // rows)
+            seeds = len(values)
         # Rounded, so that no gain is 0, whatever floats make of it.
         low, high = (None if end is None else round(100 * end, 9) for end in ends)
         return Value(round(100 * gain, 9), low, high, seeds)
-
-    return measure
-
-
-def total_wait(trimmed: int = 0) -> Measure:
-    """Measure the mean of the total waits of all runs, but a share of 1/`trimmed` at each end.
-
-    Waits are whole seconds, so that their sum is exact.
-    """
-
-    def measure(runs: Runs, agent: str) -> Value:
-        waits = sorted(runs.of(agent)["wait_total"].to_list())
-        cut = len(waits) // trimmed if trimmed else 0
-        inner = waits[cut : len(waits) - cut]
-        return Value(sum(inner) / len(inner), None, None, len(waits))
 
     return measure
 
@@ -143,7 +139,7 @@ def of_blocks(values: Floats, base: Floats, blocks: Ints) -> tuple[float, float,
     """
     names, of = np.unique(blocks, return_inverse=True)
     own, other = (np.bincount(of.ravel(), value.ravel(), len(names)) for value in (values, base))
-    drawn = np.random.default_rng(0).multinomial(len(names), np.full(len(names), 1 / len(names)), DRAWS)
+    drawn = np.random.default_rng(0).multinomial(len(names), np.full(len(names), 1 / len(names)), size=10_000)
     low, high = np.percentile((drawn * own).sum(axis=1) / (drawn * other).sum(axis=1) - 1, [2.5, 97.5]).tolist()
     return float(own.sum() / other.sum() - 1), low, high
 
@@ -152,8 +148,3 @@ def ends_of(windows: pl.Series) -> Ints:
     """Read in a column `windows` the last row of its trace that each run met, int64 [runs]."""
     ends: Ints = windows.str.split("-").list.last().cast(pl.Int64).to_numpy()
     return ends
-
-
-def _column(runs: pl.DataFrame, columns: Sequence[str]) -> Floats:
-    """Read the first of these columns that there is, float64 [runs]."""
-    return runs[next(each for each in columns if each in runs.columns)].to_numpy().astype(np.float64)

@@ -2,71 +2,51 @@
 
 from __future__ import annotations
 
-import os
-import platform
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
 from binwright.agents import AGENTS
 from binwright.reproduction import PUBLICATIONS, claims
 from binwright.reproduction.claims import Published, Row, Value
-from binwright.reproduction.experiment import Experiment, Key, Publication, Size, note_on, publication
+from binwright.reproduction.experiment import Experiment, Key, Publication, note_on, publication
 from binwright.reproduction.measures import Runs
 from binwright.reproduction.pages import FIGURES, Picture, Place, counted, page, pictures
 from binwright.scenarios.batch.batch import Batch, run_batches
 from binwright.scenarios.schema.load import load_to_run
-from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.errors import ResultsError, UserError
-from binwright.simcore.extras import need, pl
+from binwright.simcore.extras import pl
 from binwright.simcore.files import write_bytes, write_text
 
 FOLDER = Path("results") / "reproduce"
-HAS_WEIGHTS = "nara"
-"""The publication whose authors' weights may be given."""
 Finished = Callable[[dict[str, Any]], None]
-NEEDS = {"binwright.agents.learned": ("safetensors", "learned"), "binwright.agents.solver": ("lark", "solver")}
-"""Of agents below a package: a module that they cannot do without, and the extra that has it."""
-
-
-def check_extras(scenario: Scenario) -> None:
-    """Refuse agents of which this machine lacks the extra; nothing is imported."""
-    for agent in scenario.agents:
-        for package, (module, extra) in NEEDS.items():
-            if AGENTS.home(agent.name).startswith(f"{package}."):
-                need(module, extra, what=agent.name)
 
 
 class Reproduced:
     """A publication: its runs, planned when it is made, and after `run` what came of them."""
 
-    def __init__(self, whole: Publication, size: Size, folder: Path) -> None:
-        self.whole, self.size = whole, size
+    def __init__(self, whole: Publication, folder: Path, quick: bool) -> None:
+        self.whole, self.quick = whole, quick
         self.batches: dict[Place, Batch] = {}
         """What is to be run."""
         self.problems: dict[Place, UserError] = {}
         """What is in the way of a condition, or of all of an experiment, which has no name then."""
         self.runs: dict[Place, Runs] = {}
-        self.values: dict[Key, Value | str] = {}
-        """What was measured or counted, or why it was not counted."""
+        self.values: dict[Key, Value] = {}
+        """What was measured or counted."""
         self.rows: list[Row] = []
         self.pictures: list[Picture] = []
-        self.failed, self.seconds = 0, 0.0
-        """Runs that failed, and how long all took, one after the other, whenever that was."""
+        self.failed = 0  # runs
         for experiment in whole.experiments:
             for name, condition in experiment.conditions.items():
-                overrides = [
-                    *condition.overrides,
-                    *(experiment.smallest if size == "smallest" else ()),
-                    f"agents=[{', '.join(dict.fromkeys(condition.agents.values()))}]",
-                    f"replications={condition.repetitions(size)}",
-                ]
+                agents = f"agents=[{', '.join(dict.fromkeys(condition.agents.values()))}]"
+                seeds = f"replications={min(condition.seeds, condition.quick) if quick else condition.seeds}"
                 try:
-                    scenario = load_to_run(experiment.scenario, overrides)
-                    check_extras(scenario)
+                    scenario = load_to_run(experiment.scenario, [*condition.overrides, agents, seeds])
+                    for agent in scenario.agents:
+                        AGENTS.load(agent.name)  # says which extra it needs
                     beneath = name.replace(";", ",").replace(" ", "-").replace("%", "")
                     batch = Batch(scenario, folder / whole.name / experiment.name / beneath)
                     self.batches[experiment.name, name] = batch
@@ -78,19 +58,15 @@ class Reproduced:
         for experiment in self.whole.experiments:
             try:
                 if experiment.count is not None:
-                    began = monotonic()
-                    self.values |= experiment.count(self.size)
-                    self.seconds += monotonic() - began
+                    self.values |= experiment.count(self.quick)
                 else:
                     self._measure(experiment, jobs, finished)
             except ResultsError:  # the disk is full, or the folder is taken
                 raise
             except UserError as error:  # a library that is not installed, for one
-                places = [(experiment.name, name) for name in ("", *experiment.conditions)]
-                self.problems = dict.fromkeys(places, error) | self.problems
+                self.problems[experiment.name, ""] = error
         self.rows = [self.row(each) for each in self.whole.values]
-        missing = {place: ResultsError(_sentence(error), remedy="") for place, error in self.problems.items()}
-        self.pictures = [*pictures(self.whole, {**missing, **self.runs})]
+        self.pictures = [*pictures(self.whole, self.runs)]
 
     def _measure(self, experiment: Experiment, jobs: int | None, finished: Finished) -> None:
         """Run the conditions of an experiment, and read the values."""
@@ -98,47 +74,42 @@ class Reproduced:
         every = run_batches(list(batches.values()), jobs=jobs, finished=finished)
         for (name, batch), results in zip(batches.items(), every, strict=True):
             self.failed += len(results.failed)
-            self.seconds += float(results.runs["seconds"].sum())
             condition = experiment.conditions[name]
             specs = dict.fromkeys(condition.agents.values())
             ours = dict(zip(specs, (agent.label for agent in batch.scenario.agents), strict=True))
             labels = {agent: ours[spec] for agent, spec in condition.agents.items()}
-            title = claims.in_words(name, condition.stand_in)
-            self.runs[experiment.name, name] = Runs(results, labels, title, name)
+            self.runs[experiment.name, name] = Runs(results, labels, claims.in_words(name), name)
         for row in self.whole.values:
-            if row.table in experiment.tables:
-                runs = self.runs.get((experiment.name, experiment.condition_of(row)))
-                if runs is not None and len(runs.of(row.agent)):
-                    value = experiment.measures[row.metric](replace(runs, condition=row.condition), row.agent)
-                    if value.seeds:
-                        self.values[row.condition, row.agent, row.metric] = value
+            runs = self.runs.get((experiment.name, experiment.condition_of(row)))
+            measure = experiment.measures.get(row.metric) if row.table in experiment.tables else None
+            if measure is not None and runs is not None and len(runs.of(row.agent)):
+                value = measure(replace(runs, condition=row.condition), row.agent)
+                if value.seeds:
+                    self.values[row.condition, row.agent, row.metric] = value
 
     def row(self, value: Published) -> Row:
         """Set a published value beside what was measured, with the verdict."""
-        experiment, ours = self.whole.answering(value), self.values.get((value.condition, value.agent, value.metric))
+        ours = self.values.get((value.condition, value.agent, value.metric))
+        experiment = next((each for each in self.whole.experiments if value.table in each.tables), None)
         if experiment is None:
-            return Row.of(value, why=note_on(value, self.whole.notes, "incomparable"))
-        quick, stand_in, name = self.size != "full" and experiment.quicker, "", ""
-        if experiment.count is None:
-            name = experiment.condition_of(value)
-            condition = experiment.conditions[name]
-            quick, stand_in = condition.repetitions(self.size) < condition.seeds, condition.stand_in
-        error = self.problems.get((experiment.name, name))
-        about: dict[str, Any] = {"experiment": experiment.name, "deviates": experiment.deviates, "stand_in": stand_in}
+            return Row(**vars(value), why=note_on(value, self.whole.notes, "incomparable"))
+        name = experiment.condition_of(value)
+        about: dict[str, Any] = {**vars(value), "deviates": experiment.deviates}
         why = note_on(value, experiment.notes, "incomparable")
-        if not isinstance(ours, Value):
-            failed = f"No value came of its runs, of which {self.failed} failed."
-            nothing = failed if self.failed else "Our runs give no such value."
-            return Row.of(value, why=why or ours or (nothing if error is None else _sentence(error)), **about)
+        if ours is None:
+            error = self.problems.get((experiment.name, name)) or self.problems.get((experiment.name, ""))
+            failed = f", of which {self.failed} failed" if self.failed else ""
+            nothing = f"No such value came of its runs{failed}."
+            return Row(**about, why=why or (nothing if error is None else _sentence(error)))
+        about |= {"ours": ours.mean, "low": ours.low, "high": ours.high, "seeds": ours.seeds}
         if why or value.value is None:
-            return Row.of(value, ours, why=why, quick=quick, **about)
+            return Row(**about, why=why)
         better: claims.Better = "lower" if value.metric in experiment.lower else "higher"
         own = value.agent in self.whole.own
         verdict, why = claims.judge(value.value, value.spread, ours, better, experiment.tolerance, own=own)
         remark = note_on(value, experiment.notes, "remark")
         known = (note_on(value, experiment.notes, "explained") or remark) if verdict in claims.MISSES else ""
-        why = f"{why} {remark}".rstrip()
-        return Row.of(value, ours, verdict=str(verdict), why=why, explained=known, quick=quick, **about)
+        return Row(**about, verdict=str(verdict), why=f"{why} {remark}".rstrip(), explained=known)
 
 
 def _sentence(error: UserError) -> str:
@@ -150,23 +121,11 @@ def _sentence(error: UserError) -> str:
 class Reproduction:
     """Publications, planned when it is made, and after `run` what came of them."""
 
-    def __init__(
-        self,
-        names: Sequence[str],
-        size: Size = "full",
-        out: str | Path | None = None,
-        weights: str | Path | None = None,
-    ) -> None:
-        known = [PUBLICATIONS if name == "all" else (publication(name).name,) for name in names]
-        self.names = tuple(dict.fromkeys(name for those in known for name in those))
-        if weights is not None and self.names != (HAS_WEIGHTS,):
-            remedy = f"{HAS_WEIGHTS} has: name it alone, or leave the option out."
-            raise UserError("is for a publication with published weights", key="--weights", remedy=remedy)
+    def __init__(self, names: Sequence[str], quick: bool = False, out: str | Path | None = None) -> None:
+        names = [*dict.fromkeys(each for name in names for each in (PUBLICATIONS if name == "all" else (name,)))]
         self.folder = Path(out or FOLDER)
-        called = "all" if set(self.names) == set(PUBLICATIONS) else " ".join(self.names)
-        self.command = called + " --weights FOLDER" * (weights is not None) + " --quick" * (size == "quick")
-        wholes = [publication(name, None if weights is None else Path(weights)) for name in self.names]
-        self.publications = [Reproduced(whole, size, self.folder) for whole in wholes]
+        self.command = ("all" if set(names) == set(PUBLICATIONS) else " ".join(names)) + " --quick" * quick
+        self.publications = [Reproduced(publication(name), self.folder, quick) for name in names]
 
     def run(self, jobs: int | None = None, finished: Finished = lambda row: None) -> Reproduction:
         """Run what is missing, compare, and draw; returns itself."""
@@ -189,12 +148,11 @@ class Reproduction:
         Returns the paths in `folder`; figures go into a folder `figures` beside them.
         """
         folder, files = Path(folder), dict[Path, str]()
+        made = (
+            f"Written by `binwright reproduce {self.command}` on {datetime.now(UTC):%Y-%m-%d}. Intervals are 95 % over "
+        )
+        made += "the seeds."
         for each in self.publications:
-            made = (
-                f"Written by `binwright reproduce {self.command}` on {datetime.now(UTC):%Y-%m-%d}; {platform.system()} "
-                f"{platform.machine()}, {os.cpu_count()} cores; its runs took {each.seconds / 60:.1f} minutes one "
-                "after the other. Intervals are 95 % over the seeds."
-            )
             files[folder / f"reproduction-{each.whole.name}.csv"] = claims.frame_of(each.rows).write_csv()
             files[folder / f"reproduction-{each.whole.name}.md"] = page(each.whole, each.rows, each.pictures, made)
             for picture in each.pictures:
@@ -204,9 +162,6 @@ class Reproduction:
             write_text(file, content)
         return list(files)
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.text()})"
-
 
 def reproduce(
     name: str,
@@ -215,12 +170,10 @@ def reproduce(
     out: str | Path | None = None,
     jobs: int | None = None,
     finished: Finished = lambda row: None,
-    weights: str | Path | None = None,
 ) -> Reproduction:
     """Run what publications ran, and compare every value: one or more of `binwright.reproduction.PUBLICATIONS`, or all.
 
     What `out` (default `results/reproduce`) has already is not run again. `quick` takes fewer seeds and less time.
-    `weights` is a folder of the weights that Nara's authors published, which then have rows of their own. `jobs` runs
-    at a time (default: one per CPU); `finished` is called with every finished run's row.
+    `jobs` runs at a time (default: one per CPU); `finished` is called with every finished run's row.
     """
-    return Reproduction((name, *others), "quick" if quick else "full", out, weights).run(jobs, finished)
+    return Reproduction((name, *others), quick, out).run(jobs, finished)

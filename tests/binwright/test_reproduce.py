@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +17,9 @@ from binwright import cli
 from binwright.agents.learned.cvd_rl import LAYERS
 from binwright.reproduction import PUBLICATIONS
 from binwright.reproduction.claims import Better, Value, Verdict, judge, keys_of, published
-from binwright.reproduction.experiment import note_on, publication
+from binwright.reproduction.experiment import Publication, note_on, publication
 from binwright.reproduction.measures import above, of_blocks
-from binwright.reproduction.publications import wrasse
+from binwright.reproduction.publications import adrs, wrasse
 from binwright.reproduction.reproduce import Reproduced, Reproduction
 from binwright.scenarios.schema.load import load_scenario, load_to_run
 from binwright.simcore.errors import WorkloadError
@@ -36,9 +37,9 @@ def test_all_published_values_are_read() -> None:
     every = [one for name in PUBLICATIONS for one in published(name)]
     found = Counter(one.publication for one in every)
     assert found == {
-        "nara": 188,
-        "cvd-rl": 272,
-        "wrasse": 52,
+        "nara": 190,
+        "cvd-rl": 467,
+        "wrasse": 73,
         "fgd": 96,
         "spane": 4,
         "rlscheduler": 40,
@@ -70,7 +71,6 @@ def test_experiments_declare_all_published_values(name: str) -> None:
         answered = [one for one in values if one.table in experiment.tables]
         if experiment.count is None and experiment.tables:  # the others are run for figures
             assert {experiment.condition_of(one) for one in answered} == set(experiment.conditions)
-            assert {one.metric for one in answered} <= set(experiment.measures)
             for condition, asked in experiment.conditions.items():
                 there = {one.agent for one in answered if experiment.condition_of(one) == condition}
                 assert there == set(asked.agents)
@@ -79,6 +79,8 @@ def test_experiments_declare_all_published_values(name: str) -> None:
             assert all(experiment.conditions), "figures have the condition as their heading"
         for note in experiment.notes:
             assert any(note.of(one) for one in values), note
+        unmeasured = {one for one in answered if one.metric not in experiment.measures and experiment.count is None}
+        assert all(note_on(one, experiment.notes, "incomparable") for one in unmeasured)
         assert set(experiment.lower) <= {one.metric for one in answered}
     tables = [table for experiment in whole.experiments for table in experiment.tables]
     assert len(set(tables)) == len(tables), "each table has one experiment"
@@ -194,32 +196,63 @@ def test_published_settings_of_cvd_rl_equal_its_scenario() -> None:
 # -- runs --------------------------------------------------------------------------------------------------------------
 
 
-def small(name: str, part: str, out: Path) -> tuple[Reproduction, Reproduced]:
-    """Plan the conditions of a publication that have `part` in their name, at their smallest."""
-    whole = Reproduction([name], "smallest", out)
-    [found] = whole.publications
-    found.batches = {place: batch for place, batch in found.batches.items() if part in place[1]}
-    return whole, found
+COLD = ["workload.requests=300", "warm_start.until=0"]
+SMALLEST = {
+    "fabrics": ["workload.requests=8"],
+    **dict.fromkeys(("table2", "table3", "table4", "sizes"), COLD),
+    **{name: [*COLD, "cluster.servers=3"] for name in ("ablation", "allocation", "allocation-expansion")},
+    "vmagent": ["workload.requests=400"],
+    "inflated": ["cluster={servers: 12, node: {cpu: 96, mem: 393 GB}, devices: {count: 8}, numbering: fgd}"],
+    "online": ["workload.requests=100"],
+    **{name: ["workload.requests=3"] for name in ("secondnet", "oktopus")},
+}
+"""What makes experiments small."""
+
+
+@pytest.fixture
+def _smallest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Experiments are as small as they can be."""
+
+    def small(name: str) -> Publication:
+        whole, experiments = publication(name), []
+        for each in whole.experiments:
+            conditions = {
+                key: replace(condition, seeds=2, overrides=[*condition.overrides, *SMALLEST.get(each.name, ())])
+                for key, condition in each.conditions.items()
+            }
+            experiments.append(replace(each, conditions=conditions))
+        return replace(whole, experiments=experiments)
+
+    monkeypatch.setattr("binwright.reproduction.reproduce.publication", small)
+    monkeypatch.setattr(wrasse, "SECONDS", (0.05, 0.05))
+    monkeypatch.setattr(wrasse, "SEEDS", (1, 1))
+    monkeypatch.setattr(adrs, "CASES", 2)
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("_smallest")
 def test_an_interrupted_reproduction_resumes(tmp_path: Path) -> None:
-    seen: list[object] = []
+    part, seen = "demand=uniform;topology=beta", list[object]()
+
+    def planned() -> Reproduction:
+        whole = Reproduction(["nara"], out=tmp_path)
+        [found] = whole.publications
+        found.batches = {place: batch for place, batch in found.batches.items() if part in place[1]}
+        return whole
 
     def interrupt(row: object) -> None:
         seen.append(row)
         if len(seen) == 3:
             raise KeyboardInterrupt
 
-    part = "demand=uniform;topology=beta"
     with pytest.raises(KeyboardInterrupt):
-        small("nara", part, tmp_path)[0].run(1, interrupt)
-    whole, again = small("nara", part, tmp_path)
-    assert len(again.batches["fabrics", part].done()) == 3
+        planned().run(1, interrupt)
+    again = planned()
+    batch = again.publications[0].batches["fabrics", part]
+    assert len(batch.done()) == 3
     seen.clear()
-    whole.run(1, seen.append)
-    assert len(seen) == 2 * 6
-    assert len(again.batches["fabrics", part].done()) == 2 * 6
+    again.run(1, seen.append)
+    assert len(seen) == len(batch.done()) == 2 * 6
 
 
 def test_a_trace_that_is_not_here_is_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -256,6 +289,7 @@ def test_reproduce_writes_tables_and_pages(
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("_smallest")
 @pytest.mark.parametrize("name", PUBLICATIONS)
 def test_every_experiment_at_its_smallest(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if TRACES.is_dir():
@@ -270,12 +304,12 @@ def test_every_experiment_at_its_smallest(name: str, tmp_path: Path, monkeypatch
             find(trace, None)
         except WorkloadError as error:
             pytest.skip(str(error))
-    found = Reproduction([name], "smallest", tmp_path).run(1)
+    found = Reproduction([name], out=tmp_path).run(1)
     [one] = found.publications
     assert not one.problems
     assert not one.failed
-    answered = {row.experiment for row in one.rows if (row.condition, row.agent, row.metric) in one.values}
-    assert {experiment.name for experiment in one.whole.experiments if experiment.tables} <= answered
+    answered = {row.table for row in one.rows if (row.condition, row.agent, row.metric) in one.values}
+    assert all(answered & set(experiment.tables) for experiment in one.whole.experiments if experiment.tables)
     assert all(picture.content for picture in one.pictures)
     assert len(one.rows) >= len(published(name))
     assert found.write(tmp_path / "pages")

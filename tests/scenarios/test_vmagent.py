@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binwright.reproduction.publications.vmagent_rule import BestFitOfVMAgent
+from binwright.reproduction.publications.cvd_rl import BestFitOfVMAgent
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.schema.load import load_scenario
 from binwright.simcore.errors import WorkloadError

@@ -1,4 +1,4 @@
-"""CVD-RL (Sheng and others 2025): how many requests servers take before the first that fits nowhere."""
+"""CVD-RL (Sheng and others 2025): how many requests servers take before the first that fits nowhere; VMAgent's rule."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import json
 import numpy as np
 
 from binwright.agents.learned.weights import SHIPPED
+from binwright.agents.rules.cheapest_place import cheapest
+from binwright.agents.rules.scan import ScanAgent
 from binwright.reproduction.claims import Value, keys_of
 from binwright.reproduction.measures import Measure, Runs
 from binwright.simcore.types import Floats, Ints
@@ -55,3 +57,20 @@ def said(text: str) -> str:
     epochs = f"{had} of 3,000 epochs" + (f" (trained {done}, best at {had})" if done > had else "")
     trained = f"cvd-rl, with the published settings, has had {epochs}, and is nearly untrained"
     return text.format(epochs=epochs, trained=trained)
+
+
+@cheapest
+def best_fit_of_vmagent(free: Ints, capacity: Ints, taken: Ints, node: int) -> int:
+    """Prefer the node that keeps most, in billionths of its scarcer resource; of a spread request, the first node."""
+    least, n = 1_000_000_000, max(node, 0)
+    for r in range(taken.shape[1]):
+        if capacity[n, r] > 0:
+            least = min(least, int(1e9 * (free[n, r] - taken[n, r]) / capacity[n, r] + 0.5))
+    return -least
+
+
+class BestFitOfVMAgent(ScanAgent):
+    """The node that keeps the largest share of its scarcer resource: the opposite of Best-Fit."""
+
+    reference = "Sheng and others 2021, VMAgent: best_fit_action in schedgym/sched_env.py"
+    scan = staticmethod(best_fit_of_vmagent)

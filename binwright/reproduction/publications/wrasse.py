@@ -7,87 +7,69 @@ from importlib.resources import files
 
 import numpy as np
 
-from binwright.reproduction.claims import Value, published
-from binwright.reproduction.experiment import Key, Size
-from binwright.reproduction.measures import Measure, Runs, averaged, mean_of
+from binwright.reproduction.claims import Value
+from binwright.reproduction.experiment import Count, Key
+from binwright.reproduction.measures import Measure, Runs, averaged
 from binwright.simcore.types import Floats
 
-SPECIFIED = "lines of specification"
 HEURISTICS = {"ffd-prod": "ffd-prod", "dot-product": "dot-product", "nbg": "norm-greedy"}
 SEARCHES = {"wrasse": "published", "solver": "solver"}
-SECONDS = {"full": 10.0, "quick": 1.0, "smallest": 0.05}
-"""How long a search may take."""
-SEEDS = {"full": 5, "quick": 2, "smallest": 1}
+SECONDS, SEEDS = (10.0, 1.0), (5, 2)
+"""How long a search may take, and how many there are, in all and with --quick."""
 REPEATS = 5
 """How often a heuristic is timed."""
-MILLISECONDS = "milliseconds"
-TIMES = f"{MILLISECONDS}, times those of ffd-prod"
-"""The metric of derived rows: two times on the same machine."""
 
 
-def lines(**specifications: str) -> Callable[[Size], Mapping[Key, Value | str]]:
+def lines(**specifications: str) -> Count:
     """Count the lines of our specifications, files below `agents`, that are neither empty nor comments."""
 
-    def count(size: Size) -> Mapping[Key, Value | str]:
-        values: dict[Key, Value | str] = {}
-        for each in published("wrasse"):
-            key = each.condition, each.agent, each.metric
-            if each.table == "2" and each.metric != SPECIFIED:
-                values[key] = "Ours is in Python, and shares code with other agents."
-            elif each.table == "2":
-                file = files("binwright.agents").joinpath(specifications[each.condition.removeprefix("problem=")])
-                written = [line.strip() for line in file.read_text("utf-8").splitlines()]
-                number = sum(bool(line) and not line.startswith("#") for line in written)
-                values[key] = Value(float(number), None, None, 1)
+    def count(quick: bool) -> Mapping[Key, Value]:
+        values: dict[Key, Value] = {}
+        for problem, name in specifications.items():
+            written = files("binwright.agents").joinpath(name).read_text("utf-8").splitlines()
+            number = sum(bool(line.strip()) and not line.lstrip().startswith("#") for line in written)
+            values[f"problem={problem}", "wrasse", "lines of specification"] = Value(float(number), None, None, 1)
         return values
 
     return count
 
 
-def packing(size: Size) -> Mapping[Key, Value | str]:
+def packing(quick: bool) -> Mapping[Key, Value]:
     """Pack the machines of every application by every method."""
     from binwright.agents.solver.packing.pack import pack
     from binwright.workloads.offline import machines
 
-    values: dict[Key, Value | str] = {}
+    values: dict[Key, Value] = {}
     for name in ("pgrank", "clkbot", "imgproc"):
         inputs, condition = machines(name), f"application={name}"
-        base = 0.0
         for agent, method in (HEURISTICS | SEARCHES).items():
             pack(inputs.demand, inputs.capacity, method, seconds=0.01)  # so that it is compiled when it is timed
             packed = [
-                pack(inputs.demand, inputs.capacity, method, seconds=SECONDS[size], seed=seed)
-                for seed in range(REPEATS if agent in HEURISTICS else SEEDS[size])
+                pack(inputs.demand, inputs.capacity, method, seconds=SECONDS[quick], seed=seed)
+                for seed in range(REPEATS if agent in HEURISTICS else SEEDS[quick])
             ]
-            times = np.array([1000 * each.found for each in packed if each.found is not None], np.float64)
-            base = times.mean() if agent == "ffd-prod" else base
+            times = np.array([each.found for each in packed if each.found is not None], np.float64)
+            if agent == "ffd-prod":
+                base = times.mean()
             if bins := [each.bins for each in packed if each.bins is not None]:
                 values[condition, agent, "servers"] = averaged(bins[:1] if agent in HEURISTICS else bins)
-                if agent != "solver":
-                    values[condition, agent, MILLISECONDS] = averaged(times)
-                if agent == "wrasse":
-                    values[condition, agent, TIMES] = averaged(times / base)
             if agent == "wrasse":
+                values[condition, agent, "milliseconds, times those of ffd-prod"] = averaged(times / base)
                 values[condition, "lower bound", "servers"] = Value(float(packed[0].bound), None, None, 1)
     return values
 
 
-MEAN = f"mean {MILLISECONDS}"
-LATE, LONGEST = f"{MILLISECONDS} of the 150th", f"longest {MILLISECONDS}"
-OVER_MEAN = ", times the mean"
-"""Behind the name of a metric that is divided by the mean: that depends less on the machine."""
-
-
 def times_of(base: str, **more: Measure) -> dict[str, Measure]:
-    """Measure `more`, and times; the 150th, beside the mean, with the ten decisions around it, for the noise.
+    """Measure `more`, and ratios of times, which depend less on the machine than times.
 
-    A run's first decision is left out in the ratios: it may load compiled code.
+    The 150th decision is taken with the ten around it, for the noise; a run's first one may load compiled code, and is
+    left out.
     """
 
     def of(read: Callable[[Floats], float], least: int = 0) -> Measure:
-        """Average what is read from the seconds of every run's decisions, of runs that have so many."""
+        """Average what is read of every run's times over their mean, of runs that have so many decisions."""
         return lambda runs, agent: averaged(
-            [float(read(times)) for times in _seconds(runs, agent) if len(times) >= least]
+            [float(read(times) / times[1:].mean()) for times in _seconds(runs, agent) if len(times) >= least]
         )
 
     def beside_base(runs: Runs, agent: str) -> Value:
@@ -96,12 +78,9 @@ def times_of(base: str, **more: Measure) -> dict[str, Measure]:
 
     return {
         **more,
-        MEAN: mean_of("decision_us", scale=0.001),
-        LATE: of(lambda seconds: 1000 * seconds[149], 150),
-        LONGEST: of(lambda seconds: 1000 * seconds.max()),
-        f"{MEAN}, times those of {base}": beside_base,
-        f"{LATE}{OVER_MEAN}": of(lambda seconds: seconds[145:155].mean() / seconds[1:].mean(), 155),
-        f"{LONGEST}{OVER_MEAN}": of(lambda seconds: seconds[1:].max() / seconds[1:].mean()),
+        f"mean milliseconds, times those of {base}": beside_base,
+        "milliseconds of the 150th, times the mean": of(lambda seconds: seconds[145:155].mean(), 155),
+        "longest milliseconds, times the mean": of(lambda seconds: seconds[1:].max()),
     }
 
 
