@@ -136,7 +136,7 @@ REMOVED: Mapping[str, str] = {
     **{
         f"agents.{agent}.{option}": "Leave it out."
         for agent, options in {
-            "tetris": ("routes", "score"),
+            "tetris": ("penalty", "routes", "score"),
             "nulb": ("routes", "score"),
             "nalb": ("routes", "score", "search"),
             "nilas": ("steps",),

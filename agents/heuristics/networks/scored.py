@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from math import gcd, lcm
-from typing import Annotated, ClassVar, Literal, NamedTuple, TypeAlias
+from typing import ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
-from pydantic import Field
 
 from binwright.agents.heuristics.networks.common import Network, NetworkAgent, largest, one_by_one
 from binwright.fabric.multi_server import has_any, may_be_chosen, reaches
@@ -15,8 +14,8 @@ from binwright.fabric.topology import Indices
 from binwright.simcore.jit import lean, lean_inlined
 from binwright.simcore.types import Amounts, Floats, Ints
 
-FINEST = 1000
-"""Penalties are multiples of one part in this many."""
+NEAR, FAR = 10.0, 9.0
+"""What scores are multiplied with in the rack of the last server chosen, and in others."""
 EXACT = 2**53
 """Floats are whole numbers up to here."""
 LEAST, MOST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
@@ -27,9 +26,9 @@ class Scores(NamedTuple):
     """Holds what scoring servers takes; `weights` and `scores` are scratch.
 
     `scores` float64 [servers] is -1 for a server that may not be chosen; `scale` float64 [resources + 1] is the weight
-    of a unit of demand, `weights` float64 [resources + 1] those of a request, the last being that of bandwidth. Scores
-    in the rack of the last server chosen count `near` times, others `far`; `latest` int64 [1] is that rack, -1 for
-    none. `by_name` int64 [any] are the servers in the order of their names where links are misplaced, or else none.
+    of a unit of demand, `weights` float64 [resources + 1] those of a request, the last being that of bandwidth.
+    `latest` int64 [1] is the rack of the last server chosen, -1 for none. `by_name` int64 [any] are the servers in the
+    order of their names where links are misplaced, or else none.
     """
 
     network: Network
@@ -38,16 +37,12 @@ class Scores(NamedTuple):
     scores: Floats
     latest: Ints
     by_name: Ints
-    near: float
-    far: float
 
 
-def scores_of(view: NetworkView, network: Network, penalty: float = 1.0, links: Links = "own") -> Scores:
+def scores_of(view: NetworkView, network: Network, links: Links = "own") -> Scores:
     """Make what one agent needs."""
     names = view.topology.names[view.topology.switches :]
     by_name = sorted(range(len(names)), key=names.__getitem__) if links == "misplaced" else []
-    far = round(penalty * FINEST)
-    common = gcd(far, FINEST)
     scale = np.array(scales(largest(view)), np.float64)
     return Scores(
         network=network,
@@ -56,8 +51,6 @@ def scores_of(view: NetworkView, network: Network, penalty: float = 1.0, links: 
         scores=np.zeros(len(view.free)),
         latest=np.full(1, -1),
         by_name=np.array(by_name, np.int64),
-        near=float(FINEST // common),
-        far=float(far // common),
     )
 
 
@@ -134,7 +127,7 @@ def best_scored(of: Scores, link_free: Ints, bandwidth: int, rack: int, weighted
     for server in range(len(scores)):
         if scores[server] < 0 or room.chosen[server] == room.counts[3]:
             continue
-        points = scores[server] * (of.near if rack < 0 or routes.rack_of[server] == rack else of.far)
+        points = scores[server] * (NEAR if rack < 0 or routes.rack_of[server] == rack else FAR)
         if points > most and (not masked or reaches(routes, link_free, room, server, bandwidth, weighted)):
             best, most = server, points
     return best
@@ -152,7 +145,7 @@ def tetris(of: Scores, free: Ints, link_free: Ints, bandwidth: int, weighted: bo
 
 
 class Tetris(NetworkAgent):
-    """Where the largest dot product of demand and what is free is; `penalty` times less in other racks.
+    """Where the largest dot product of demand and what is free is; .9 times as much in other racks.
 
     Other racks are those without the last server chosen. With `links: misplaced` it does what the program of
     arXiv:2106.02412 does, which scores servers with the links of others, and remembers the rack of earlier requests.
@@ -161,11 +154,11 @@ class Tetris(NetworkAgent):
     reference = "Grandl et al. 2014, Multi-resource packing for cluster schedulers, SIGCOMM; as in arXiv:2106.02412"
     rule = staticmethod(one_by_one(tetris, start_tetris))
 
-    def __init__(self, penalty: Annotated[float, Field(ge=0, le=1)] = 0.9, links: Links = "own") -> None:
-        self.penalty, self.links = penalty, links
+    def __init__(self, links: Links = "own") -> None:
+        self.links = links
 
     def scratch(self, view: NetworkView, network: Network, rng: np.random.Generator) -> Scores:
-        return scores_of(view, network, self.penalty, self.links)
+        return scores_of(view, network, self.links)
 
 
 COUNT, TURN, PASSED, COMES = range(4)

@@ -200,15 +200,6 @@ def test_random_agrees_with_its_reference(drawn: tuple[NetworkView, Request, Cas
         same(agent.decide(view, request), random_servers(case, draws))
 
 
-@given(drawn=cases(), penalty=st.sampled_from([0, 10, 50, 90, 100]))
-@scaled(0.6)
-def test_tetris_takes_other_penalties(drawn: tuple[NetworkView, Request, Case], penalty: int) -> None:
-    view, request, case = drawn
-    agent = make("tetris", case.masked, penalty=penalty / 100)
-    agent.start(view, stream(0, "agent"))
-    same(agent.decide(view, request), tetris(case, Fraction(penalty, 100)))
-
-
 @pytest.mark.long
 @given(drawn=cases())
 @scaled(2)
