@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from heapq import heappop, heappush
 from math import inf, nextafter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -92,11 +92,14 @@ class AvailabilityProfile:
         need, end = np.array(demand, np.int64), over(start, duration)
         self._count = take(self._times, self._levels, self._count, start, end, need, sign)
 
-    def close(self, start: float, end: float, kinds: Any = slice(None)) -> None:
-        """Note that nothing of these kinds is free for a time."""
-        self.take(start, end - start, [0] * self._levels.shape[1])
+    def close(self, now: float, begins: float, end: float, installed: Ints) -> None:
+        """Note that nothing installed, int64 [kinds], is free for a time; all is from its end on, if it has begun."""
+        if begins <= now:
+            self.ends(end, installed)
+        start, closed = max(begins, now), installed > 0
+        self.take(start, end - start, np.zeros_like(installed))
         for at in np.flatnonzero((self.times >= start) & (self.times < end)).tolist():
-            self._levels[at, kinds] = np.minimum(self._levels[at, kinds], 0)
+            self._levels[at, closed] = np.minimum(self._levels[at, closed], 0)
 
     @property
     def times(self) -> Floats:
@@ -155,9 +158,7 @@ class ClusterAvailability:
                 self._profiles[server].ends(job.end, self._on(node, amounts, bits))
         for server, begins, until in view.closures:
             if server < len(self._profiles) and until > view.now:
-                if begins <= view.now:
-                    self._profiles[server].ends(until, installed[server].tolist())
-                self._profiles[server].close(max(begins, view.now), until)
+                self._profiles[server].close(view.now, begins, until, installed[server])
                 self._promised[server] += 1  # so that nobody is in the way
 
     def _on(self, node: int, amounts: Sequence[int], devices: int = 0) -> list[int]:

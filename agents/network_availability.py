@@ -34,9 +34,7 @@ class NetworkAvailability(ClusterAvailability):
         self._outages = [closure for closure in view.closures if closure[2] > view.now]
         for server, begins, until in self._outages:
             own = self._vector([(server, node, amounts) for node, amounts in enumerate(view.capacity[server])])
-            if begins <= view.now:
-                self._profile.ends(until, own)
-            self._profile.close(max(begins, view.now), until, own > 0)
+            self._profile.close(view.now, begins, until, own)
 
     def _vector(self, shares: Any, links: Sequence[int] = (), amounts: Any = 0) -> Ints:
         """Write amounts of servers and links as one array, int64 [kinds]."""

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from binwright.fabric.compiled.numa_loop import placement_of
 from binwright.simcore.types import Agent, Placement, Request, View
 
 
@@ -25,11 +26,10 @@ class Policy(Agent):
         seen = observed(view, request)
         if not seen["mask"].any():
             return None
-        action, nodes = int(self.act(seen)), view.free.shape[1]
+        action = int(self.act(seen))
         if not (0 <= action < seen["mask"].size and seen["mask"][action]):
             return None  # what the mask forbids refuses, as in the environment
-        server, node = divmod(action, nodes)
-        return request.across(server, nodes) if request.spread else request.on(server, node)
+        return placement_of(action, request, view.free.shape[1])
 
 
 def observed(view: View, request: Request) -> dict[str, npt.NDArray[Any]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
@@ -22,10 +21,6 @@ from binwright.simcore.jit import kernel, lean, prepared
 from binwright.simcore.types import Agent, Embedding, Form, Ints, Placement, Refusal, Request, View, VirtualNetwork
 
 Bools: TypeAlias = npt.NDArray[np.bool_]
-NO_ROOM, NO_PATHS = Refusal("no servers have the room"), Refusal("no paths have the bandwidth")
-NO_SUBTREE = Refusal("no subtree has the slots and the bandwidth")
-NO_CLUSTER = Refusal("no cluster of servers has the room")
-NO_CLUSTER_PATHS = Refusal("no cluster of servers has the paths")
 
 
 def tenants_of(agent: Agent, view: View) -> NetworkView:
@@ -49,20 +44,19 @@ def warm(view: NetworkView, form: Form) -> None:
         prepared(route_pairs, view.routing.routes, view.link_free.copy(), two, two.reshape(1, 2), two, two, False)
 
 
-def connected(view: NetworkView, network: VirtualNetwork, hosts: Ints) -> Embedding | Refusal:
-    """Return the answer with machines on these nodes, along the first paths with the bandwidth, pair by pair."""
-    nodes = view.free.shape[1]
-    if network.form == "hose":
+def connected(view: NetworkView, network: VirtualNetwork, hosts: Ints, widest: bool = False) -> Embedding | None:
+    """Return the answer with machines on these nodes, pair by pair, along the first paths with the bandwidth.
+
+    With `widest` the largest pairs come first, and their paths are the widest of the shortest ones.
+    """
+    nodes, left = view.free.shape[1], view.link_free.copy()
+    if network.pairs is None or network.rates is None:
         answer = hosed(view.topology, network, hosts, nodes)
-        fits = (view.link_free[list(answer.links)] >= answer.amounts).all()
-        return answer if fits else NO_PATHS
-    assert network.pairs is not None
-    assert network.rates is not None
-    order, left = np.arange(len(network.pairs)), view.link_free.copy()
-    lacking, first, links = route_pairs(
-        view.routing.routes, left, hosts // nodes, network.pairs, network.rates, order, False
-    )
-    return routed(network, hosts, nodes, first, links) if lacking < 0 else NO_PATHS
+        return answer if (left[list(answer.links)] >= answer.amounts).all() else None
+    order = np.argsort(-network.rates if widest else np.zeros(len(network.rates)), kind="stable")
+    pairs = network.pairs, network.rates, order, widest
+    lacking, first, links = route_pairs(view.routing.routes, left, hosts // nodes, *pairs)
+    return routed(network, hosts, nodes, first, links) if lacking < 0 else None
 
 
 class VMFirstFit(Agent):
@@ -85,11 +79,11 @@ class VMFirstFit(Agent):
         for machine, demand in enumerate(network.machines.tolist()):
             placement = self._agent.decide(seen, request._replace(demand=tuple(demand), spread=False, network=None))
             if not isinstance(placement, Placement):
-                return NO_ROOM
+                return Refusal("no servers have the room")
             [(server, node, _)] = placement.shares
             free[server, node] -= demand
             hosts[machine] = server * nodes + node
-        return connected(network_of(self, view), network, hosts)
+        return connected(network_of(self, view), network, hosts) or Refusal("no paths have the bandwidth")
 
 
 class Embedded(NamedTuple):
@@ -260,7 +254,7 @@ class Oktopus(Agent):
         size, hosts = network.machines.max(axis=0), np.zeros(len(network), np.int64)
         alone = bool((size * len(network) <= self._largest).all())
         if not self._run(self._embedded(view, size, network.hose, len(network)), hosts, alone):
-            return NO_SUBTREE
+            return Refusal("no subtree has the slots and the bandwidth")
         return hosed(view.topology, network, hosts, view.free.shape[1])
 
 
@@ -272,36 +266,22 @@ class SecondNet(Agent):
 
     def start(self, view: View, rng: np.random.Generator) -> None:
         view = tenants_of(self, view)
-        topology = view.topology
-        self._groupings = groupings(topology)
+        self._groupings = groupings(view.topology)
         warm(view, "pairs")
 
     def decide(self, view: View, request: Request) -> Embedding | Refusal:
-        network, view = request.network, network_of(self, view)
+        network, view, lacking = request.network, network_of(self, view), "room"
         assert network is not None
-        assert network.pairs is not None
-        assert network.rates is not None
         matching = Matching(network, view.free, view.link_capacity, view.link_free)
-        largest_first = np.argsort(-network.rates, kind="stable")
-        refusal = NO_CLUSTER
-        for cluster in self._clusters(matching.rooms, len(network)):
-            hosts = matching.into(cluster)
-            if hosts is None:
-                continue
-            servers, left = hosts // view.free.shape[1], view.link_free.copy()
-            lacking, first, links = route_pairs(
-                view.routing.routes, left, servers, network.pairs, network.rates, largest_first, True
-            )
-            if lacking < 0:
-                return routed(network, hosts, view.free.shape[1], first, links)
-            refusal = NO_CLUSTER_PATHS
-        return refusal
-
-    def _clusters(self, rooms: Ints, machines: int) -> Iterator[Ints]:
-        """Yield the servers of every cluster that could hold so many, the smaller first; `rooms` int64 [servers]."""
-        for group_of in self._groupings:
-            for group in np.flatnonzero(np.bincount(group_of, rooms) >= machines):
-                yield np.flatnonzero(group_of == group)
+        for group_of in self._groupings:  # smaller clusters first, of those that could hold all machines
+            for group in np.flatnonzero(np.bincount(group_of, matching.rooms) >= len(network)):
+                hosts = matching.into(np.flatnonzero(group_of == group))
+                if hosts is None:
+                    continue
+                if answer := connected(view, network, hosts, widest=True):
+                    return answer
+                lacking = "paths"
+        return Refusal(f"no cluster of servers has the {lacking}")
 
 
 def groupings(topology: Topology) -> list[Ints]:

@@ -6,7 +6,6 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from itertools import cycle, islice
 from pathlib import Path
-from time import perf_counter
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -157,10 +156,9 @@ class DQN(NumaTrainer):
     def iterate(self, iteration: int) -> dict[str, float]:
         rng, stops = stream(self._seed, "train", iteration), self._training.overflow.mode == "stop"
         epsilon = max(self.explore, 1 - (1 - self.explore) * iteration / self.annealed)
-        placed, played, playing, learning = 0, 0, 0.0, 0.0
+        placed, played = 0, 0
         learned: list[Floats] = []
         for number in range(self.episodes):
-            start = perf_counter()
             reset(self._trajectory, epsilon, self.slots, stops, int(rng.integers(2**53)))
             replay = self.replays[int(rng.integers(len(self.replays)))]
             placed += replay.placed(
@@ -169,19 +167,14 @@ class DQN(NumaTrainer):
             new = decisions_of(self._trajectory, self.view.capacity)
             self.buffer.add(new, self.rewards(new), self.cells(new))
             played += len(new)
-            middle = perf_counter()
-            if self.updates == "decision":
-                learned.append(self.learn(rng, len(new)))
-            elif number == self.episodes - 1:
-                learned.append(self.learn(rng, self.updates))
-            playing, learning = playing + middle - start, learning + perf_counter() - middle
+            if self.updates == "decision" or number == self.episodes - 1:
+                learned.append(self.learn(rng, len(new) if self.updates == "decision" else self.updates))
         metrics = np.concatenate(learned)
         loss, value = metrics.mean(axis=0).tolist()
         if not np.isfinite(self.networks[NETWORK]).all():
             loss = float("nan")  # the last update may have led there, after a loss that was a number
         means = {"placed": placed / self.episodes, "loss": loss, "value": value, "epsilon": epsilon}
-        counts = {"decisions": float(played), "updates": float(len(metrics))}
-        return {**means, **counts, "playing_seconds": playing, "learning_seconds": learning}
+        return {**means, "decisions": float(played), "updates": float(len(metrics))}
 
     def rewards(self, decisions: Decisions) -> Floats:
         """Return the rewards of decisions, float64 [n], before these count 1 - discount."""

@@ -49,11 +49,10 @@ def shapes(resources: int, text: bool) -> dict[str, tuple[int, ...]]:
 class Wiring(NamedTuple):
     """Holds the edges of a topology, int64 [any] but `share`.
 
-    `own` are those of servers, to racks `rack_of`; `inner` those between switches, `sender` to `receiver`, both ways.
-    `share` float32 [switches] is one over the number of messages that a switch gets.
+    The first are those of servers, to racks `rack_of`; `inner` are those between switches, `sender` to `receiver`, both
+    ways. `share` float32 [switches] is one over the number of messages that a switch gets.
     """
 
-    own: Ints
     rack_of: Ints
     inner: Ints
     sender: Ints
@@ -67,7 +66,6 @@ def wiring(topology: Topology) -> Wiring:
     inner = np.arange(servers, len(edges))
     degree = 1 + np.bincount(edges.reshape(-1), minlength=switches + servers)[:switches]
     return Wiring(
-        own=np.arange(servers),
         rack_of=topology.rack_of.astype(np.int64),
         inner=np.concatenate([inner, inner]),
         sender=np.concatenate([edges[inner, 0], edges[inner, 1]]),
@@ -91,8 +89,8 @@ def infer(
     float32 [2, vertices, WIDTH].
     """
     states, sent, at = scratch[0], scratch[1], 0
-    switches, servers, zero = len(wires.share), len(wires.own), np.float32(0)
-    own, rack_of, inner, sender, receiver = wires.own, wires.rack_of, wires.inner, wires.sender, wires.receiver
+    switches, servers, zero = len(wires.share), len(wires.rack_of), np.float32(0)
+    rack_of, inner, sender, receiver = wires.rack_of, wires.inner, wires.sender, wires.receiver
     for stage in range(STAGES):
         seen, inputs = (nodes, nodes.shape[1]) if stage == 0 else (states, WIDTH)
         for vertex in range(switches + servers):
@@ -101,7 +99,7 @@ def infer(
         at = bias + WIDTH
         link = weights[bias:at]
         for server in range(servers):
-            edge, rack, vertex = edges[own[server]], rack_of[server], switches + server
+            edge, rack, vertex = edges[server], rack_of[server], switches + server
             for unit in range(WIDTH):
                 heard = max(zero, sent[rack, unit] + edge * link[unit])
                 states[vertex, unit] = (max(zero, sent[vertex, unit]) + heard) * np.float32(0.5)
@@ -111,7 +109,7 @@ def infer(
             for unit in range(WIDTH):
                 states[switch, unit] = max(zero, sent[switch, unit])
         for server in range(servers):
-            edge, rack, vertex = edges[own[server]], rack_of[server], switches + server
+            edge, rack, vertex = edges[server], rack_of[server], switches + server
             for unit in range(WIDTH):
                 states[rack, unit] += max(zero, sent[vertex, unit] + edge * link[unit])
         for place in range(len(inner)):

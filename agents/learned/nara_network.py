@@ -23,9 +23,7 @@ class GraphTensors:
 
     def __init__(self, topology: Topology) -> None:
         self.servers, self.switches, self.racks = topology.servers, topology.switches, topology.racks
-        wires = wiring(topology)
-        # `own` and `rack_of` are the edge of every server, and its rack.
-        self.own, self.rack_of, self.inner, self.sender, self.receiver, share = map(torch.from_numpy, wires)
+        self.rack_of, self.inner, self.sender, self.receiver, share = map(torch.from_numpy, wiring(topology))
         self.share = share[:, None, None]
 
 
@@ -42,7 +40,7 @@ class Stage(nn.Module):
         """Return the next states: `servers` [servers, b, f], `switches` [switches, b, f], `edges` [edges, b, 1]."""
         from_server, from_switch = self.state(servers), self.state(switches)
         # In place where autograd lets it be: most of the time goes to memory.
-        up = edges.index_select(0, graph.own) * self.link  # [servers, b, width]
+        up = edges[: graph.servers] * self.link  # [servers, b, width]
         between = from_switch.index_select(0, graph.sender).addcmul_(edges.index_select(0, graph.inner), self.link)
         total = torch.relu(from_switch).index_add(0, graph.receiver, between.relu_())
         total.index_add_(0, graph.rack_of, (from_server + up).relu_())

@@ -44,18 +44,9 @@ def test_validation_against_itself_gains_nothing(name: str) -> None:
     assert first == second == play_all(replays, [rule])[0, 0]
 
 
-@pytest.mark.parametrize(
-    ("said", "problem"),
-    [
-        ("two-stage", "is not an agent for compiled episodes"),
-        ({"value-es": {"wieghts": "huawei-10"}}, r"against.value-es.wieghts: unknown option .*\n.*'weights'"),
-        ({"best-fit": {"node": 5}}, r"against.best-fit.node: is no known value \(got 5\)\n.*loose, tight"),
-        ({"best-fit": {}, "internal": {}}, "at most 1 of these"),
-    ],
-)
-def test_agents_that_cannot_be_played_against_are_refused(said: Any, problem: str) -> None:
-    with pytest.raises(UserError, match=problem):
-        scenario_from(trained({"cvd-rl": {"against": said}}))
+def test_agents_that_cannot_be_played_against_are_refused() -> None:
+    with pytest.raises(UserError, match=r"against: is not an agent for compiled episodes \(got 'two-stage'\)"):
+        scenario_from(trained({"cvd-rl": {"against": "two-stage"}}))
 
 
 OWN = {"resource": "mem", "until": "40 %", "with": "self"}
