@@ -3,20 +3,20 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from binwright.agents.solver.solving.first_fit import Packing
+from binwright.agents.solver.model.dense import Matrix
 from binwright.simcore.types import Ints
 
 
 @st.composite
-def packings(draw: st.DrawFn) -> Packing:
+def packings(draw: st.DrawFn) -> Matrix:
     """Draw few balls and bins of small sizes."""
     dims, bins, balls = draw(st.integers(1, 3)), draw(st.integers(1, 5)), draw(st.integers(1, 12))
     row = st.lists(st.integers(0, 6), min_size=dims, max_size=dims)
     demand, capacity = (np.array(draw(st.lists(row, min_size=n, max_size=n)), np.int64) for n in (balls, bins))
-    return Packing(demand, capacity)
+    return Matrix(demand, capacity, ())
 
 
-def keeps(packing: Packing, where: Ints) -> bool:
+def keeps(packing: Matrix, where: Ints) -> bool:
     """Tell whether a placement [balls], -1 for who is left out, keeps capacities."""
     used, placed = np.zeros_like(packing.capacity), where >= 0
     np.add.at(used, where[placed], packing.demand[placed])

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from binwright.agents.solver.backends.attempt import Utilfn
-from binwright.agents.solver.local.search import SAMPLES, order, trim
+from binwright.agents.solver.local.search import SAMPLES, refill, trim
 from binwright.agents.solver.local.state import (
     COUNT,
     UNITS,
@@ -22,7 +22,6 @@ from binwright.agents.solver.local.state import (
     insert,
     keep_best,
     remove,
-    settle,
     undo,
 )
 from binwright.agents.solver.model.program import NULL
@@ -87,31 +86,21 @@ def swap(call: Utilfn, state: State) -> bool:
 
 @lean
 def empty_bins(call: Utilfn, state: State, emptied: int) -> bool:
-    """Empty so many bins, and put what was in them into these, or what was in one into bins that have something.
+    """Empty so many bins, and put what was in them into these, or what was in one into some that have something.
 
-    What one does not take goes anywhere, and what several do not take in a quarter of the moves.
+    What they do not take goes anywhere: if one was emptied, or in a quarter of the moves.
     """
     where, chosen, many = state.where, state.room.placed, 0
-    wide = emptied == 1 or drawn(state, 4) == 0
-    for k in range(emptied):
+    first, last = (1, min(1 + SAMPLES, len(chosen))) if emptied == 1 else (0, emptied)
+    for k in range(last):
         chosen[k] = where[drawn(state, len(where))] if emptied == 1 else drawn(state, len(state.head))
+    for k in range(emptied):
         while state.head[chosen[k]] != NULL and many < 256:
             state.offered[many] = state.head[chosen[k]]
             if remove(call, state, state.offered[many], False) < 0:
                 return False
             many += 1
-    order(state, many)
-    for i in range(many):
-        done = False
-        for k in range(SAMPLES if emptied == 1 else emptied):
-            place = where[drawn(state, len(where))] if emptied == 1 else chosen[k]
-            if place != NULL and (emptied > 1 or place != chosen[0]):
-                done = insert(call, state, state.offered[i], place, False)
-            if done:
-                break
-        if not done and not (wide and settle(call, state, state.offered[i])):
-            return False
-    return True
+    return refill(call, state, many, 0, first, last, emptied == 1 or drawn(state, 4) == 0)
 
 
 @lean
@@ -181,25 +170,19 @@ def transfer(call: Utilfn, state: State, unit: int, place: int) -> bool:
 
 
 @lean
-def best_move_from_bin(call: Utilfn, goals: Goals, state: State, unit: int, sent: int, sends: bool) -> int:
+def best_move_from_bin(call: Utilfn, goals: Goals, state: State, unit: int, sent: int) -> int:
     """Find where a unit, or any of its bin where bins are many, is best once unit `sent`, if it is not NULL, goes home.
 
-    It looks at its home, and at some units and bins by chance. If one `sends` another unit home instead, it looks for
-    the best one for that. Returns the number of the unit x all bins + that of its bin, or NULL if none fits.
+    It looks at its home, and at some units and bins by chance. Returns the number of the unit x all bins + that of its
+    bin, or NULL if none fits.
     """
     bins, where, home, best = len(state.head), state.where, state.home, NULL
     for k in range(min(COMPARED, 8 + bins // COMPARED)):
-        if sends:
-            goes = any_away(state)
-            if goes in (NULL, unit):
-                continue
-            place = home[goes]
-        else:
-            goes, place = unit, drawn(state, bins)
-            if k == 0 and sent == NULL and home[unit] != NULL:
-                place = home[unit]
-            elif k % 4 > 0 and bins >= COMPARED:
-                goes = any_in(state, where[unit])
+        goes, place = unit, drawn(state, bins)
+        if k == 0 and sent == NULL and home[unit] != NULL:
+            place = home[unit]
+        elif k % 4 > 0 and bins >= COMPARED:
+            goes = any_in(state, where[unit])
         if place == where[goes] or state.flat.unit_pin[goes] != NULL:
             continue
         done = sent == NULL or transfer(call, state, sent, home[sent])
@@ -219,12 +202,10 @@ def relieve(call: Utilfn, goals: Goals, state: State, unit: int) -> bool:
     That helps where so many have moved as may.
     """
     bins, home, sent = len(state.head), state.home, NULL
-    best = best_move_from_bin(call, goals, state, unit, NULL, False)
+    best = best_move_from_bin(call, goals, state, unit, sent)
     if best == NULL and home[unit] == state.where[unit]:
-        back = best_move_from_bin(call, goals, state, unit, NULL, True)
-        if back != NULL:
-            sent = back // bins
-            best = best_move_from_bin(call, goals, state, unit, sent, False)
+        sent = any_away(state)
+        best = best_move_from_bin(call, goals, state, unit, sent) if sent != NULL else NULL
     if best == NULL or (sent != NULL and not transfer(call, state, sent, home[sent])):
         return False
     return transfer(call, state, best // bins, best % bins)

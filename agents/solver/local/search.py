@@ -53,16 +53,23 @@ def order(state: State, many: int) -> None:
 
 
 @lean
-def refill(call: Utilfn, state: State, many: int, most: int) -> bool:
-    """Put the offered units into any bins; returns whether no more stays out than weighs `most`."""
+def refill(call: Utilfn, state: State, many: int, most: int, first: int, last: int, anywhere: bool) -> bool:
+    """Put the offered units, heavier ones first, into bins first, ..., last - 1 of `placed`, or else `anywhere`.
+
+    Returns whether no more stays out than weighs `most`.
+    """
+    order(state, many)
     out = state.tally[TOTAL]
     for i in range(many):
         out -= state.weight[state.offered[i]]
     for i in range(many):
         if state.room.stop[0]:
             return False
-        if not settle(call, state, state.offered[i]):
-            out += state.weight[state.offered[i]]
+        unit, done = state.offered[i], False
+        for k in range(first, last):
+            done = done or insert(call, state, unit, state.room.placed[k], False)
+        if not (done or (anywhere and settle(call, state, unit))):
+            out += state.weight[unit]
             if out > most:
                 return False
     return True
@@ -150,8 +157,7 @@ def force(call: Utilfn, state: State) -> bool:
             if where[state.moves[k]] == NULL:
                 state.offered[many] = state.moves[k]
                 many += 1
-        order(state, many)
-        if refill(call, state, many, most):
+        if refill(call, state, many, most, 0, 0, True):
             break
         for k in range(many):
             unit = state.offered[k]

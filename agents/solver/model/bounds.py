@@ -53,12 +53,10 @@ def _different(problem: Problem) -> int:
 
 
 def _units(problem: Problem) -> Matrix | None:
-    """Return a vector problem whose balls are the units of this one, with as many bins as show all that there are."""
+    """Return the dense form, with as many bins as show all that there are; None if an amount is below zero."""
     shown = problem.widest if problem.bins_differ else problem
-    matrix = None if shown is None or not problem.balls else shown.matrix
-    if shown is None or matrix is None or not matrix.names or (matrix.demand < 0).any():
-        return None
-    return matrix._replace(demand=np.add.reduceat(matrix.demand[shown.units.members], shown.units.offsets[:-1], axis=0))
+    matrix = None if shown is None else shown.matrix
+    return None if matrix is None or not matrix.names or (matrix.demand < 0).any() else matrix
 
 
 def impossible(problem: Problem) -> str:

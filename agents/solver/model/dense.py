@@ -9,11 +9,12 @@ import numpy as np
 
 from binwright.agents.solver.model.evaluate import evaluator
 from binwright.agents.solver.model.program import Family, Program
+from binwright.simcore.ordered_sums import rows_dot
 from binwright.simcore.types import Ints
 
 
 class Matrix(NamedTuple):
-    """A vector problem: ball i adds demand[i] to the vector of its bin, whichever it is."""
+    """A vector problem: ball i adds demand[i] to the vector of its bin, whichever it is. It is never written to."""
 
     demand: Ints
     """[balls, d], millionths"""
@@ -21,6 +22,14 @@ class Matrix(NamedTuple):
     """[bins, d], millionths"""
     names: tuple[str, ...]
     """[d]: `CPU`, or `CPU[2]` for a family with further indices."""
+
+    def weigh(self) -> Ints:
+        """Weigh balls, int64 [balls], from 1: by their shares of a mean bin, the scarcer a resource the more."""
+        share = self.demand / np.maximum(self.capacity.mean(axis=0), 1)
+        scarcity = share.sum(axis=0)
+        scarcity /= max(scarcity.max(), 1e-9)
+        weight: Ints = 1 + np.minimum(np.rint(rows_dot(share, scarcity) * 1e6), 1e9).astype(np.int64)
+        return weight
 
 
 def dense(program: Program, families: Sequence[Family], capacity: Ints, balls: int, bins: int) -> Matrix | None:

@@ -152,8 +152,8 @@ class Problem:
         return len(self.capacity)
 
     def with_bins(self, bins: int) -> Problem:
-        """Make the problem with another number of bins; only for `BINS ?`."""
-        return self.source.problem(bins)
+        """Return the problem with this many bins; only for `BINS ?` another number than it has."""
+        return self if bins == self.bins else self.source.problem(bins)
 
     @cached_property
     def widest(self) -> Problem | None:
@@ -244,17 +244,26 @@ class Problem:
 
     @cached_property
     def matrix(self) -> Matrix | None:
-        """The dense form, if there is one: no ALLOC, bin-local, the same demand in every bin, nothing soft.
+        """The dense form of `units`, if there is one: no ALLOC, bin-local, the same demand in every bin, nothing soft.
 
-        It does not say anything of friends, foes and pins: whoever uses it looks at those separately. Bins that are to
-        be empty have no capacity.
+        It does not say anything of foes and pins: whoever uses it looks at those separately. Bins that are to be empty
+        have no capacity.
         """
         if len(self.soft_allowed) or self.most_moves is not None:
             return None
         result = dense(self.base, self.families, self.capacity, self.balls, self.bins)
-        if result is None or not self.drained.any():
-            return result
-        return result._replace(capacity=np.where(self.drained[:, None], 0, result.capacity))
+        if result is None:
+            return None
+        demand = np.add.reduceat(result.demand[self.units.members], self.units.offsets[:-1], axis=0)
+        return result._replace(demand=demand, capacity=np.where(self.drained[:, None], 0, result.capacity))
+
+    @cached_property
+    def packing(self) -> Matrix | None:
+        """The dense form where no other rule counts: no PIN, NOW, DRAIN, FOES and wishes, and no amount below zero."""
+        if len(self.foes) or self.drained.any() or (self.friends.chance < MICRO).any():
+            return None
+        matrix = None if (self.pins != NULL).any() or (self.now != NULL).any() else self.matrix
+        return None if matrix is None or min(part.min() for part in matrix[:2]) < 0 else matrix
 
 
 def joined(balls: int, sets: Iterable[Sequence[int]]) -> Sets:

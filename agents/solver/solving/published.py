@@ -16,21 +16,21 @@ from binwright.agents.solver.backends.flat import groups_of
 from binwright.agents.solver.backends.numbered_attempts import Found, in_waves
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.random import below_kernel, stream_kernel, word
-from binwright.agents.solver.solving.first_fit import Packing, fits, take
+from binwright.agents.solver.solving.first_fit import fits, take
 from binwright.simcore.jit import kernel
 from binwright.simcore.types import Ints
 
 
 def attempts(problem: Problem, seed: int, first: int, count: int, until: float = inf) -> Iterator[Found]:
     """Make chunks of attempts, up to the first success, numbered as those of other searches; yields the best so far."""
-    packing = Packing.of(problem)
-    assert packing is not None
-    each = max(1, 65_536 // len(packing.demand))  # some 10 ms
+    assert problem.packing is not None
+    demand, capacity, _ = problem.packing
+    each = max(1, 65_536 // len(demand))  # some 10 ms
     stop, groups = np.zeros(1, np.int64), groups_of(problem)
 
     def attempt(chunk: int, _: Callable[[], bool]) -> Found:
-        where = np.empty(len(packing.demand), np.int64)
-        made, best, left = search(*packing, groups, word(seed), chunk * each, (chunk + 1) * each, stop, where)
+        where = np.empty(len(demand), np.int64)
+        made, best, left = search(demand, capacity, groups, word(seed), chunk * each, (chunk + 1) * each, stop, where)
         return Found(left, where[problem.unit_of], best, made)
 
     return in_waves(attempt, range(first, first + count), until, stop)

@@ -18,9 +18,11 @@ import numpy as np
 from binwright.agents.solver.backends.numbered_attempts import Found, in_waves
 from binwright.agents.solver.local.runs import luby
 from binwright.agents.solver.local.state import SPREADS
+from binwright.agents.solver.model.dense import Matrix
 from binwright.agents.solver.model.problem import Problem
+from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.random import RUIN, below_kernel, stream_kernel, word
-from binwright.agents.solver.solving.first_fit import Packing, fit, fits, take
+from binwright.agents.solver.solving.first_fit import fit, fits, take
 from binwright.fabric.array_kernels import overwrite
 from binwright.simcore.jit import kernel
 from binwright.simcore.types import Ints
@@ -28,39 +30,30 @@ from binwright.simcore.types import Ints
 
 def attempts(problem: Problem, seed: int, first: int, count: int, until: float = inf) -> Iterator[Found]:
     """Make attempts at a vector problem, as `solving.searches.Search` says; `checked` counts steps."""
-    packing = Packing.of(problem)
+    packing = problem.packing
     assert packing is not None
     stop, weight, seed = np.zeros(1, np.int64), packing.weigh(), word(seed)
 
     def attempt(number: int, cancelled: Callable[[], bool]) -> Found:
-        where, draws = begin(packing, weight, seed, number, stop), 0
-        left, made, most = int((where < 0).sum()), 0, luby(number) * 16 * len(where)
-        improve(*packing, weight, seed, number, draws, 0, where)  # is compiled, even if time is over
+        where, draws, made, most = begin(packing, weight, seed, number, stop), 0, 0, luby(number) * 16 * len(weight)
+        left, _ = improve(*packing[:2], weight, seed, number, draws, 0, where)  # compiles it, even if time is over
         while left and made < most and not cancelled():
-            left, draws = improve(*packing, weight, seed, number, draws, 2000, where)
+            left, draws = improve(*packing[:2], weight, seed, number, draws, 2000, where)
             made += 2000
         return Found(left, where[problem.unit_of], number, made + 1)
 
     return in_waves(attempt, range(first, first + count), until, stop)
 
 
-def begin(packing: Packing, weight: Ints, seed: int, number: int, stop: Ints) -> Ints:
+def begin(packing: Matrix, weight: Ints, seed: int, number: int, stop: Ints) -> Ints:
     """Make the first fit that an attempt begins with: the bin of each ball, int64 [balls], or -1.
 
     `stop` [1] is set from outside.
     """
-    where, key = np.full(len(weight), -1), weight.copy()
-    bend(key, seed, number)
-    fit(packing, where, np.argsort(-key, kind="stable"), stop)
+    rng, where = np.random.default_rng((seed % 2**64, number)), np.full(len(weight), NULL)
+    key = weight * (1024 + rng.integers(SPREADS[number % len(SPREADS)], size=len(weight)))
+    fit(packing.demand, packing.capacity, np.argsort(-key, kind="stable"), where, stop)
     return where
-
-
-@kernel
-def bend(key: Ints, seed: int, number: int) -> None:
-    """Multiply weights by chance."""
-    start, spread = stream_kernel(seed, RUIN, -1 - number), SPREADS[number % len(SPREADS)]
-    for ball in range(len(key)):
-        key[ball] *= 1024 + below_kernel(start, ball, spread)
 
 
 @kernel
@@ -72,14 +65,11 @@ def improve(
     Returns how many balls are unplaced, and the random numbers drawn, of which there were `draws` before.
     """
     start, spread = stream_kernel(seed, RUIN, number), SPREADS[number % len(SPREADS)]
-    balls, dims = demand.shape
-    bins = len(capacity)
-    most = min(4, bins)
-    free, head, after = capacity.copy(), np.full(bins, -1), np.empty(balls, np.int64)
-    chosen, room = np.empty(most, np.int64), np.empty((most, dims), np.int64)
-    left, offered, key, put = (
-        np.empty(balls, np.int64), np.empty(balls, np.int64), np.empty(balls, np.int64), np.empty(balls, np.int64)
-    )  # fmt: skip
+    balls, dims, bins = len(demand), demand.shape[1], len(capacity)
+    free, head, after = capacity.copy(), np.full(bins, NULL), np.empty(balls, np.int64)
+    chosen, room = np.arange(bins), np.empty((4, dims), np.int64)
+    left, offered = np.empty(balls, np.int64), np.empty(balls, np.int64)
+    key, put = np.empty(balls, np.int64), np.empty(balls, np.int64)
     count = 0
     for ball in range(balls):
         target = where[ball]
@@ -95,16 +85,12 @@ def improve(
             break
         # Two bins in half of all steps, more in fewer: small steps are the cheap ones.
         draw = below_kernel(start, draws, 8)
-        emptied = min(most, 2 if draw < 4 else 3 if draw < 6 else 1 if draw < 7 else 4)
+        emptied = min(bins, 2 if draw < 4 else 3 if draw < 6 else 1 if draw < 7 else 4)
         draws += 1
         for a in range(emptied):
-            again = True
-            while again:
-                chosen[a] = below_kernel(start, draws, bins)
-                draws += 1
-                again = False
-                for b in range(a):
-                    again = again or chosen[b] == chosen[a]
+            b = a + below_kernel(start, draws, bins - a)
+            chosen[a], chosen[b] = chosen[b], chosen[a]
+            draws += 1
         # The unplaced balls that are offered go to the end of `left`, and from there into `offered`.
         many = min(count, 8)
         remaining = count - many

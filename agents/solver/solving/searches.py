@@ -12,7 +12,6 @@ from binwright.agents.solver.backends.numbered_attempts import Found
 from binwright.agents.solver.local import runs
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.solving import published, ruin
-from binwright.agents.solver.solving.first_fit import Packing
 from binwright.simcore.errors import UserError, suggest
 from binwright.simcore.removed import REMOVED
 
@@ -42,7 +41,7 @@ def searches(problem: Problem, device: str, search: str) -> list[Search]:
     if problem.objective is not None and search == PUBLISHED:
         remedy = "Leave search as it is: ours looks at goals."
         raise UserError("goals are for our search", key="search", value=search, remedy=remedy)
-    is_vector = Packing.of(problem) is not None
+    is_vector = problem.packing is not None
     by_publication = Search(PUBLISHED, published.attempts if is_vector else cpu.attempts)
     name, colon, number = str(device).partition(":")
     if name == "opencl" and (number.isdecimal() or not colon):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time as clock
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import replace
@@ -26,7 +26,7 @@ from binwright.agents.solver.model.verify import faults, goals_of
 from binwright.agents.solver.solving import exact
 from binwright.agents.solver.solving.answer import Answer, Progress, verify
 from binwright.agents.solver.solving.bin_count import fewest, rounds
-from binwright.agents.solver.solving.first_fit import TINY, Packing, first_fit, is_compiled, next_fit
+from binwright.agents.solver.solving.first_fit import TINY, first_fit, is_compiled, next_fit
 from binwright.agents.solver.solving.searches import LOCAL, OURS, searches
 from binwright.simcore.errors import UserError
 from binwright.simcore.extras import install
@@ -128,12 +128,10 @@ class _Search:
             self.end, self.reserve = self.start + time - min(time / 2, checks), min(RESERVE, time / 4)
         self.problem, self.device, self.seed, self.attempts = problem, device, seed, attempts
         self.progress, self.shown = progress, 0.0
-        self.packing = Packing.of(problem)
-        """The dense form, if it is a vector problem."""
         self.searches = searches(problem, device, search)
         self.ours, self.small = search == OURS, problem.balls * problem.bins <= SMALL
         self.compiler = ThreadPoolExecutor(1, "compile")
-        self.kernels: Future[object] | None = None
+        self.kernels: Future[None] | None = None
         """What is compiled now, or is compiled."""
         self.bound = self.most = problem.bins
         """No allocation of all balls has fewer bins, and none may have more."""
@@ -171,10 +169,8 @@ class _Search:
             self.construct()
             if self.attempts is None and not self.impossible:
                 self.prove()
-        # Of a small problem that is impossible, what first fit has placed is the answer: no kernel is waited for.
-        all_small = self.problem.balls * self.most <= SMALL
-        answered = self.impossible and self.ours and all_small and (self.attempts is None or self.best is not None)
-        if not self.settled and not answered:
+        # Of a problem that is impossible, what first fit has placed is the answer: no kernel is waited for.
+        if not self.settled and not (self.impossible and self.best is not None):
             self.search()
         if self.device != "cpu" and not self.compiled(self.end - self.reserve):  # whether it is there is told
             raise _Over
@@ -205,17 +201,13 @@ class _Search:
         """Tell whether no allocation is better, leaving goals aside."""
         return self.bins is not None and self.bins <= self.bound
 
-    def with_bins(self, bins: int) -> Problem:
-        """Return the problem with this many bins, if they are searched."""
-        return self.problem.with_bins(bins) if self.problem.searched else self.problem
-
     def construct(self) -> None:
         """Place whole tenants, in plain Python, if there are several of several balls, for half of the time at most.
 
         Of a small problem single balls are placed so, for a moment: its first answer comes before anything is compiled.
         """
         problem, left = self.problem, self.end - clock.monotonic()
-        if self.packing is not None and not (self.small and self.attempts is None):
+        if self.problem.packing is not None and not (self.small and self.attempts is None):
             return
         if (problem.balls + problem.bins) * problem.program.steps > 25_000_000:  # finding tenants takes half a second
             return
@@ -230,7 +222,7 @@ class _Search:
 
         def into(bins: int, _: range) -> int | None:
             if not over():
-                self.construct_into(self.with_bins(bins), units, over)
+                self.construct_into(self.problem.with_bins(bins), units, over)
             return self.bins
 
         fewest(lambda: self.bound, self.most, None, [range(1)], into)
@@ -272,11 +264,11 @@ class _Search:
         def enough() -> bool:  # where searches are as good, once they are compiled
             return over() or (soon() and self.kernels is not None and self.kernels.done())
 
-        is_vector, has_goals = self.packing is not None, self.problem.objective is not None
+        is_vector, has_goals = self.problem.packing is not None, self.problem.objective is not None
         while not (over() or self.impossible or self.problem.balls * self.bound > SMALL):
             if self.settled and not has_goals and not self.staying:
                 break
-            problem = self.with_bins(self.bound)
+            problem = self.problem.with_bins(self.bound)
             if exact.suits(problem) and exact.installed():
                 nothing = self.prove_by_cp_sat(problem, enough if is_vector and not has_goals else over)
             else:
@@ -325,7 +317,7 @@ class _Search:
             self.kernels = self.compiler.submit(self._prepare)
 
     def _prepare(self) -> None:
-        if self.packing is not None:
+        if self.problem.packing is not None:
             first_fit(TINY)
         for search in self.searches:
             search.prepare(self.problem)
@@ -335,9 +327,7 @@ class _Search:
         self.compile()
         assert self.kernels is not None
         wait([self.kernels], None if until == inf else max(0.0, until - clock.monotonic()))
-        if self.kernels.done():
-            self.kernels.result()
-        return self.kernels.done()
+        return self.kernels.done() and self.kernels.result() is None
 
     def search(self) -> None:
         """Search with compiled code for an allocation of all balls."""
@@ -353,7 +343,7 @@ class _Search:
 
     def first_fit(self, until: float) -> None:
         """Keep what first fit comes to, or next fit, of vector problems if bins are alike or their number is given."""
-        problem, packing = self.problem, self.packing
+        problem, packing = self.problem, self.problem.packing
         if packing is None or (problem.searched and (problem.counted or problem.bins_differ)):
             return
         if problem.searched:
@@ -361,12 +351,12 @@ class _Search:
             packing = packing._replace(capacity=np.tile(packing.capacity[0], (bins, 1)))
         nothing = np.full(len(packing.demand), NULL)
         where = first_fit(packing, until) if is_compiled() else next_fit(packing, nothing)
-        problem = self.with_bins(max(problem.bins, int(where.max()) + 1))
+        problem = self.problem.with_bins(max(problem.bins, int(where.max()) + 1))
         self.keep(problem, where[problem.unit_of].tolist(), FIRST_FIT)
 
     def attempt(self, bins: int, numbers: range) -> int | None:
         """Let all searches make some attempts with this many bins; returns the fewest bins known then."""
-        problem = self.with_bins(bins)
+        problem = self.problem.with_bins(bins)
         for search in self.searches:
             number, left = numbers.start, 0
             while number < numbers.stop and left == 0:  # all are placed, and wishes are not kept
@@ -392,27 +382,25 @@ class _Search:
             values, best = min(valued, key=itemgetter(0), default=(None, alloc))
             if values is not None and not self.is_over():
                 proven = replace(problem, objective=problem.objective.bounded(values))
-                return self.keep_better(proven, best, values, DEPTH_FIRST)
-        self.kernels = self.compiler.submit(lambda: next(LocalSearch(problem, self.seed).better(alloc, 1, -inf)))
+                self.best = _Allocated(proven, best, DEPTH_FIRST)
+                return
+
+        def prepare() -> None:
+            next(LocalSearch(problem, self.seed).better(alloc, 1, -inf))
+
+        self.kernels = self.compiler.submit(prepare)
         if not self.compiled(self.end):
             raise _Over
-        before = self.checked
+        before, goals = self.checked, problem.objective.goals
         for run in LocalSearch(problem, self.seed).better(alloc, self.attempts, self.end):
             self.checked = before + run.checked
-            self.keep_better(problem, run.where.tolist(), run.values, LOCAL)
-        return None
+            self.goals = tuple(goal.number(raw) for goal, raw in zip(goals, run.values, strict=True))
+            self.best = _Allocated(problem, run.where.tolist(), LOCAL)
+            self.look_at_clock()
 
     def is_over(self) -> bool:
         """Tell whether time is over."""
         return clock.monotonic() >= self.end
-
-    def keep_better(self, problem: Problem, alloc: list[int], values: Sequence[int], search: str) -> None:
-        """Keep an allocation that is better by the goals."""
-        assert problem.objective is not None
-        goals = zip(problem.objective.goals, values, strict=True)
-        self.goals = tuple(goal.number(raw) for goal, raw in goals)
-        self.best = _Allocated(problem, alloc, search)
-        self.look_at_clock()
 
     def look_at_clock(self) -> None:
         """Tell how it goes, and stop in time, or when there is no hope for wishes."""
@@ -431,10 +419,10 @@ class _Search:
         if self.best is not None and self.best.complete:
             return
         until = clock.monotonic() + self.reserve
-        if self.packing is not None:
+        if self.problem.packing is not None:
             self.first_fit(until)
         elif self.best is None or self.problem.searched:
-            problem = self.with_bins(self.most)
+            problem = self.problem.with_bins(self.most)
             made = Construction(problem, None, self.seed, lambda: clock.monotonic() >= until)
             made.construct()
             if not faults(problem, made.alloc):
@@ -456,8 +444,7 @@ class _Search:
         def why(problem: Problem) -> str:
             if (reason := impossible(problem)) or not (self.ours and exact.installed()):
                 return reason
-            most = problem.with_bins(problem.limits[1]) if problem.searched else problem
-            most = replace(most, objective=None, wishes=())
+            most = replace(problem.with_bins(problem.limits[1]), objective=None, wishes=())
             proven = exact.suits(most) and exact.prove(most, lambda: clock.monotonic() >= until).impossible
             return PROVEN if proven else ""
 

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from binwright.agents.solver.backends.flat import groups_of
 from binwright.agents.solver.backends.numbered_attempts import Found, lowest
 from binwright.agents.solver.local.runs import luby
+from binwright.agents.solver.model.dense import Matrix
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import MICRO
 from binwright.agents.solver.model.verify import faults
 from binwright.agents.solver.packing.pack import PACKING, pack
 from binwright.agents.solver.solving import published, ruin
 from binwright.agents.solver.solving.bin_count import fewest, rounds
-from binwright.agents.solver.solving.first_fit import Packing
 from binwright.simcore.errors import BinwrightError
 from binwright.simcore.types import Ints
 from binwright.workloads.offline import machines
@@ -31,7 +31,7 @@ from tests.support.solving import problem, stated
 
 @scaled(1.5)
 @given(packings(), st.integers(0, 100), st.integers(0, 100))
-def test_ruin_and_recreate_never_breaks_a_rule_nor_gets_worse(packing: Packing, seed: int, number: int) -> None:
+def test_ruin_and_recreate_never_breaks_a_rule_nor_gets_worse(packing: Matrix, seed: int, number: int) -> None:
     weight = packing.weigh()
     where, draws = ruin.begin(packing, weight, seed, number, np.zeros(1, np.int64)), 0
     heaviest = weight.sum()
@@ -39,7 +39,7 @@ def test_ruin_and_recreate_never_breaks_a_rule_nor_gets_worse(packing: Packing, 
         assert keeps(packing, where)
         assert weight[where < 0].sum() <= heaviest
         heaviest = weight[where < 0].sum()
-        left, draws = ruin.improve(*packing, weight, seed, number, draws, 1, where)
+        left, draws = ruin.improve(*packing[:2], weight, seed, number, draws, 1, where)
         assert left == (where < 0).sum()
 
 
@@ -105,7 +105,7 @@ def test_a_search_ends_in_time_with_a_verified_partial_answer(search: Any) -> No
 @scaled(0.6)
 @given(packings(), st.data())
 def test_problems_of_the_language_have_the_same_attempts_in_their_dense_form(
-    packing: Packing, data: st.DataObject
+    packing: Matrix, data: st.DataObject
 ) -> None:
     """The same balls and bins, and some friends, written as a program: allocation for allocation.
 
@@ -121,11 +121,11 @@ def test_problems_of_the_language_have_the_same_attempts_in_their_dense_form(
         resources={f"R[s in BINS, r in {dims}]": "ROOM[s, r]"},
         tables={"DEMAND": packing.demand, "ROOM": packing.capacity},
     )
-    dense = Packing.of(written)
+    dense = written.packing
     assert dense is not None
     groups, stop = groups_of(written), np.zeros(1, np.int64)
     seed, kept = data.draw(st.integers(-(2**63), 2**63 - 1)), np.empty(len(dense.demand), np.int64)
-    given = *dense, groups, seed
+    given = *dense[:2], groups, seed
     ways, first, answers = len(written.groupings), data.draw(st.integers(0, 1000)), dict[tuple[int, int], list[int]]()
     for number in range(first, first + 2 * ways):
         _, _, count = published.search(*given, number, number + 1, stop, kept)

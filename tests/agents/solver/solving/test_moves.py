@@ -108,10 +108,7 @@ def test_fewest_bins_are_found_under_any_declarations(asked: Problem) -> None:
         (
             bins
             for bins in range(least, most + 1)
-            if not all(
-                faults(asked.with_bins(bins) if asked.searched else asked, places)
-                for places in product(range(bins), repeat=asked.balls)
-            )
+            if not all(faults(asked.with_bins(bins), places) for places in product(range(bins), repeat=asked.balls))
         ),
         None,
     )

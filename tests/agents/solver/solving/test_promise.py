@@ -14,11 +14,12 @@ from hypothesis import given
 
 import binwright as bw
 from binwright.agents.solver.backends.flat import groups_of
+from binwright.agents.solver.model.dense import Matrix
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.verify import faults, utilisation
 from binwright.agents.solver.solving import published
-from binwright.agents.solver.solving.first_fit import Packing, first_fit, next_fit
+from binwright.agents.solver.solving.first_fit import first_fit, next_fit
 from tests.reference.utilisation import evaluate
 from tests.support.packings import keeps, packings
 from tests.support.properties import first, scaled
@@ -52,12 +53,12 @@ def test_a_hundred_thousand_balls(search: str, bins: int | str) -> None:
 def test_a_published_attempt_ends_soon_after_it_is_stopped() -> None:
     """It had gone through the balls that are left for each group of bins, of which there may be as many as bins."""
     given, stop, where = many(100_000, 12_500), np.ones(1, np.int64), np.empty(100_000, np.int64)
-    packing, groups = Packing.of(given), groups_of(given)
+    packing, groups = given.packing, groups_of(given)
     assert packing is not None
     number = len(groups[0]) - 2  # each bin is a group
-    published.search(*packing, groups, 1, 0, 0, stop, where)  # compiled
+    published.search(*packing[:2], groups, 1, 0, 0, stop, where)  # compiled
     began = monotonic()
-    _, _, left = published.search(*packing, groups, 1, number, number + 1, stop, where)
+    _, _, left = published.search(*packing[:2], groups, 1, number, number + 1, stop, where)
     assert left > 90_000
     assert monotonic() - began < 1
 
@@ -111,13 +112,13 @@ def test_ours_is_never_worse_than_first_fit() -> None:
     given = many(3_000)
     bw.solve(given, attempts=1)  # compiled
     answer = bw.solve(given, time=0.3)
-    packing = Packing.of(given)
+    packing = given.packing
     assert packing is not None
     where = first_fit(packing._replace(capacity=np.tile(packing.capacity[0], (3_000, 1))))
     assert answer.bins <= where.max() + 1
 
 
-def by_definition(packing: Packing) -> list[int]:
+def by_definition(packing: Matrix) -> list[int]:
     """First fit, slowly."""
     where = [NULL] * len(packing.demand)
     for ball in np.lexsort((*packing.demand.T, -packing.weigh())).tolist():
@@ -132,7 +133,7 @@ def by_definition(packing: Packing) -> list[int]:
 
 @scaled(2.0)
 @given(packings())
-def test_first_fit_is_first_fit(packing: Packing) -> None:
+def test_first_fit_is_first_fit(packing: Matrix) -> None:
     assert first_fit(packing).tolist() == by_definition(packing)
     assert keeps(packing, first_fit(packing, monotonic()))
     assert keeps(packing, next_fit(packing, np.full(len(packing.demand), NULL)))
