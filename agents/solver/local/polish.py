@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from binwright.agents.solver.backends.attempt import Utilfn
-from binwright.agents.solver.local.search import SAMPLES, refill, trim
+from binwright.agents.solver.local.search import empty_bins, trim
 from binwright.agents.solver.local.state import (
     COUNT,
     UNITS,
@@ -82,25 +82,6 @@ def swap(call: Utilfn, state: State) -> bool:
     if own == target or remove(call, state, unit, False) < 0 or remove(call, state, other, False) < 0:
         return False
     return insert(call, state, unit, target, False) and insert(call, state, other, own, False)
-
-
-@lean
-def empty_bins(call: Utilfn, state: State, emptied: int) -> bool:
-    """Empty so many bins, and put what was in them into these, or what was in one into some that have something.
-
-    What they do not take goes anywhere: if one was emptied, or in a quarter of the moves.
-    """
-    where, chosen, many = state.where, state.room.placed, 0
-    first, last = (1, min(1 + SAMPLES, len(chosen))) if emptied == 1 else (0, emptied)
-    for k in range(last):
-        chosen[k] = where[drawn(state, len(where))] if emptied == 1 else drawn(state, len(state.head))
-    for k in range(emptied):
-        while state.head[chosen[k]] != NULL and many < 256:
-            state.offered[many] = state.head[chosen[k]]
-            if remove(call, state, state.offered[many], False) < 0:
-                return False
-            many += 1
-    return refill(call, state, many, 0, first, last, emptied == 1 or drawn(state, 4) == 0)
 
 
 @lean

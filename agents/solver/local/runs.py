@@ -46,7 +46,7 @@ class LocalSearch:
         left, made = begin(call, place, self._seed, number), 0
         improve(call, place, 0, left)  # compiles it, even if time is over
         # Where the number of bins is searched, most runs are for too few bins.
-        most = luby(number) * (8 if problem.searched else 64) * len(problem.units)
+        most = luby(number) * (32 if problem.searched else 64) * len(problem.units)
         while left and made < most and not cancelled():
             left = improve(call, place, min(SLICE, most - made), left)
             made += SLICE

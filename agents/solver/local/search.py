@@ -1,9 +1,10 @@
 """Search locally: place all units.
 
 It is for whatever the language can say: shared dimensions, REJECT, SOFT, FRIENDS and FOES. It begins with a first fit
-in a biased order; then moves stand that do not leave more out than before. What is left out counts by its weight: at
-first by how hard a unit is to place, then more the longer it stays out. So nothing is left out for ever because
-something else is larger (Morris, "The breakout method for escaping from local minima", AAAI 1993).
+in a biased order; then moves stand that do not leave more out than before: one is put in by force, or bins are emptied
+and filled again. What is left out counts by its weight: at first by how hard a unit is to place, then more the longer
+it stays out. So nothing is left out for ever because something else is larger (Morris, "The breakout method for
+escaping from local minima", AAAI 1993).
 """
 
 from __future__ import annotations
@@ -34,22 +35,24 @@ from binwright.simcore.jit import lean
 
 SAMPLES = 4
 """Bins in which a unit's weight is measured."""
-LIGHTEST = 256
+LIGHTEST = 8
 """What every unit weighs at least; one that takes all that there is of a resource weighs 1024 more."""
 
 
 @lean
 def order(state: State, many: int) -> None:
-    """Sort the offered units: heavier ones first, each weight bent by chance."""
-    key, offered = state.key, state.offered
+    """Sort the offered units by Shell's sort: heavier ones first, each weight bent by chance."""
+    key, offered, gap = state.key, state.offered, many
     for i in range(many):
-        unit = offered[i]
-        value = state.weight[unit] * (1024 + drawn(state, state.tally[SPREAD]))
-        j = i
-        while j > 0 and key[j - 1] < value:
-            key[j], offered[j] = key[j - 1], offered[j - 1]
-            j -= 1
-        key[j], offered[j] = value, unit
+        key[i] = state.weight[offered[i]] * (1024 + drawn(state, state.tally[SPREAD]))
+    while gap > 1:
+        gap //= 2
+        for i in range(gap, many):
+            value, unit, j = key[i], offered[i], i
+            while j >= gap and key[j - gap] < value:
+                key[j], offered[j] = key[j - gap], offered[j - gap]
+                j -= gap
+            key[j], offered[j] = value, unit
 
 
 @lean
@@ -68,11 +71,37 @@ def refill(call: Utilfn, state: State, many: int, most: int, first: int, last: i
         unit, done = state.offered[i], False
         for k in range(first, last):
             done = done or insert(call, state, unit, state.room.placed[k], False)
-        if not (done or (anywhere and settle(call, state, unit))):
+        if not (done or (anywhere and settle(call, state, unit, True))):
             out += state.weight[unit]
             if out > most:
                 return False
     return True
+
+
+@lean
+def empty_bins(call: Utilfn, state: State, emptied: int) -> bool:
+    """Empty so many bins, and put what was in them, and some that is left out, into these; or one, into some others.
+
+    What they do not take goes anywhere if all were placed: if one was emptied, or in a quarter of the moves. Returns
+    whether no more stays out than before. That is ruin and recreate (Schrimpf, Schneider, Stamm-Wilbrandt and Dueck,
+    Journal of Computational Physics 159, 2000).
+    """
+    tally, where, chosen, many = state.tally, state.where, state.room.placed, 0
+    most, turn = tally[TOTAL], drawn(state, max(1, tally[COUNT]))
+    for k in range(min(8, tally[COUNT])):
+        state.offered[many] = state.room.left[(turn + k) % tally[COUNT]]
+        many += 1
+    first, last = (1, min(1 + SAMPLES, len(chosen))) if emptied == 1 else (0, emptied)
+    for k in range(last):
+        chosen[k] = where[drawn(state, len(where))] if emptied == 1 else drawn(state, len(state.head))
+    for k in range(emptied):
+        while state.head[chosen[k]] != NULL and many < 256:
+            state.offered[many] = state.head[chosen[k]]
+            if remove(call, state, state.offered[many], False) < 0:
+                return False
+            many += 1
+    anywhere = most == 0 and (emptied == 1 or drawn(state, 4) == 0)
+    return refill(call, state, many, most, first, last, anywhere)
 
 
 @lean
@@ -234,7 +263,7 @@ def begin(call: Utilfn, state: State, seed: int, number: int) -> int:
     for i in range(many):
         if state.room.stop[0]:
             break
-        settle(call, state, offered[i])
+        settle(call, state, offered[i], False)
     if not trim(call, state):
         undo(state)
     keep_best(state)
@@ -254,7 +283,9 @@ def improve(call: Utilfn, state: State, steps: int, fewest: int) -> int:
             break
         begin_move(state)
         most = tally[TOTAL]
-        if not (force(call, state) and trim(call, state) and tally[TOTAL] <= most):
+        emptied = min(2 + drawn(state, 3), len(state.head), len(state.where))
+        done = empty_bins(call, state, emptied) if emptied > 1 and drawn(state, 2) == 0 else force(call, state)
+        if not (done and trim(call, state) and tally[TOTAL] <= most):
             undo(state)
         waited += 1
         if tally[COUNT] < fewest:

@@ -16,7 +16,7 @@ from binwright.agents.solver.backends.flat import Flat, Room, room
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.random import below_kernel, stream_kernel
-from binwright.simcore.jit import lean
+from binwright.simcore.jit import lean, lean_inlined
 from binwright.simcore.types import Ints
 
 SPREADS = (2048, 4096, 512, 8192)
@@ -96,7 +96,7 @@ def begin_run(state: State, seed: int, group: int, number: int) -> None:
     state.tally[SPREAD] = SPREADS[number % len(SPREADS)]
 
 
-@lean
+@lean_inlined
 def drawn(state: State, n: int) -> int:
     """Draw the next number below n."""
     state.tally[DRAWS] += 1
@@ -131,7 +131,7 @@ def keep_best(state: State) -> None:
         state.room.best[ball] = state.room.alloc[ball]
 
 
-@lean
+@lean_inlined
 def begin_move(state: State) -> None:
     """Let what is there now be what `undo` comes back to."""
     tally = state.tally
@@ -156,7 +156,7 @@ def undo(state: State) -> None:
     begin_move(state)
 
 
-@lean
+@lean_inlined
 def locate(state: State, unit: int, place: int) -> None:
     """Write down that a unit is in a bin now, or nowhere if that is NULL; ALLOC and `used` are up to the caller."""
     tally, left, slot = state.tally, state.room.left, state.slot
@@ -192,7 +192,7 @@ def locate(state: State, unit: int, place: int) -> None:
         head[place] = unit
 
 
-@lean
+@lean_inlined
 def touch(state: State, dim: int) -> None:
     """Write down that the move has changed a dimension."""
     tally = state.tally
@@ -202,7 +202,7 @@ def touch(state: State, dim: int) -> None:
         tally[DIMS] += 1
 
 
-@lean
+@lean_inlined
 def bad(state: State, dim: int) -> bool:
     """Tell whether a dimension is beyond what it may be, elastic or not, or is one too many of its soft group."""
     flat, used = state.flat, state.room.used
@@ -212,7 +212,7 @@ def bad(state: State, dim: int) -> bool:
     return bool(group >= 0 and state.room.over[group] > flat.soft_allowed[group] and used[dim] > flat.capacity[dim])
 
 
-@lean
+@lean_inlined
 def first_bad(state: State) -> int:
     """Return the first dimension that the move has changed and that is `bad`, or NULL."""
     for k in range(state.tally[DIMS]):
@@ -221,7 +221,7 @@ def first_bad(state: State) -> int:
     return NULL
 
 
-@lean
+@lean_inlined
 def noted(state: State, unit: int, n: int) -> bool:
     """Write down that a unit has been put in, with n additions; -1 says that it has not. Returns whether it has."""
     if n < 0:
@@ -236,7 +236,7 @@ def noted(state: State, unit: int, n: int) -> bool:
     return True
 
 
-@lean
+@lean_inlined
 def insert(call: Utilfn, state: State, unit: int, place: int, forced: bool) -> bool:
     """Put an unplaced unit into a bin, or none of its balls; returns whether that could be done.
 
@@ -247,17 +247,17 @@ def insert(call: Utilfn, state: State, unit: int, place: int, forced: bool) -> b
     return noted(state, unit, put(call, flat, state.room, unit, place, ceiling, forced))
 
 
-@lean
-def settle(call: Utilfn, state: State, unit: int) -> bool:
-    """Put a unit into the first bin that takes it, from a random one on; returns whether there is one."""
+@lean_inlined
+def settle(call: Utilfn, state: State, unit: int, spread: bool) -> bool:
+    """Put a unit into the first bin that takes it, from a random one on if they `spread`; tells whether one does."""
     if state.flat.unit_pin[unit] != NULL:
         return insert(call, state, unit, state.flat.unit_pin[unit], False)
     bins = len(state.head)
-    turn = drawn(state, bins)
+    turn = drawn(state, bins) if spread else 0
     return noted(state, unit, put_around(call, state.flat, state.room, unit, 0, bins, turn))
 
 
-@lean
+@lean_inlined
 def remove(call: Utilfn, state: State, unit: int, needed: bool) -> int:
     """Take a placed unit out; if `needed`, only if that lowers a dimension that is `bad`.
 

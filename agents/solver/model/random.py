@@ -17,7 +17,7 @@ FIRST, SECOND = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 U_GAMMA, U_FIRST, U_SECOND = np.uint64(GAMMA), np.uint64(FIRST), np.uint64(SECOND)
 
 
-RUIN, PLACING, IMPROVING, DEPTH, TENANTS = range(-1, -6, -1)
+PLACING, IMPROVING, DEPTH, TENANTS = range(-2, -6, -1)
 """The groups in the keys of searches of ours: no group of bins has them."""
 
 

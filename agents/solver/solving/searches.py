@@ -11,11 +11,11 @@ from binwright.agents.solver.backends import cpu
 from binwright.agents.solver.backends.numbered_attempts import Found
 from binwright.agents.solver.local import runs
 from binwright.agents.solver.model.problem import Problem
-from binwright.agents.solver.solving import published, ruin
+from binwright.agents.solver.solving import published
 from binwright.simcore.errors import UserError, suggest
 from binwright.simcore.removed import REMOVED
 
-OURS, PUBLISHED, LOCAL, RUIN = "ours", "published", "local search", "ruin and recreate"
+OURS, PUBLISHED, LOCAL = "ours", "published", "local search"
 
 
 class Search(NamedTuple):
@@ -55,13 +55,6 @@ def searches(problem: Problem, device: str, search: str) -> list[Search]:
     if search == PUBLISHED:
         return [by_publication]
 
-    def ruins(problem: Problem, seed: int, first: int, count: int, until: float) -> Iterator[Found]:
-        if device != "cpu" and until == -inf:
-            by_publication.prepare(problem)  # which tells that there is no such device
-        return ruin.attempts(problem, seed, first, count, until)
-
-    if is_vector:
-        return [Search(RUIN, ruins)]
     if problem.dims > 2_000_000:  # of which local search keeps a dozen numbers each
         return [by_publication]
     ours = Search(LOCAL, runs.attempts)

@@ -56,8 +56,8 @@ def solve(
     """Search for an allocation of all balls, with `BINS ?` in as few bins as possible.
 
     `device` is that of `binwright.solve`. `search` is `published`, or `ours`: tenants, or balls of small problems, are
-    placed by first fit, then CP-SAT or trying all looks for proofs, then local search, of vector problems first fit and
-    ruin and recreate, for answers. Both give the same answer for the same attempts on every device. Of `ours` a device
+    placed by first fit, then CP-SAT or trying all looks for proofs, then local search, of vector problems after first
+    fit, for answers. Both give the same answer for the same attempts on every device. Of `ours` a device
     other than `cpu` makes published attempts that take turns with local search.
 
     `time` in seconds ends everything, compilation too: by then, or within a second, there is an answer. `attempts`
@@ -339,7 +339,7 @@ class _Search:
             self.first_fit(self.end)
         if not self.settled:
             attempts = 1 if self.impossible else self.attempts
-            fewest(lambda: self.bound, self.most, self.bins, rounds(16, attempts), self.attempt)
+            fewest(lambda: self.bound, self.most, self.bins, rounds(2, attempts), self.attempt)
 
     def first_fit(self, until: float) -> None:
         """Keep what first fit comes to, or next fit, of vector problems if bins are alike or their number is given."""

@@ -12,35 +12,22 @@ from hypothesis import strategies as st
 
 from binwright.agents.solver.backends.flat import groups_of
 from binwright.agents.solver.backends.numbered_attempts import Found, lowest
+from binwright.agents.solver.local import runs
 from binwright.agents.solver.local.runs import luby
 from binwright.agents.solver.model.dense import Matrix
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import MICRO
 from binwright.agents.solver.model.verify import faults
 from binwright.agents.solver.packing.pack import PACKING, pack
-from binwright.agents.solver.solving import published, ruin
+from binwright.agents.solver.solving import published
 from binwright.agents.solver.solving.bin_count import fewest, rounds
 from binwright.simcore.errors import BinwrightError
 from binwright.simcore.types import Ints
 from binwright.workloads.offline import machines
 from tests.reference import attempts as reference
-from tests.support.packings import keeps, packings
+from tests.support.packings import packings
 from tests.support.properties import scaled
 from tests.support.solving import problem, stated
-
-
-@scaled(1.5)
-@given(packings(), st.integers(0, 100), st.integers(0, 100))
-def test_ruin_and_recreate_never_breaks_a_rule_nor_gets_worse(packing: Matrix, seed: int, number: int) -> None:
-    weight = packing.weigh()
-    where, draws = ruin.begin(packing, weight, seed, number, np.zeros(1, np.int64)), 0
-    heaviest = weight.sum()
-    for _ in range(30):
-        assert keeps(packing, where)
-        assert weight[where < 0].sum() <= heaviest
-        heaviest = weight[where < 0].sum()
-        left, draws = ruin.improve(*packing[:2], weight, seed, number, draws, 1, where)
-        assert left == (where < 0).sum()
 
 
 def packed(name: str, bins: int, count: int | None = None) -> Problem:
@@ -50,14 +37,14 @@ def packed(name: str, bins: int, count: int | None = None) -> Problem:
     return problem(text, tables={"DEMAND": given.demand / MICRO, "ROOM": given.capacity / MICRO})
 
 
-def best(given: Problem, seed: int = 0, count: int = 1 << 30, until: float = np.inf, search: Any = ruin) -> Found:
+def best(given: Problem, seed: int = 0, count: int = 1 << 30, until: float = np.inf, search: Any = runs) -> Found:
     """The best of some attempts."""
     attempts: Iterator[Found] = search.attempts(given, seed, 0, count, until)
     *_, found = attempts
     return found
 
 
-@pytest.mark.parametrize(("search", "bins"), [(ruin, 8), (published, 9)])
+@pytest.mark.parametrize(("search", "bins"), [(runs, 8), (published, 9)])
 def test_a_success_has_the_lowest_number_whatever_the_threads(search: Any, bins: int) -> None:
     given, answers = packed("ct4", bins, 60), set()
     for threads in (1, 2, 7):
@@ -77,7 +64,7 @@ def test_a_success_has_the_lowest_number_whatever_the_threads(search: Any, bins:
 def test_fitted_inputs_are_packed_into_the_known_number_of_bins(name: str, bins: int, published_bins: int) -> None:
     """Ours at the lower bound for every seed; the published search as low as its authors came. No clock decides."""
     given = packed(name, bins)
-    for seed in range(20):
+    for seed in range(20 if len(given.units) < 1000 else 2):
         found = best(given, seed, 16)
         assert found.left == 0
         assert not faults(given, found.where.tolist())
@@ -87,7 +74,7 @@ def test_fitted_inputs_are_packed_into_the_known_number_of_bins(name: str, bins:
     assert not faults(given, found.where.tolist())
 
 
-@pytest.mark.parametrize("search", [ruin, published])
+@pytest.mark.parametrize("search", [runs, published])
 def test_a_search_ends_in_time_with_a_verified_partial_answer(search: Any) -> None:
     given = packed("pgrank", 87)
     assert given.matrix is not None  # computed before the clock runs
@@ -137,8 +124,6 @@ def test_problems_of_the_language_have_the_same_attempts_in_their_dense_form(
     made, number, count = published.search(*given, first, first + 2 * ways, stop, kept)
     assert made == (solved[0] - first + 1 if solved else 2 * ways)
     assert ((count, number), kept.tolist()) == min(answers.items())
-    *_, found = ruin.attempts(written, seed, 0, 2)
-    assert faults(written, found.where.tolist()) == []
 
 
 def test_restarts_follow_luby() -> None:
