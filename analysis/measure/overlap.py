@@ -23,15 +23,9 @@ SENTENCE = (
 
 def overlap(seeds: Sequence[Rows]) -> float:
     """Compute the share of a seed's requests that another one met too; what a seed's own windows share counts once."""
-    ends = [end for rows in seeds for window in rows for end in window]
-    low, high = min(ends, default=0), max(ends, default=0)
-    met = np.zeros(high - low, np.int64)  # by how many seeds, of each row
-    for rows in seeds:
-        mine = np.zeros(high - low, np.bool_)
-        for first, end in rows:
-            mine[first - low : end - low] = True
-        met += mine
-    return float(met[met > 1].sum() / max(int(met.sum()), 1))
+    rows = [np.unique(np.concatenate([np.arange(*window) for window in windows])) for windows in seeds]
+    _, seeds_met = np.unique(np.concatenate([np.zeros(0, np.int64), *rows]), return_counts=True)
+    return float(seeds_met[seeds_met > 1].sum() / max(int(seeds_met.sum()), 1))
 
 
 def written(rows: Rows) -> str:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.extras import pl
-from binwright.workloads.traces.cells import report
 from binwright.workloads.traces.check import LABELS
 from binwright.workloads.traces.text import contents
 
@@ -18,9 +17,9 @@ TYPES = (
 SCHEDULE, LAST_END = 3, 8
 AFTER = 2**63 - 1
 """The time of what happened after the trace's end."""
-NEEDED = ("time", "type", "collection_id", "instance_index", "resource_request")
-NUMBERS = ("time", "collection_id", "instance_index", "priority", "collection_type", "alloc_collection_id")
-GIVE = "Give the events as they are downloaded."
+NUMBERS = ("time", "collection_id", "instance_index", "priority", "alloc_collection_id")
+OPTIONAL = ("priority", "alloc_collection_id", "user")
+"""Fields that no event of a file may have."""
 
 
 def placements(path: Path) -> pl.DataFrame:
@@ -61,32 +60,17 @@ def placements(path: Path) -> pl.DataFrame:
 
 def _events(path: Path) -> pl.DataFrame:
     """Read events, whose whole numbers may be texts (as JSON has no 64 bits), and whose types may be words."""
+    kind = pl.col("type").cast(pl.String).replace({word: number for number, word in enumerate(TYPES)})
+    requested = pl.col("resource_request").struct
+    amounts = {name: requested.field(field).cast(pl.Float64) for name, field in (("cpu", "cpus"), ("mem", "memory"))}
     try:
-        frame = pl.read_ndjson(io.BytesIO(contents(path)), infer_schema_length=None)
+        frame = pl.read_ndjson(io.BytesIO(contents(path)), infer_schema_length=None).with_row_index("line", offset=1)
+        absent = {name: pl.lit(None, pl.String) for name in OPTIONAL if name not in frame.columns}
+        numbers = (pl.col(name).cast(pl.Int64) for name in NUMBERS)
+        return frame.with_columns(**absent).select(
+            "line", *numbers, kind.cast(pl.Int64), pl.col("user").cast(pl.String),
+            **{name: amount.fill_null(0.0) for name, amount in amounts.items()},
+        )  # fmt: skip
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        problem = f"not lines of JSON: {str(error).splitlines()[0]}"
-        raise WorkloadError(problem, file=path, remedy=GIVE) from error
-    missing = [name for name in NEEDED if name not in frame.columns]
-    requested = frame.schema.get("resource_request")
-    if missing or not isinstance(requested, pl.Struct):
-        remedy = f"Its fields: {', '.join(frame.columns) or 'none'}. {GIVE}"
-        raise WorkloadError(f"no event has {', '.join(missing) or 'a resource_request'}", file=path, remedy=remedy)
-    if not {field.name for field in requested.fields} >= {"cpus", "memory"}:
-        raise WorkloadError("no event asks for cpus and memory", file=path, remedy="Give instance_events.")
-    absent = {name: pl.lit(None, pl.String) for name in (*NUMBERS, "user") if name not in frame.columns}
-    frame = frame.with_row_index("line", offset=1).with_columns(**absent)
-    for name, column in (("cpu", "cpus"), ("mem", "memory")):
-        cells = frame["resource_request"].struct.field(column)
-        values = cells.cast(pl.Float64, strict=False)
-        if (wrong := cells.is_not_null() & values.is_null()).any():
-            report(frame, wrong, path, f"resource_request.{column}", "not a number", GIVE, cells.filter(wrong)[0])
-        frame = frame.with_columns(values.fill_null(0.0).alias(name))
-    words = {word: number for number, word in enumerate(TYPES)}
-    kind = pl.col("type").cast(pl.String).replace(words).cast(pl.Int64, strict=False)
-    numbers = (pl.col(name).cast(pl.Int64, strict=False) for name in NUMBERS)
-    frame = frame.with_columns(*numbers, kind.alias("type"), pl.col("user").cast(pl.String))
-    for name in ("time", "type", "collection_id"):
-        if (wrong := frame[name].is_null()).any():
-            remedy = f"Types are 0 to {len(TYPES) - 1}, or {', '.join(TYPES)}." if name == "type" else GIVE
-            report(frame, wrong, path, name, "not a whole number", remedy, None)
-    return frame
+        problem = f"not lines of JSON with events of instances: {str(error).splitlines()[0]}"
+        raise WorkloadError(problem, file=path, remedy="Give the events as they are downloaded.") from error

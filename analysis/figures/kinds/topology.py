@@ -30,8 +30,6 @@ from binwright.simcore.types import Floats, Ints
 
 MOST = 4
 """More agents cannot be read beside one another."""
-MOST_SERVERS = 200
-"""More servers are drawn as one box per rack."""
 LOADS = LinearSegmentedColormap.from_list("loads", ["#d9d9d9", "#fdae61", "#d7191c", "#67001f"])
 DARK, GREY = "#333333", "#888888"
 AT = ("cluster", "network", "topology")
@@ -116,13 +114,12 @@ def network_of(results: ResultsFolder, row: Mapping[str, Any]) -> dict[str, Any]
 def paint(ax: Axes, topology: Topology, load: Floats, inches: float, *, is_named: bool) -> None:
     """Draw a network into a panel of this width, with links coloured by `load` float64 [links], the share in use.
 
-    Of many servers in one box the mean load is shown. Left of the rows may stand what they are.
+    Left of the rows may stand what they are.
     """
-    boxed = topology.servers > MOST_SERVERS
-    x = _positions(topology, boxed)
+    x = _positions(topology)
     small = inches / float(np.clip(0.16 * np.ptp(x) + 2.5, 7, 24))
-    _links(ax, topology, x, load, boxed, small)
-    _vertices(ax, topology, x, boxed, small)
+    _links(ax, topology, x, load, small)
+    _vertices(ax, topology, x, small)
     count: Ints = np.bincount(topology.level[: topology.switches], minlength=len(topology.levels))
     count[0] = topology.servers
     for level, name in enumerate(topology.levels if is_named else ()):
@@ -132,22 +129,18 @@ def paint(ax: Axes, topology: Topology, load: Floats, inches: float, *, is_named
     ax.set_axis_off()
 
 
-def _positions(topology: Topology, boxed: bool) -> Floats:
-    """Place each vertex from left to right, float64 [vertices]; servers in a box stand on their rack."""
+def _positions(topology: Topology) -> Floats:
+    """Place each vertex from left to right, float64 [vertices]."""
     x = np.zeros(topology.switches + topology.servers)
     racks = topology.racks
     order = np.argsort(topology.rack_of, kind="stable")
     gap = 1 + 0.8 * (topology.pod_of != np.roll(topology.pod_of, 1))  # pods stand apart
     gap[0] = 0
-    if boxed:
-        x[:racks] = 4 * np.cumsum(gap)
-        x[topology.switches :] = x[topology.rack_of]
-    else:
-        rack = topology.rack_of[order]
-        step = np.ones(topology.servers)
-        step[1:] += (rack[1:] != rack[:-1]) * gap[rack[1:]]
-        x[topology.switches + order] = np.cumsum(step)
-        x[:racks] = np.bincount(topology.rack_of, x[topology.switches :]) / np.bincount(topology.rack_of)
+    rack = topology.rack_of[order]
+    step = np.ones(topology.servers)
+    step[1:] += (rack[1:] != rack[:-1]) * gap[rack[1:]]
+    x[topology.switches + order] = np.cumsum(step)
+    x[:racks] = np.bincount(topology.rack_of, x[topology.switches :]) / np.bincount(topology.rack_of)
     for level in range(1, len(topology.levels)):
         mine = np.flatnonzero(topology.level[: topology.switches] == level)
         mine = mine[mine >= racks]
@@ -161,34 +154,23 @@ def _positions(topology: Topology, boxed: bool) -> Floats:
     return x
 
 
-def _links(ax: Axes, topology: Topology, x: Floats, load: Floats, boxed: bool, small: float) -> None:
-    ends, load = topology.link_ends, load.copy()
-    shown = np.arange(topology.links)
-    if boxed:  # one line for all servers of a rack
-        racks, first = np.unique(topology.rack_of, return_index=True)
-        load[first] = [load[: topology.servers][topology.rack_of == rack].mean() for rack in racks]
-        shown = np.concatenate([first, shown[topology.servers :]])
-    level = topology.level[ends[shown]].astype(np.float64)
+def _links(ax: Axes, topology: Topology, x: Floats, load: Floats, small: float) -> None:
+    ends, capacity = topology.link_ends, topology.link_capacity
+    level = topology.level[ends].astype(np.float64)
     step = np.linspace(0, 1, 17)
-    start, stop = x[ends[shown, 0], None], x[ends[shown, 1], None]
+    start, stop = x[ends[:, 0], None], x[ends[:, 1], None]
     # A link within a level is an arc, so that it does not run through what stands between.
     bent = (level[:, :1] == level[:, 1:]) * (0.15 + 0.25 * np.minimum(1, np.abs(stop - start) / np.ptp(x).clip(1)))
     up = level[:, :1] + (level[:, 1:] - level[:, :1]) * step + bent * 4 * step * (1 - step)
     course = np.stack([start + (stop - start) * step, up], axis=2)[:, :: 16 if (bent == 0).all() else 1]
-    capacity = topology.link_capacity[shown]
-    width = float(np.clip(60 / len(shown) ** 0.6, 0.25, 1.4)) * np.clip(np.sqrt(capacity / capacity.min()), 1, 2.5)
-    lines = {"linewidths": small * width, "zorder": 1, "array": load[shown], "cmap": LOADS, "norm": Normalize(0, 1)}
+    width = float(np.clip(60 / len(ends) ** 0.6, 0.25, 1.4)) * np.clip(np.sqrt(capacity / capacity.min()), 1, 2.5)
+    lines = {"linewidths": small * width, "zorder": 1, "array": load, "cmap": LOADS, "norm": Normalize(0, 1)}
     ax.add_collection(LineCollection([*course], **lines))
 
 
-def _vertices(ax: Axes, topology: Topology, x: Floats, boxed: bool, small: float) -> None:
-    shown = topology.racks if boxed else topology.servers
-    size = small**2 * float(np.clip(1500 / max(shown, topology.switches), 6, 40))
+def _vertices(ax: Axes, topology: Topology, x: Floats, small: float) -> None:
+    size = small**2 * float(np.clip(1500 / max(topology.servers, topology.switches), 6, 40))
     upper = np.flatnonzero(topology.level[: topology.switches] > 0)
     colours = np.where(upper < topology.racks, DARK, GREY)
     ax.scatter(x[upper], topology.level[upper], s=1.6 * size, c=colours, marker="s", zorder=2, linewidths=0)
-    if boxed:
-        ax.scatter(x[: topology.racks], np.zeros(topology.racks), s=3 * size, c="white", edgecolors=DARK, zorder=2,
-                   linewidths=small)  # fmt: skip
-    else:
-        ax.scatter(x[topology.switches :], np.zeros(topology.servers), s=size, c=DARK, zorder=2, linewidths=0)
+    ax.scatter(x[topology.switches :], np.zeros(topology.servers), s=size, c=DARK, zorder=2, linewidths=0)
