@@ -216,17 +216,11 @@ class Comparison:
         if diff is not None:
             ends = (None, None) if row["test"] == "exact" else (row["diff_low"], row["diff_high"])
             difference = metric.between(diff, *ends, sign="+", size=of_differences)
-        numbers = (
-            (shown, None if mean is None else metric.plain(mean)),
-            ("baseline" if own else difference, None if diff is None else metric.plain(diff)),
-            (WORDS.get(row["verdict"], row["verdict"]), None),
-            ("" if own else _relative(row["relative"]), row["relative"]),
-            ("" if own else "exact" if row["test"] == "exact" else _p(row["p"]), row["p"]),
-            (runs, row["n"]),
-        )
+        verdict = WORDS.get(row["verdict"], row["verdict"])
+        against = [difference, verdict, _relative(row["relative"]), "exact" if row["test"] == "exact" else _p(row["p"])]
+        texts = [self.heading(row["agent"]), shown, *(["baseline", verdict, "", ""] if own else against), runs]
         keys, style = [as_written(row[key]) for key in self.shown_keys], STYLES.get(row["verdict"], "")
-        agent = Cell(self.heading(row["agent"]), style=style)
-        return [*map(Cell, keys), agent, *(Cell(text, value, style) for text, value in numbers)]
+        return [*map(Cell, keys), *(Cell(text, style) for text in texts)]
 
     @property
     def legend(self) -> str:

@@ -28,10 +28,9 @@ _NUMBER = re.compile(r"[-+<>]?\d[\d.,]*( ±[\d.,]+| \[[-+\d.,]+, [-+\d.,]+\])?")
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """Holds what a cell shows, the number that it is sorted by, if it is one, and its style."""
+    """Holds what a cell shows, and its style."""
 
     text: str
-    value: float | None = None
     style: str = ""
 
 

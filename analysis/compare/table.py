@@ -99,10 +99,10 @@ class Table:
         for row in self.rows:
             done = row.runs - row.failed
             cells = [Cell(as_written(value)) for value in row.point] + [Cell(self.heading(row.agent))]
-            cells.append(Cell(f"{done}/{row.runs}" if row.failed else str(row.runs), done, "wrong" * bool(row.failed)))
+            cells.append(Cell(f"{done}/{row.runs}", "wrong") if row.failed else Cell(str(row.runs)))
             for metric, size, entry in zip(self.metrics, sizes, row.entries, strict=True):
                 style = "best" if entry and entry.mark == BEST else ""
-                cells.append(Cell(entry.write(metric, size), metric.plain(entry.mean), style) if entry else Cell("-"))
+                cells.append(Cell(entry.write(metric, size), style) if entry else Cell("-"))
             rows.append(cells)
         words = len(self.swept) + 1
         headings = [*map(self._short, self.swept), self._row, "runs", *(metric.heading for metric in self.metrics)]

@@ -67,10 +67,6 @@ class Metric:
             return unit_of_time(size)
         return (100.0, "") if self.unit == "%" else (1.0, self.unit and f" {self.unit}")
 
-    def plain(self, value: float) -> float:
-        """Return a value as its heading means it: shares are in percent there, and times in seconds."""
-        return 100 * value if self.unit == "%" else value
-
     def axis(self, size: float) -> tuple[float, str]:
         """Return what to multiply values of this size by to draw them, and what to write beside their axis."""
         scale, unit = self.scale(size)

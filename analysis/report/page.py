@@ -43,7 +43,7 @@ def refusals(results: ResultsFolder) -> str:
     cells = [
         [
             *(Cell(as_written(part)) for part in (*which[:-1], results.heading(which[-1]))),
-            *(Cell(f"{share:.2f}", share) for share in np.mean(runs, axis=0).tolist()),
+            *(Cell(f"{share:.2f}") for share in np.mean(runs, axis=0).tolist()),
         ]
         for which, runs in shares.items()
     ]
