@@ -12,12 +12,12 @@ from pathlib import Path
 
 import numpy as np
 
-from binwright.simcore.errors import UserError, WorkloadError, unread
+from binwright.simcore.errors import UserError, WorkloadError
 from binwright.simcore.types import QUANTUM
 from binwright.simcore.units import amount, quanta
 from binwright.workloads.offline import Machines
 from binwright.workloads.traces.cells import amounts, report
-from binwright.workloads.traces.text import read_text
+from binwright.workloads.traces.text import contents, read_text
 
 SUFFIXES = (".txt", ".bpp", ".vbp")
 MOST = 1_000_000
@@ -28,12 +28,8 @@ NAME = "name"
 
 def read_instance(file: Path) -> Machines:
     """Read an instance of the literature."""
-    try:
-        text = file.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        problem, remedy = unread(error, file, "Give a text file in UTF-8.")
-        raise WorkloadError(problem, file=file, remedy=remedy) from None
-    words = ((word, line) for line, words in enumerate(text.splitlines(), 1) for word in words.split())
+    lines = enumerate(contents(file).decode("utf-8-sig").splitlines(), 1)
+    words = ((word, line) for line, text in lines for word in text.split())
 
     def number(what: str, least: int, parts: int = 1) -> int:
         """Take the next number, as a whole number of `parts`."""

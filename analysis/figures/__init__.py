@@ -12,6 +12,7 @@ FIGURES = Registry(
     "binwright.figures",
     {name: f"binwright.analysis.figures.kinds.{BARS.get(name, f'{name}:draw')}" for name in KINDS},
     "binwright list figures",
+    functions=True,
 )
 FIRST = ("learning", "size", "sweep", "gains", "differences", "refusals", "servers", "pareto")
 """The kinds that answer a question, the first for what results were made for: of those that can be drawn, four are."""

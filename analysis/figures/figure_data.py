@@ -20,7 +20,7 @@ from binwright.analysis.measure.metric import Metric
 from binwright.analysis.results.columns import Choice, metric_named
 from binwright.analysis.results.escaping import cut
 from binwright.analysis.results.folder import ResultsFolder, as_written, telling_keys
-from binwright.simcore.errors import ResultsError, UnknownName, UserError, suggest
+from binwright.simcore.errors import ResultsError, UserError, suggest
 from binwright.simcore.extras import pl
 from binwright.simcore.types import Floats
 from binwright.simcore.units import BANDWIDTH, COUNT, CPU, DATA, SHARE, TIME
@@ -160,11 +160,7 @@ class FigureData:
 
     def metric(self, name: str) -> Metric:
         """Describe a column of the runs as a metric."""
-        try:
-            return metric_named(name, self.runs, self.results.metrics)
-        except UnknownName as error:
-            problem = f"{name} is not a metric of these results"
-            raise ResultsError(problem, file=self.results.folder, remedy=error.remedy) from None
+        return metric_named(name, self.runs, self.results.metrics)
 
     def metrics(self, default: Sequence[str]) -> list[Metric]:
         """Return the metrics that were asked for, or else those of `default` that there are."""

@@ -84,21 +84,17 @@ def kind_named(name: str) -> Kind:
 
     A plain function is one that any results are enough for; the first line of its docstring says what it shows.
     """
-    key = f"--kind {name}"
-    if name not in FIGURES and ":" not in name:
-        problem, remedy = FIGURES.unknown(name)
-        raise ResultsError(problem, key=key, remedy=remedy)
     try:
         result = FIGURES.load(name)
     except UnknownName as error:
-        remedy = "Write package.module:function, or file.py:function, a file of this folder."
-        raise ResultsError(error.problem, key=key, remedy=error.remedy if FIGURES.is_added(name) else remedy) from error
+        error.key = "--kind"
+        raise
     if isinstance(result, Kind):
         result.is_ours = name in FIGURES and not FIGURES.is_added(name)
         return result
     if not callable(result):
         remedy = "Name a function of (chosen, options) that returns a matplotlib Figure."
-        raise ResultsError("is no figure", key=key, remedy=remedy)
+        raise ResultsError("is no figure", key="--kind", value=name, remedy=remedy)
     return Kind(result, (result.__doc__ or short_name(name)).strip().splitlines()[0])
 
 

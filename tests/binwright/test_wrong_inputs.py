@@ -20,7 +20,7 @@ YAML = [
     ("agents: [first-fit, worst-fit]", "agents: [{best-fit: {}, worst-fit: {}}]", ["agents.0: is not an agent"]),
     ("cluster:", "sweep: [1, 2]\ncluster:", ["sweep: must be a mapping of keys (got [1, 2])", "product, zip"]),
     ("{servers: 2, node: {cpu: 4, mem: 8 GB}}", "{csv: {path: ., columns: {cpu: c, mem: m}, units: {mem: 1}}}",
-     ["cluster.csv.path: cannot read it: Is a directory", "Check the path"]),
+     ["cluster.csv.path: cannot be read: Is a directory", "Check the path"]),
     (TEXT, TEXT + "---\n" + TEXT, ["s.yaml:8: this is not valid YAML", "another document"]),
     ]  # fmt: skip
 

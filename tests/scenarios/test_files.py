@@ -456,7 +456,7 @@ def test_building_a_cluster_from_a_csv(tmp_path: Path, file: Path) -> None:
             build_cluster(scenario)
         assert (str(caught.value.file), caught.value.line, caught.value.key) == (str(servers), line, key)
     servers.unlink()
-    with pytest.raises(UserError, match=r"cluster\.csv\.path: cannot read it: No such file"):
+    with pytest.raises(UserError, match=r"cluster\.csv\.path: there is no such file"):
         build_cluster(scenario)
     servers.write_text("sn,milli,mib\na,1,2\n\nb,3,4\n")
     assert len(build_cluster(scenario).capacity) == 2

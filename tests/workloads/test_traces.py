@@ -158,7 +158,7 @@ CSV_ERRORS = [
     ("huawei-east-1", HUAWEI + "4,1,1,0,1\n5,1,1,0,1\n4,1,1,0,1\n", "{file}:4: vmid: duplicate id (got 4)"),
     ("huawei-east-1", HUAWEI + "0,1,1,0,1\n1,one,1,0,1\n", "{file}:3: cpu: not a number (got 'one')"),
     ("huawei-east-1", HUAWEI + "0,1,1,0,1\n1,1,1,0,1,6\n", "{file}:3: not a CSV file: rows differ"),
-    ("huawei-east-1", (HUAWEI + "0,1,1,0,1\n\xff").encode("latin-1"), "{file}:3: not a CSV file: not UTF-8 text"),
+    ("huawei-east-1", (HUAWEI + "0,1,1,0,1\n\xff").encode("latin-1"), "{file}:3: not UTF-8 text"),
     ("huawei-east-1", EVENTS + "0,1,1,0,0\n0,1,1,3,2\n", "{file}:3: type: neither 0 nor 1 (got '2')"),
     ("huawei-east-1", EVENTS + "0,1,1,0,0\n1,1,1,3,1\n",
      "{file}:3: vmid: a VM is deleted that was never created (got '1')"),

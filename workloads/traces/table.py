@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
-from binwright.simcore.errors import WorkloadError, suggest
+from binwright.simcore.errors import WorkloadError, suggest, unread
 from binwright.simcore.extras import pl
 from binwright.workloads.traces.base import Trace
 from binwright.workloads.traces.cells import amounts, filled, moments, spans
@@ -163,7 +163,8 @@ def is_parquet(path: Path) -> bool:
         with path.open("rb") as file:
             return file.read(len(PARQUET)) == PARQUET
     except OSError as error:
-        raise WorkloadError(f"cannot read it: {error.strerror}", file=path, remedy="Check the path.") from error
+        problem, remedy = unread(error, path, "Check the path.")
+        raise WorkloadError(problem, file=path, remedy=remedy) from error
 
 
 def read_parquet(path: Path) -> pl.DataFrame:

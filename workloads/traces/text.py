@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from binwright.simcore.errors import WorkloadError
+from binwright.simcore.errors import WorkloadError, unread
 from binwright.simcore.extras import pl
 from binwright.workloads.traces.check import require
 
@@ -34,11 +34,12 @@ def contents(path: Path) -> bytes:
         data.decode()
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        remedy = "Give a CSV in UTF-8, or that gzipped; unpack archives first."
-        raise WorkloadError("not a CSV file: not UTF-8 text", file=path, line=line, remedy=remedy) from error
+        remedy = "Give text in UTF-8, or that gzipped; unpack archives first."
+        raise WorkloadError("not UTF-8 text", file=path, line=line, remedy=remedy) from error
     except (OSError, EOFError, zlib.error) as error:
         if isinstance(error, OSError) and error.errno:
-            raise WorkloadError(f"cannot read it: {error.strerror}", file=path, remedy="Check the path.") from error
+            problem, remedy = unread(error, path, "Check the path.")
+            raise WorkloadError(problem, file=path, remedy=remedy) from error
         remedy = "Download it again; it was cut short or damaged."
         raise WorkloadError(f"corrupt gzip: {error}", file=path, remedy=remedy) from error
     if b"\n" not in data:
