@@ -23,7 +23,7 @@ from binwright.analysis.figures import FIGURES
 from binwright.analysis.figures.kind import draw, image, kind_named
 from binwright.analysis.measure.overlap import overlap_of
 from binwright.analysis.results.folder import ResultsFolder, as_written, check_target, refused_shares
-from binwright.simcore.errors import ResultsError, UserError, without_numbers
+from binwright.simcore.errors import ResultsError, UserError
 from binwright.simcore.files import write_text
 from binwright.simcore.units import many_of
 
@@ -171,17 +171,12 @@ def _differences(results: ResultsFolder) -> str:
 
 
 def _failed(results: ResultsFolder) -> Iterator[str]:
-    """Yield every failed run; those that failed with the same words, whatever the numbers among them, together."""
-    together: dict[str, tuple[str, list[str]]] = {}
-    for row in results.failed.iter_rows(named=True):
-        point = "".join(f", {results.short(key)} {as_written(row[key])}" for key in results.swept)
-        error = str(row["error"]).strip()
-        _, names = together.setdefault(without_numbers(error), (error, []))
-        names.append(f"{results.heading(row['agent'])}, seed {row['seed']}{point}")
-    for number, (error, names) in enumerate(together.values()):
-        runs = f"{many_of(len(names), 'run')}: {escape('; '.join(names))}"
-        last = error.rpartition("\n")[2]
-        yield _folded(runs, f"<pre>{escape(error)}</pre>") if number < MOST_ERRORS else f"<p>{runs}: {escape(last)}</p>"
+    """Yield every failed run; those that failed for the same reason together, with the error of the first."""
+    for number, runs in enumerate(results.failures):
+        error, names = runs[0][1], "; ".join(name for name, _ in runs)
+        summary = f"{many_of(len(runs), 'run')}: {escape(names)}"
+        last = escape(error.rpartition("\n")[2])
+        yield _folded(summary, f"<pre>{escape(error)}</pre>") if number < MOST_ERRORS else f"<p>{summary}: {last}</p>"
 
 
 def _scenario(results: ResultsFolder) -> str:

@@ -17,7 +17,7 @@ import yaml
 from binwright.analysis.measure.metric import Metric
 from binwright.analysis.results.columns import RUNS, Choice, Columns, choose_metrics, read_columns
 from binwright.analysis.results.escaping import plain
-from binwright.simcore.errors import ResultsError
+from binwright.simcore.errors import ResultsError, without_numbers
 
 if TYPE_CHECKING:
     import polars as pl
@@ -157,6 +157,17 @@ class ResultsFolder:
     def failed(self) -> pl.DataFrame:
         """The runs that did not, each with its error."""
         return self.runs.filter(self.runs["status"] != "done")
+
+    @property
+    def failures(self) -> list[list[tuple[str, str]]]:
+        """Names and errors of the runs that failed; those whose last lines differ in numbers only are together."""
+        alike: dict[str, list[tuple[str, str]]] = {}
+        for row in self.failed.iter_rows(named=True):
+            point = "".join(f", {self.short(key)} {as_written(row[key])}" for key in self.swept)
+            error = str(row["error"]).strip()
+            of_reason = alike.setdefault(without_numbers(error.rpartition("\n")[2]), [])
+            of_reason.append((f"{self.heading(row['agent'])}, seed {row['seed']}{point}", error))
+        return [*alike.values()]
 
     @property
     def unfinished(self) -> str:

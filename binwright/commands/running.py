@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Sequence
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.markup import escape
 
-from binwright.analysis.results.folder import as_written
 from binwright.cli import FAILED, MISTAKE
 from binwright.commands.console import note, out, print_line, print_location
 from binwright.commands.progress import Live
-from binwright.simcore.errors import UserError, without_numbers
+from binwright.simcore.errors import UserError
 from binwright.simcore.extras import pl
 from binwright.simcore.files import write_text
 from binwright.simcore.units import many_of
@@ -164,19 +162,14 @@ def list_failed(results: Results) -> None:
         file.unlink(missing_ok=True)
         return
     out.print(f"[red]{many_of(len(results.failed), 'run')} failed:[/]")
-    alike: dict[str, list[str]] = {}
-    for row in results.failed.iter_rows(named=True):
-        error = row["error"].strip()
-        which = "".join(f", {key} {as_written(row[key])}" for key in results.swept)
-        reason = without_numbers(error.splitlines()[-1])
-        alike.setdefault(reason, []).append(f"{row['agent']}, seed {row['seed']}{which}\n{error}\n")
-    for runs in list(alike.values())[:SHOWN]:
-        which, _, error = runs[0].rstrip().partition("\n")
+    failures = results.failures
+    for runs in failures[:SHOWN]:
+        name, error = runs[0]
         more = f", and {many_of(len(runs) - 1, 'run')} more" if len(runs) > 1 else ""
-        print_line(f"{which}{more}: {error}")
-    if others := sum(map(len, list(alike.values())[SHOWN:])):
+        print_line(f"{name}{more}: {error}")
+    if others := sum(map(len, failures[SHOWN:])):
         print_line(f"... and {many_of(others, 'run')} more, for other reasons.")
-    write_text(file, "\n".join(chain.from_iterable(alike.values())))
+    write_text(file, "\n".join(f"{name}\n{error}\n" for runs in failures for name, error in runs))
     print_line(f"{file} says why in full; the same command tries them again.")
 
 
