@@ -195,7 +195,7 @@ COMMANDS: Sequence[tuple[str, str, str, Sequence[Option]]] = (
         _number("--seeds", "seeds", 20),
     )),
     ("pack", "packing.pack", "pack machines, all known at once, onto few servers", (
-        _option("input", metavar="INPUT", help="a name (pgrank, ct1, u120, t60, ...: page 'Offline placement'), or "
+        _option("input", metavar="INPUT", help="a name (pgrank, binpack1, ...: page 'Offline placement'), or "
                 "a file (.csv, .txt, .bpp, .vbp)"),
         _option("--with", dest="methods", metavar="NAMES", help="with commas between: ffd-prod,bfd-sum,dot-product,"
                 "norm-greedy,published,solver (default: all)"),

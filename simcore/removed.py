@@ -84,7 +84,7 @@ REMOVED: Mapping[str, str] = {
     "option search --fresh": "Name another folder with --out.",
     "option evaluate --seconds": "Leave it out: formulas are played, and none runs for ever.",
     "option evaluate --memory": "Leave it out: formulas are played, which need none.",
-    "option pack --count": "In Python: `binwright.workloads.offline.machines(NAME, SEED, COUNT)`.",
+    "option pack --count": "Leave it out: inputs have machines of their own.",
     "option pack --instance": "Write each instance into a file; those of the OR-Library are `binpack1` to `binpack4`.",
     "demand openb": "Take azure or azure-like.",
     "option pack --figure": "In Python, what `pack(...)` gives has in `found` after how many seconds it was there.",

@@ -6,15 +6,7 @@ spreads and largest demands below were chosen so that the lower bound and the th
 reports for its own, unpublished inputs. That is a calibration: how many servers a heuristic needs here is no evidence
 about the publication, and other seeds differ from seed 1 by a few servers.
 
-The others are drawn anew from published rules, since nobody has the streams of random numbers of their authors: they
-are of the same kind, and not the same instances. `binwright.workloads.offline_files` reads the published files.
-
-- `ct1` to `ct10`: random two-dimensional instances after Caprara and Toth, "Lower bounds and algorithms for the
-  2-dimensional vector packing problem", Discrete Applied Mathematics 111, 2001.
-- `u120` to `u1000` and the triplets `t60` to `t501`: Falkenauer, "A hybrid grouping genetic algorithm for bin packing",
-  Journal of Heuristics 2, 1996. Triplets fill a bin of 1,000 exactly; every bin has three, so the optimum is known.
-
-Those of FunSearch (Romera-Paredes and others, Nature 625, 2024) come in its order:
+The others are those of FunSearch (Romera-Paredes and others, Nature 625, 2024), in its order:
 
 - `binpack1` to `binpack4` (OR1 to OR4 there): the 20 published instances each of the OR-Library's files of these names,
   Beasley, "OR-Library: distributing test problems by electronic mail", Journal of the Operational Research Society 41,
@@ -26,11 +18,11 @@ Those of FunSearch (Romera-Paredes and others, Nature 625, 2024) come in its ord
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import yaml
@@ -41,8 +33,6 @@ from binwright.simcore.types import QUANTUM, Floats, Ints, Workload
 RESOURCES = ("cpu", "mem", "disk", "net_out", "net_in")
 SERVER = np.array([1.0, 16, 50, 128, 128])
 """A server of 8 cores (cpu 1.0), 16 GB, 50 MB/s disk, 128 MB/s network each way."""
-WIDEST = 10_000
-"""Machines of a random class, at most: offline means that they fit into one search."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,59 +94,6 @@ def _fitted(given: Mapping[str, Any], rng: np.random.Generator) -> Ints:
     return np.rint(share * QUANTUM).astype(np.int64)
 
 
-Draw: TypeAlias = Callable[[np.random.Generator, int], Ints]
-"""Draws the demands of so many machines in whole units, int64 [machines, resources]."""
-
-
-def _uniform(low: int, high: int, resources: int = 2) -> Draw:
-    return lambda rng, machines: rng.integers(low, high, (machines, resources), endpoint=True)
-
-
-def _like(sign: int, low: int, high: int) -> Draw:
-    """Make a class whose second demand is the first, or 120 less the first, give or take up to 10."""
-
-    def draw(rng: np.random.Generator, machines: int) -> Ints:
-        first = rng.integers(low, high, machines, endpoint=True)
-        near = rng.integers(-10, 10, machines, endpoint=True)
-        return np.column_stack([first, (first if sign > 0 else 120 - first) + near])
-
-    return draw
-
-
-def _halves(rng: np.random.Generator, machines: int) -> Ints:
-    """Draw machines of which every three fill a server of 100."""
-    pairs = rng.integers(25, 50, (2, machines // 3, 2), endpoint=True)
-    return rng.permutation(np.concatenate([*pairs, 100 - pairs.sum(axis=0)]))
-
-
-def _triplets(rng: np.random.Generator, count: int) -> Ints:
-    """Cut bins of 1,000 into three: one of 380 to 490, one from 250 to half of what is left, and the rest."""
-    first = rng.integers(380, 490, count // 3, endpoint=True)
-    second = rng.integers(250, (1000 - first) // 2, endpoint=True)
-    return rng.permutation(np.concatenate([first, second, 1000 - first - second]))[:, None]
-
-
-NINTH, TENTH = "ct9", "ct10"
-CLASSES: Mapping[str, tuple[int, Draw]] = {
-    "ct1": (1000, _uniform(100, 400)),
-    "ct2": (1000, _uniform(1, 1000)),
-    "ct3": (1000, _uniform(200, 800)),
-    "ct4": (1000, _uniform(50, 200)),
-    "ct5": (1000, _uniform(25, 100)),
-    "ct6": (150, _uniform(20, 100)),
-    "ct7": (150, _like(1, 20, 100)),
-    "ct8": (150, _like(-1, 20, 100)),
-    NINTH: (1000, _uniform(100, 400)),
-    TENTH: (100, _halves),
-}
-"""Capacity of both resources, and how demands are drawn. ct7's demands are alike, ct8's opposed; ct9's servers have as
-much of the resource that is asked for less as goes with that. They have as many machines as are asked for.
-"""
-BALLS: Mapping[str, tuple[int, int, Draw]] = {
-    **{f"u{count}": (count, 150, _uniform(20, 100, 1)) for count in (120, 250, 500, 1000)},
-    **{f"t{count}": (count, 1000, _triplets) for count in (60, 120, 249, 501)},
-}
-"""The classes of one dimension: how many balls, what a bin holds, and how they are drawn."""
 BINPACK = {"binpack1": 120, "binpack2": 250, "binpack3": 500, "binpack4": 1000}
 DRAWN = {"weibull-10k": 10_000, "weibull-100k": 100_000}
 ITEMS = (*BINPACK, "weibull-5k", *DRAWN)
@@ -175,39 +112,17 @@ def items_of(name: str, seed: int) -> tuple[Ints, int]:
         return published["binpack"][number * count : (number + 1) * count].astype(np.int64), 150
 
 
-NAMES = (*FITTED, *CLASSES, *BALLS, *ITEMS)
+NAMES = (*FITTED, *ITEMS)
 
 
-def machines(name: str, seed: int = 1, count: int | None = None) -> Machines:
-    """Draw the machines of a name and a seed; `count` of them where the name leaves that open.
-
-    Without `count` that is 200, or 201 where only multiples of three are.
-    """
+def machines(name: str, seed: int = 1) -> Machines:
+    """Draw the machines of a name and a seed."""
     if name not in NAMES:
         raise WorkloadError("unknown offline input", key="input", value=name, remedy=suggest(name, NAMES))
     if seed < 0:
         raise WorkloadError("is not a seed", key="seed", value=seed, remedy="Give a whole number from 0.")
-    rng = np.random.default_rng(seed)
-    if name in CLASSES:
-        count = (201 if name == TENTH else 200) if count is None else count
-        if not 1 <= count <= WIDEST or (name == TENTH and count % 3):
-            remedy = f"Give 1 to {WIDEST}{', a multiple of 3' * (name == TENTH)}."
-            raise WorkloadError("is not a count of machines", key="count", value=count, remedy=remedy)
-        capacity, draw = CLASSES[name]
-        demand, has = draw(rng, count), np.full(2, capacity)
-        if name == NINTH:
-            total = demand.sum(axis=0)
-            has = -(-total // -(-total.max() // capacity))
-        return Machines(name, ("a", "b"), demand * QUANTUM, has * QUANTUM)
-    if count is not None:
-        remedy = f"Leave it out, or take one of {', '.join(CLASSES)}."
-        raise WorkloadError("this input has machines of its own", key="count", value=count, remedy=remedy)
     if name in FITTED:
-        return Machines(name, RESOURCES, _fitted(FITTED[name], rng), np.full(len(RESOURCES), QUANTUM))
-    if name in BALLS:
-        balls, room, draw = BALLS[name]
-        sizes = draw(rng, balls)
-    else:
-        items, room = items_of(name, seed)
-        sizes = items[:, None]
-    return Machines(name, ("size",), sizes * QUANTUM, np.array([room * QUANTUM]))
+        demand = _fitted(FITTED[name], np.random.default_rng(seed))
+        return Machines(name, RESOURCES, demand, np.full(len(RESOURCES), QUANTUM))
+    items, room = items_of(name, seed)
+    return Machines(name, ("size",), items[:, None] * QUANTUM, np.array([room * QUANTUM]))

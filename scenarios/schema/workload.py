@@ -48,7 +48,7 @@ from binwright.workloads import ARRIVALS, LIFETIMES, WORKLOADS
 from binwright.workloads.arrivals import Bursty, Fixed, Poisson
 from binwright.workloads.demands import DEMANDS
 from binwright.workloads.lifetimes import Empirical, Exponential, Lognormal
-from binwright.workloads.offline import CLASSES, FITTED, NAMES, WIDEST, machines
+from binwright.workloads.offline import FITTED, NAMES, machines
 from binwright.workloads.parts import Parts
 from binwright.workloads.virtual import NETWORKS, Hose, Pairs
 
@@ -217,29 +217,23 @@ class Offline(WorkloadKind):
     """Machines that all arrive at time 0, in the order of the input, and never end."""
 
     offline: Text = Field(
-        description=f"The input: {', '.join((*FITTED, *CLASSES))}, or one of the literature's, such as `u120`. "
-        f"Resources are cpu, mem, disk, net_out and net_in (`{'`, `'.join(FITTED)}`, as shares of a server), `a` and "
-        "`b` (`ct1` to `ct10`), or `size`.",
+        description=f"The input: {', '.join(FITTED)}, as shares of a server's cpu, mem, disk, net_out and net_in; or "
+        "one of the literature's, such as `binpack1`, of the resource `size`.",
         examples=["pgrank"],
     )
     requests: Count | None = Field(
-        default=None,
-        description="How many machines; by default the input's own number, of `ct1` to `ct10` 200.",
-        examples=[100],
+        default=None, description="How many machines; by default the input's own number.", examples=[100]
     )
 
     @model_validator(mode="after")
     def _known(self) -> Self:
         if self.offline not in NAMES:
             raise wrong("unknown offline input", suggest(self.offline, NAMES), ("offline",), self.offline)
-        if self.offline in CLASSES and (self.requests or 0) > WIDEST:
-            raise wrong("is too many", f"Give {WIDEST} at most.", ("requests",), self.requests)
         return self
 
     def draw(self, resources: tuple[str, ...], seed: int) -> Requests:
         """Draw the machines of a seed, for a cluster's resources."""
-        count = self.requests if self.offline in CLASSES else None
-        return machines(self.offline, seed, count).requests(resources, self.requests)
+        return machines(self.offline, seed).requests(resources, self.requests)
 
 
 AT = ("workload", "networks")

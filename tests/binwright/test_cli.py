@@ -251,7 +251,7 @@ MISTAKES: list[tuple[str, list[str]]] = [
     ("run missing.yaml", ["was not found", "huawei-east-1", "Get it from github.com", "Licence: CC BY-NC 4.0"]),
     ("run quickstart --sede 3", ["there is no such option or argument: --sede 3", "Did you mean '--seeds'?"]),
     ("traces", ["the following arguments are required: ACTION", "binwright traces --help"]),
-    ("pack u120 --servers kinds.csv", ["there is no such option or argument: --servers kinds.csv", "'--server'?"]),
+    ("pack binpack1 --servers kinds.csv", ["there is no such option or argument: --servers kinds.csv", "'--server'?"]),
     ("list agent", ["list: argument KIND: invalid choice: 'agent' (choose from "]),
     ("list movers quickstart", ["movers: takes no name"]),
     ("traces describe words.csv", ["words.csv:1: no column says when requests arrive", "Its columns: a, b."]),

@@ -23,16 +23,21 @@ from binwright.agents.solver.solving import published
 from binwright.agents.solver.solving.bin_count import fewest, rounds
 from binwright.simcore.errors import BinwrightError
 from binwright.simcore.types import Ints
-from binwright.workloads.offline import machines
+from binwright.workloads.offline import Machines, machines
 from tests.reference import attempts as reference
 from tests.support.packings import packings
 from tests.support.properties import scaled
 from tests.support.solving import problem, stated
 
 
-def packed(name: str, bins: int, count: int | None = None) -> Problem:
-    """Balls of a fitted input for so many bins."""
-    given = machines(name, count=count)
+def vectors() -> Machines:
+    """Sixty machines that take 5 to 20 % of two resources, after Caprara and Toth's fourth class."""
+    demand = np.random.default_rng(1).integers(50, 200, (60, 2), endpoint=True)
+    return Machines("vectors", ("a", "b"), demand * MICRO, np.array([1000, 1000]) * MICRO)
+
+
+def packed(given: Machines, bins: int) -> Problem:
+    """Machines as balls for so many bins."""
     text = PACKING.replace("BINS ?", f"BINS {bins}")
     return problem(text, tables={"DEMAND": given.demand / MICRO, "ROOM": given.capacity / MICRO})
 
@@ -46,7 +51,7 @@ def best(given: Problem, seed: int = 0, count: int = 1 << 30, until: float = np.
 
 @pytest.mark.parametrize(("search", "bins"), [(runs, 8), (published, 9)])
 def test_a_success_has_the_lowest_number_whatever_the_threads(search: Any, bins: int) -> None:
-    given, answers = packed("ct4", bins, 60), set()
+    given, answers = packed(vectors(), bins), set()
     for threads in (1, 2, 7):
         with pytest.MonkeyPatch.context() as patch:
             module = "binwright.agents.solver.backends.numbered_attempts"
@@ -63,12 +68,12 @@ def test_a_success_has_the_lowest_number_whatever_the_threads(search: Any, bins:
 )
 def test_fitted_inputs_are_packed_into_the_known_number_of_bins(name: str, bins: int, published_bins: int) -> None:
     """Ours at the lower bound for every seed; the published search as low as its authors came. No clock decides."""
-    given = packed(name, bins)
+    given = packed(machines(name), bins)
     for seed in range(20 if len(given.units) < 1000 else 2):
         found = best(given, seed, 16)
         assert found.left == 0
         assert not faults(given, found.where.tolist())
-    given = packed(name, published_bins)
+    given = packed(machines(name), published_bins)
     found = best(given, count=200, search=published)
     assert found.left == 0
     assert not faults(given, found.where.tolist())
@@ -76,7 +81,7 @@ def test_fitted_inputs_are_packed_into_the_known_number_of_bins(name: str, bins:
 
 @pytest.mark.parametrize("search", [runs, published])
 def test_a_search_ends_in_time_with_a_verified_partial_answer(search: Any) -> None:
-    given = packed("pgrank", 87)
+    given = packed(machines("pgrank"), 87)
     assert given.matrix is not None  # computed before the clock runs
     best(given, count=1, search=search)
     began = monotonic()
@@ -160,7 +165,7 @@ def test_ctrl_c_ends_a_search_with_what_it_has(monkeypatch: pytest.MonkeyPatch) 
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    given = machines("ct2")
+    given = machines("binpack2")
     pack(given.demand, given.capacity, seconds=0.01)  # compiled
     monkeypatch.setitem(pack.__globals__, "searches", lambda *_: [])  # it need not be compiled again
     monkeypatch.setattr("binwright.agents.solver.backends.numbered_attempts.wait", interrupted)
