@@ -105,14 +105,6 @@ class GlobalChance(Right):
         return None if random.random() < 0.5 else super().decide(view, request)
 
 
-class OwnChance(Right):
-    def __init__(self) -> None:
-        self.generator = np.random.default_rng(0)
-
-    def decide(self, view: View, request: Request) -> Any:
-        return None if self.generator.random() < 0.5 else super().decide(view, request)
-
-
 class SharedState(Right):
     asked: list[int] = []  # noqa: RUF012 (that is what is wrong with it)
 
@@ -179,11 +171,6 @@ class Twice(Right):
             yield request, None
 
 
-class Never(Right):
-    def decide(self, view: View, request: Request) -> Any:
-        return None
-
-
 class Slow(Right):
     def decide(self, view: View, request: Request) -> Any:
         time.sleep(5)
@@ -212,7 +199,6 @@ WRONG = [
     (Writer, "Writer raised ValueError('output array is read-only')", "Work on a copy"),
     (Forger, "the agent has written to what it was shown", "Work on a copy"),
     (GlobalChance, "the same seed gives other answers the second time", "draw from the generator that start"),
-    (OwnChance, "started again with the same seed, it gives other answers", "Let start(view, rng) set everything"),
     (SharedState, "the same seed gives other answers the second time: outcome of request 0", "in the agent itself"),
     (NoReset, "started again with the same seed, it gives other answers", "Let start(view, rng) set everything"),
     (FourServers, "FourServers raised IndexError", SIZES),
@@ -221,7 +207,6 @@ WRONG = [
     (Exits, "calls sys.exit('enough')", "Raise an exception"),
     (Twice, "which is not offered or has its answer", "at most once"),
     (Asks, "Asks raised AgentError('how long requests stay is hidden", "`needs_lifetimes = True` into the agent"),
-    (Never, "has placed nothing in any world", "Return a placement where a request fits"),
     (Nowhere, "starts in no world at all: weights are missing", "only where it has to be"),
     (OtherKernel, "compiled, it gives other answers than decide: ", "the same rule as decide"),
     (Counts, "looking only at servers that changed, it gives other answers than decide: ", "the first of three"),

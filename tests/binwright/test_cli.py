@@ -20,6 +20,7 @@ from binwright.parser import KINDS
 from binwright.scenarios.schema.load import shipped
 from binwright.simcore.types import Agent
 from tests.support.batches import TEXT
+from tests.support.properties import first
 
 SHORT = ("run", "quickstart", "--seeds", "1", "--agents", "first-fit,best-fit", "--set", "workload.requests=200")
 
@@ -133,16 +134,6 @@ def test_run_prints_a_table_and_says_where_the_files_are(binwright: Asker) -> No
     runs = pl.read_parquet("results/quickstart/runs.parquet")
     assert runs.select("agent", "seed", "offered").rows() == [("first-fit", 0, 200), ("best-fit", 0, 200)]
     assert Path("results/quickstart/figures/differences.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_run_twice_runs_once(binwright: Asker) -> None:
-    first = binwright("run", "s.yaml", "--out", "out")
-    journal = Path("out/journal.jsonl").read_text()
-    assert len(journal.splitlines()) == 4
-    assert binwright("run", "s.yaml", "--out", "out").out == first.out
-    assert Path("out/journal.jsonl").read_text() == journal
-    assert binwright("run", "s.yaml", "--out", "out", "--fresh").code == 0
-    assert len(Path("out/journal.jsonl").read_text().splitlines()) == 8
 
 
 def test_a_dry_run_writes_nothing(binwright: Asker) -> None:
@@ -283,6 +274,16 @@ def test_a_mistake_is_a_message(binwright: Asker, command: str, words: list[str]
     for word in words:
         assert word in said.everything
     assert {name for name in files() if "__pycache__" not in name} == before, "nothing is half-written"
+
+
+@pytest.mark.parametrize("file", first(1, ["scenario.yaml", "journal.jsonl", "runs.parquet", "details/new.html"]))
+def test_results_do_not_overwrite_themselves(binwright: Asker, file: str) -> None:
+    assert binwright("run", "s.yaml", "--out", "out", "--set", "record=[requests]").code == 0
+    before = {path: path.read_bytes() for path in Path("out").rglob("*") if path.is_file()}
+    said = binwright("report", "out", "--out", f"out/{file}")
+    assert said.code == MISTAKE
+    assert "is a part of results" in said.err
+    assert before == {path: path.read_bytes() for path in Path("out").rglob("*") if path.is_file()}
 
 
 # -- the other commands ------------------------------------------------------------------------------------------------

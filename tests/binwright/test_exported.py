@@ -45,11 +45,6 @@ def test_version_is_that_of_the_installation() -> None:
     assert binwright.__version__ == version("binwright")
 
 
-def test_a_key_that_there_is_not_is_named() -> None:
-    with pytest.raises(UserError, match=r"agent=best-fit: agent: .*unknown"):
-        bw.scenario("quickstart", agent="best-fit")
-
-
 def test_agents_are_listed_and_made() -> None:
     assert {"best-fit", "nara", "fgd"} < set(bw.list_agents())
     assert isinstance(bw.agent("best-fit"), BestFit)

@@ -1,6 +1,7 @@
-"""Commands on a disk that refuses what they write, or has no power: nothing lost, and the same command goes on."""
+"""Commands on a disk that refuses what they write: nothing is lost, and the same command goes on."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -8,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from binwright.cli import MISTAKE, main
+from binwright.simcore.files import write_text
 from tests.support.batches import FIRST, TEXT
-from tests.support.faults import every_change_fails
-from tests.support.power import every_power_cut
+from tests.support.faults import Changes, every_change_fails, following
 from tests.support.properties import first
 from tests.support.training import TINY
 
@@ -64,27 +65,19 @@ def test_every_change_may_fail(here: Path, command: str) -> None:
     assert every_change_fails(COMMANDS[command], here / "out", every=SOME.get(command, 1)) > 1
 
 
-@pytest.mark.usefixtures("_plain")
-@pytest.mark.parametrize(
-    ("command", "every", "seeds"), first(1, [("run", 25, 1), ("run", 1, 2), ("train", 1, 3), ("tune", 5, 2)])
-)
-def test_results_survive_a_power_cut_at_any_moment(
-    here: Path, command: str, every: int, seeds: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("binwright.scenarios.batch.batch.SYNCED", 0.0)
-    monkeypatch.setattr("binwright.agents.learned.loop.PATIENCE", 0.0)
-    assert len(list(every_power_cut(COMMANDS[command], here / "out", seeds, every))) > 2
+def test_a_file_is_on_disk_before_it_has_its_name(tmp_path: Path) -> None:
+    """A power cut leaves the old one or the new one."""
 
+    class Order(Changes):
+        def meet(self, what: str, name: str) -> None:
+            seen.append((what, Path(name).relative_to(tmp_path).as_posix().partition(f".{os.getpid()}")[0]))
 
-@pytest.mark.long
-@pytest.mark.parametrize("command", ["run", "train"])
-def test_without_waiting_for_the_disk_a_power_cut_costs_files(
-    here: Path, command: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The attack is one."""
-    monkeypatch.setattr("binwright.simcore.files.sync", lambda path: None)
-    with pytest.raises(AssertionError):
-        list(every_power_cut(COMMANDS[command], here / "out", 3))
+    seen: list[tuple[str, str]] = []
+    with following(Order(tmp_path)):
+        write_text(tmp_path / "new" / "f", "text")
+    kept = [step for step in seen if step[0] != "remove"]
+    assert kept == [("mkdir", "new"), ("fsync", "."), ("open", "new/.f"), ("fsync", "new/.f"), ("rename", "new/f"),
+                    ("fsync", "new")]  # fmt: skip
 
 
 @pytest.mark.long

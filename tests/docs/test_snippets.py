@@ -260,7 +260,7 @@ def check_command(arguments: list[str]) -> None:
     elif command == "solve" and not asked.explain and asked.device == "cpu":
         check_solved([*arguments, *([] if "--check" in arguments else ["--check"])])
     elif command == "agents" and asked.agent in AGENTS:
-        pass  # what it compiles takes long: see test_commands_run
+        pass  # what it compiles takes long
     elif command in ("agents", "list"):
         assert cli.main(arguments) == 0
 
@@ -280,20 +280,6 @@ def check_there_and_run(folders: list[str], arguments: list[str]) -> None:
 def check_solved(arguments: list[str]) -> None:
     """Compile a specification."""
     assert cli.main([word for word in arguments if word != "--json"]) == 0
-
-
-_WHOLE = (
-    r"binwright (agents check first-fit|solve (?!network --device)|list figures|figures results/q|report results/q)"
-)
-RUN_WHOLE = [block for block in commands() if re.match(_WHOLE, block.text) and "--explain" not in block.text]
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("block", RUN_WHOLE, ids=lambda one: one.text)
-def test_commands_run(block: Block, desk: Path) -> None:
-    lay_out(block.page)
-    words = shlex.split(block.text.partition(" > ")[0], comments=True)[1:]
-    assert cli.main(words) == 0
 
 
 def test_paths_that_contributing_names_are_there() -> None:

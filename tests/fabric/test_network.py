@@ -12,7 +12,6 @@ from binwright.fabric.ledger import Ledger
 from binwright.fabric.network import FAILED, Provisioned
 from binwright.fabric.run.play import play
 from binwright.fabric.run.simulation import Simulation
-from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import AgentError, InfeasiblePlacement, LedgerError, ScenarioError
 from binwright.simcore.faults import Faults
@@ -21,9 +20,8 @@ from binwright.simcore.rng import stream
 from binwright.simcore.run_options import Pacing
 from binwright.simcore.types import QUANTUM, Ints, Placement, Refusal, Request, Workload
 from tests.reference.ledger import accepts, joined, span
-from tests.support.kinds import IN_NETWORKS
 from tests.support.networks import NETWORKS, ledger_of, request
-from tests.support.properties import first, scaled
+from tests.support.properties import scaled
 
 steps = st.lists(
     st.one_of(
@@ -325,40 +323,6 @@ def test_link_failures_send_requests_back() -> None:
     assert simulation.record.decided[4] == 2.0
     assert 0 not in ledger.held[4].wired[0].links
     ledger.check()
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("nodes", "mode"), first(1, [(1, "wait"), (1, "drop"), (1, "stop"), (2, "wait"), (2, "drop"), (2, "stop")])
-)
-def test_network_runs_with_the_same_seed_give_the_same_bytes(tmp_path: Any, mode: str, nodes: int) -> None:
-    """For every agent that takes servers from a network, with failures, recorded, and in whole runs."""
-    part = {"mtbf": "60 s", "mttr": "5 s"}
-    data = {
-        "cluster": {
-            "network": {"topology": {"fabric": NETWORKS["fabric"]}},
-            "nodes": nodes,
-            "node": {"cpu": 4, "mem": 3},
-            "failures": {**part, "links": part, "switches": part, "on_failure": "requeue"},
-        },
-        "workload": {"demand": {"uniform": {"low": 1, "high": 6}}, "requests": 40, "holding": 8},
-        "overflow": mode,
-        "knowledge": {"lifetimes": "known"},
-        "agents": [
-            "random",
-            *(name for name in IN_NETWORKS if name != "feasible"),
-            *({"feasible": {"agent": name}} for name in ("random", "tetris", "nulb", "nalb")),
-        ],
-        "replications": 1,
-        "record": ["requests", "samples"],
-    }
-    one, two = (Batch(scenario_from(data), tmp_path / name).run() for name in ("one", "two"))
-    assert not len(one.failed), one.failed["error"][0]
-    times = ["seconds", "decision_us"]
-    assert one.runs.drop(times).equals(two.runs.drop(times))
-    for file in sorted((one.folder / "details").iterdir()):
-        assert file.read_bytes() == (two.folder / "details" / file.name).read_bytes()
-    assert one.runs["span"].is_between(0, 3).all()
 
 
 NETWORKED: dict[str, Any] = {

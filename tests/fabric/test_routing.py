@@ -24,8 +24,6 @@ from tests.reference.routes import turn, way
 from tests.support.networks import links_between, paths_between
 from tests.support.properties import scaled
 
-PAIRS = 40
-
 
 def switches_only(found: Topology, a: int, b: int) -> Any:
     """What networkx may walk on."""
@@ -65,15 +63,6 @@ def test_small_presets_by_the_slow_rule(name: str, k: int, order: str) -> None:
 def entered(found: Topology) -> Any:
     """A graph for networkx whose switches and links are entered by their numbers."""
     return nx.Graph(ends for ends in found.link_ends.tolist() if max(ends) < found.switches)
-
-
-@pytest.mark.parametrize("name", ["alpha", "beta", "gamma", "delta"])
-def test_presets_in_the_order_of_networkx_path_by_path(name: str) -> None:
-    found = topology(name)
-    routing, graph = Routing(found, 3, "networkx"), entered(found)
-    pairs = list(combinations(range(found.racks), 2))
-    for a, b in random.Random(3).sample(pairs, min(len(pairs), PAIRS)):
-        assert paths_between(routing, a, b) == list(map(tuple, islice(nx.shortest_simple_paths(graph, a, b), 3)))
 
 
 @given(st.integers(1, 3), st.integers(1, 3), st.integers(1, 4), st.integers(1, 4))
@@ -276,16 +265,6 @@ def check_weighted(found: Topology, k: int, free: list[int], bandwidth: int) -> 
                 assert out[:count].tolist() == [s, *expected[path], t]
             else:
                 assert count == -1
-
-
-@pytest.mark.parametrize("k", [1, 3, 6])
-@pytest.mark.parametrize(
-    "found", [topology("alpha"), tree((2, 3, 2), (1, 2, 4)), ring(9)], ids=lambda found: str(found.name)
-)
-def test_weighted_paths_by_the_slow_rule(found: Topology, k: int) -> None:
-    rng = np.random.default_rng(2)
-    for most in (1, 3, 10**15):
-        check_weighted(found, k, rng.integers(-1, most + 1, found.links).tolist(), int(rng.integers(0, most + 1)))
 
 
 @given(graphs(), st.integers(1, 5), st.data())

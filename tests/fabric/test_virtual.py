@@ -21,7 +21,7 @@ from binwright.fabric.virtual_paths import route_pairs
 from binwright.fabric.virtual_tree import reserve, tree
 from binwright.simcore.errors import InfeasiblePlacement, UserError, WorkloadError
 from binwright.simcore.rng import stream
-from binwright.simcore.types import Agent, Embedding, Ints, Placement, Request, VirtualNetwork, Workload
+from binwright.simcore.types import Agent, Embedding, Placement, Request, VirtualNetwork, Workload
 from tests.reference.virtual import Oktopus, matchings, reservation, shortest_widest
 from tests.support.kinds import ANYWHERE, EMBEDDING
 from tests.support.networks import show
@@ -74,10 +74,6 @@ def matrices(draw: st.DrawFn, most: int = 6) -> VirtualNetwork:
     return VirtualNetwork(
         machines.astype(np.int64), np.array(pairs, np.int64).reshape(-1, 2), np.array(rates, np.int64).reshape(-1)
     )
-
-
-def networks(form: str) -> Any:
-    return matrices() if form == "pairs" else hoses(alike=False)
 
 
 # -- what links need -----------------------------------------------------------------------------------------------
@@ -177,66 +173,6 @@ def test_embeddings_that_do_not_carry_the_matrix_are_refused_without_change(prob
     ledger.apply(request, answer)
     ledger.check()
     assert ledger.network.topology.link_capacity.sum() - ledger.view.link_free.sum() == sum(answer.amounts) > 0
-
-
-CASES = [
-    (name, form, where)
-    for name in NAMES
-    for form in AGENTS.load(name).embeds
-    for where in (("three",) if form == "hose" else ("fat-tree", "three"))
-]
-
-
-@pytest.mark.parametrize(("name", "form", "where"), CASES)
-@given(data=st.data())
-@scaled(0.15)
-def test_free_slots_and_links_return_exactly(name: str, form: str, where: str, data: st.DataObject) -> None:
-    """Random sequences of place, release, fail and repair, against sums kept by hand."""
-    ledger = ledger_of(where, nodes=data.draw(st.integers(1, 2)), wide=1.5)
-    agent, view, net = started(name, ledger, form), ledger.view, ledger.network.topology
-    held: dict[int, tuple[VirtualNetwork, Embedding]] = {}
-    down: list[tuple[Any, int]] = []
-    for row in range(data.draw(st.integers(1, 8))):
-        what: Any = data.draw(
-            st.sampled_from(["place", "place", "place", "release", "server", "link", "switch", "repair"])
-        )
-        if what == "place":
-            network = data.draw(networks(form))
-            answer = agent.decide(view, asked(row, network))
-            if isinstance(answer, Embedding):
-                ledger.apply(asked(row, network), answer)
-                held[row] = network, answer
-        elif what == "release" and held:
-            gone = data.draw(st.sampled_from(sorted(held)))
-            ledger.release(gone)
-            del held[gone]
-        elif what == "repair" and down:
-            kind, part = down.pop()
-            ledger.repair(part, kind)
-        elif what in ("server", "link", "switch"):
-            part = data.draw(st.integers(0, ledger.parts(what) - 1))
-            if (what, part) not in down:
-                down.append((what, part))
-                for gone in ledger.fail(part, what):
-                    del held[gone]
-        ledger.check()
-    cut_off = {part for kind, part in down if kind == "link"}
-    switches = {part for kind, part in down if kind == "switch"}
-    off = {part for kind, part in down if kind == "server"}
-    taken: Ints = np.zeros_like(view.capacity)
-    wired: Ints = np.zeros(net.links, np.int64)
-    for network, answer in held.values():
-        for machine, host in zip(network.machines, answer.hosts, strict=True):
-            taken[divmod(int(host), view.capacity.shape[1])] += machine
-        for link, amount in zip(answer.links, answer.amounts, strict=True):
-            wired[link] += amount
-    for server in range(net.servers):
-        there = 0 if server in off else view.capacity[server]
-        assert (view.free[server] == there - taken[server]).all()
-    for link, ends in enumerate(net.link_ends.tolist()):
-        broken = link in cut_off or switches & set(ends)
-        assert view.link_free[link] == (FAILED if broken else net.link_capacity[link] - wired[link])
-    assert ledger.reserved(np.array(sorted(held), np.int64)).sum() == wired.sum()
 
 
 # -- the heuristics ------------------------------------------------------------------------------------------------

@@ -78,22 +78,6 @@ def test_interrupted_and_resumed_is_the_same_as_uninterrupted(tmp_path: Path, ex
     assert executed == []
 
 
-@pytest.mark.parametrize("cut", [1, 20, -1])
-def test_a_journal_line_cut_short_is_run_again_once(tmp_path: Path, executed: list[str], cut: int) -> None:
-    whole = Batch(scenario(), tmp_path).run()
-    journal = tmp_path / "journal.jsonl"
-    lines = journal.read_text().splitlines()
-    assert len(lines) == 6
-    journal.write_text("\n".join([*lines[:3], lines[3][:cut]]))
-    executed.clear()
-    resumed = Batch(scenario(), tmp_path).run()
-    assert executed == [run.name for run in Batch(scenario(), tmp_path).runs[3:]]
-    assert same(resumed, whole)
-    executed.clear()
-    assert same(Batch(scenario(), tmp_path).run(), whole)
-    assert executed == [], "what was complete after the first resumption is complete"
-
-
 def test_fresh_runs_everything_again(tmp_path: Path, executed: list[str]) -> None:
     first = Batch(scenario(), tmp_path).run()
     again = Batch(scenario(), tmp_path).run(fresh=True)

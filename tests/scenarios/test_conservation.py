@@ -15,7 +15,7 @@ from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.build.plan import plan
 from binwright.scenarios.run.execute import execute
 from binwright.scenarios.schema.load import scenario_from
-from tests.support.bookkeeping import Books, check_record
+from tests.support.bookkeeping import Books
 from tests.support.networks import SMALL_FABRIC
 from tests.support.properties import scaled
 from tests.support.scenarios import deciding
@@ -254,20 +254,3 @@ def test_every_device_is_accounted_for(tmp_path_factory: pytest.TempPathFactory,
 @given(on_networks())
 def test_every_link_is_accounted_for(tmp_path_factory: pytest.TempPathFactory, data: dict[str, Any]) -> None:
     check(data, tmp_path_factory.getbasetemp() / "books")
-
-
-@pytest.mark.long
-@given(on_servers())
-@scaled(0.2)
-def test_record_of_a_run_adds_up(tmp_path_factory: pytest.TempPathFactory, data: dict[str, Any]) -> None:
-    """By itself, whichever engine wrote it."""
-    folder = tmp_path_factory.getbasetemp() / "record"
-    data.pop("rescheduling", None)  # requests that are moved have several places
-    if "make_room" in data["overflow"]:
-        data["overflow"] = data["overflow"]["make_room"]["then"]
-    [run] = plan(scenario_from(data))
-    execute(run, folder)
-    requests, samples = (
-        pl.read_parquet(folder / "details" / f"{run.name}.{kind}.parquet") for kind in ("requests", "samples")
-    )
-    check_record(requests, samples, SERVER, data["cluster"]["nodes"])

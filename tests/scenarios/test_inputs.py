@@ -89,12 +89,3 @@ def test_a_file_that_was_exchanged_and_put_back_is_noticed(tmp_path: Path) -> No
 
     with pytest.raises(UserError, match=r"t\.csv: changed while it was used"):
         Batch(given, tmp_path / "out").run(finished=edited(2, exchanged))
-
-
-def test_a_file_that_goes_ends_the_batch(tmp_path: Path) -> None:
-    file, given = tmp_path / "t.csv", traced(tmp_path, ["first-fit"])
-    trace(file, 2)
-    with pytest.raises(UserError, match=r"t\.csv"):
-        Batch(given, tmp_path / "out").run(finished=lambda row: file.unlink())
-    trace(file, 2)
-    assert len(Batch(given, tmp_path / "out").done()) == 1  # what finished before is kept

@@ -3,7 +3,6 @@
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -189,35 +188,3 @@ class Books:
         self.happened += 1
         self.times.append(self._now())
         self.totals.append((*map(int, totals), *carried.values()))
-
-
-def check_record(requests: pl.DataFrame, samples: pl.DataFrame, server: Any, spread_nodes: int) -> None:
-    """Recompute, from the record of a run on servers that are all alike, what every node holds after every event.
-
-    `server` has the amounts of a node by resource; a spread request takes an even part of `spread_nodes` nodes. Nothing
-    may exceed its node, nor be on a server that was not there, and the samples must say what was held then.
-    """
-    names = list(server)
-    rows = requests.filter(pl.col("server") >= 0, pl.col("decided") < pl.col("end")).rows(named=True)
-    events = sorted(
-        [(row["end"], 0, row) for row in rows] + [(row["decided"], 1, row) for row in rows], key=lambda event: event[:2]
-    )
-    used: Counter[tuple[int, int, str]] = Counter()
-    most = max(samples["servers"])
-    for _, takes, row in events:
-        assert row["server"] < most
-        nodes = range(spread_nodes) if row["node"] < 0 else [row["node"]]
-        for name in names:
-            for node in nodes:
-                place = row["server"], node, name
-                used[place] += (1 if takes else -1) * row[name] / len(nodes)
-                # Quanta of a spread request are shared out one by one.
-                assert -1e-5 <= used[place] <= server[name] + 1e-5, place
-    assert all(abs(amount) < 1e-5 for amount in used.values())
-    for sample in samples.rows(named=True):
-        time = sample["time"]
-        for name in names:
-            inside = sum(row[name] for row in rows if row["decided"] < time < row["end"])
-            touching = sum(row[name] for row in rows if row["decided"] <= time <= row["end"])
-            assert inside - 1e-5 <= sample[f"used_{name}"] <= touching + 1e-5, (time, name)
-            assert sample[f"free_{name}"] >= 0

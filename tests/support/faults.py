@@ -34,9 +34,6 @@ class Changes:
         """Meet a change below the folder."""
         raise NotImplementedError
 
-    def synced(self, name: str) -> None:
-        """Hear that a file or folder is on disk now."""
-
 
 class Faults(Changes):
     """Counts changes, and fails the `at`-th of them; what is removed is none, for a full disk takes that."""
@@ -81,7 +78,6 @@ def following(changes: Changes) -> Iterator[None]:
         path = Path(f"/proc/self/fd/{descriptor}").readlink()
         changes.change("fsync", path)
         sync(descriptor)
-        changes.synced(str(path))
 
     _now.append(changes)
     os.fsync = synced  # type: ignore[assignment]
