@@ -113,31 +113,37 @@ def show(
         if stepped:
             rewards[i], ended[i] = result[0] * worth[0] + result[1] * worth[1] + worth[2], at > last
         if last >= 0:
-            row, room = min(at, last), filling_of(watched.filling, i)
+            row, room, free, link_free = min(at, last), watched.filling, watched.free[i], watched.link_free[i]
             seen = Observation(shown.nodes[i], shown.edges[i], shown.cluster[i], shown.chosen[i])
+            need, chosen, stamp = room.need[i], room.chosen[i], room.counts[i, 3]
             wanted = watched.bandwidth[i, row], watched.expected[i, row]
-            observe(watched.total, watched.free[i], watched.link_free[i], room, *wanted, text, seen)
+            observe(watched.total, free, link_free, need, chosen, stamp, *wanted, text, seen)
+            if text:
+                deduct(free, link_free, filling_of(room, i), watched.bandwidth[i, row], seen)
 
 
 @lean
 def observe(
-    total: Ints, free: Ints, link_free: Ints, room: Filling, bandwidth: int, duration: float, text: bool,
-    seen: Observation,
+    total: Ints, free: Ints, link_free: Ints, need: Ints, chosen: Ints, stamp: int, bandwidth: int, duration: float,
+    text: bool, seen: Observation,
 ) -> None:  # fmt: skip
-    """Write what is `seen` of one simulation, in which `total` int64 [resources] is what all servers have."""
-    resources, cluster, edges = len(room.need), seen.cluster, seen.edges
+    """Write what is `seen` of one simulation, in which `total` int64 [resources] is what all servers have.
+
+    `need`, `chosen` and its `stamp` are as in `Filling`.
+    """
+    resources, cluster, edges = len(need), seen.cluster, seen.edges
     nodes = seen.nodes[len(seen.nodes) - len(free) :]
     for r in range(resources):
-        before, same, left = 0, _enough(text, 0, room.need[r]), 0
+        before, same, left = 0, _enough(text, 0, need[r]), 0
         for server in range(len(free)):
             amount = _free_on(free, server, r)
             if amount != before:  # many are alike
-                before, same = amount, _enough(text, amount, room.need[r])
+                before, same = amount, _enough(text, amount, need[r])
             nodes[server, r] = same
             left += amount
         cluster[r] = 1.0 - left / total[r] if total[r] > 0 else 0.0
     for server in range(len(free)):
-        is_chosen = room.chosen[server] == room.counts[3]
+        is_chosen = chosen[server] == stamp
         seen.chosen[server], nodes[server, resources] = is_chosen, 1.0 if is_chosen else 0.0
     before, same = 0, _enough(text, 0, bandwidth)
     for link in range(len(link_free)):
@@ -145,16 +151,22 @@ def observe(
             before, same = link_free[link], _enough(text, link_free[link], bandwidth)
         edges[link] = same
     cluster[resources] = duration / (duration + USUAL) if duration < np.inf else 1.0
-    for place in range(room.counts[0] if text else 0):  # what the request itself has left
+
+
+@lean
+def deduct(free: Ints, link_free: Ints, room: Filling, bandwidth: int, seen: Observation) -> None:
+    """Write the servers chosen and the links to be reserved with what the request has left there."""
+    nodes = seen.nodes[len(seen.nodes) - len(free) :]
+    for place in range(room.counts[0]):
         server = room.servers[place]
-        for r in range(resources):
+        for r in range(len(room.need)):
             amount = _free_on(free, server, r)
             for share in range(room.counts[1]):
                 amount -= room.amounts[share, r] if room.places[share, 0] == server else 0
-            nodes[server, r] = _enough(text, amount, room.need[r])
-    for place in range(room.counts[2] if text else 0):
+            nodes[server, r] = _enough(True, amount, room.need[r])
+    for place in range(room.counts[2]):
         link = room.links[place]
-        edges[link] = _enough(text, link_free[link] - bandwidth, bandwidth)
+        seen.edges[link] = _enough(True, link_free[link] - bandwidth, bandwidth)
 
 
 @lean

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from binwright.agents.environments.observation import Observation, Reals, observe, shown
+from binwright.agents.environments.observation import Observation, Reals, deduct, observe, shown
 from binwright.agents.heuristics.networks.common import Network, NetworkAgent, one_by_one
 from binwright.agents.learned.mlp import add_products, dense, flatten
 from binwright.agents.learned.weights import find, fitting, read
@@ -203,7 +203,10 @@ def nara(of: Scoring, free: Ints, link_free: Ints, bandwidth: int, weighted: boo
     if not allow(network.routes, free, link_free, room, bandwidth, weighted, masked, of.allowed):
         return best
     if masked or not of.feasible:
-        observe(of.total, free, link_free, room, bandwidth, of.duration[0], of.text, seen)
+        chosen = room.need, room.chosen, room.counts[3]
+        observe(of.total, free, link_free, *chosen, bandwidth, of.duration[0], of.text, seen)
+        if of.text:
+            deduct(free, link_free, room, bandwidth, seen)
         infer(of.wires, of.weights, of.text, seen.nodes, seen.edges, seen.cluster, of.scratch, of.logits)
     for server in range(len(of.allowed)):
         if of.allowed[server] and (best < 0 or of.logits[server] > highest):
