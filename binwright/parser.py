@@ -173,7 +173,7 @@ COMMANDS: Sequence[tuple[str, str, str, Sequence[Option]]] = (
         FILE,
         _option("--agent", required=True, help="best-home, or with options that stay: '{best-home: {links: 2}}'"),
         _several("--param", "params", "OPTION=RANGE", "what is searched, as in stranded=0..2, or "
-                 "penalty=0.01..1:log for what varies by orders of magnitude"),
+                 "cut_off=0.01..1:log for what varies by orders of magnitude"),
         METRIC,
         _number("--rounds", "rounds", 20),
         _number("--population", "candidates in a round", 16),
