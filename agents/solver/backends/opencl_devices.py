@@ -9,13 +9,12 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import cache
 from itertools import count
 from signal import Signals
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -42,27 +41,26 @@ SECONDS = 60.0
 REMEDY = f"`binwright list devices` lists what is here. {INSTALL}"
 
 
-@dataclass(frozen=True, slots=True)
-class Device:
+class Device(NamedTuple):
     """An OpenCL device of this machine."""
 
     number: int
     """N of `opencl:N`."""
-    name: str
     platform: str
     driver: str
     """Its version."""
+    name: str
     kind: str
     """`GPU`, `CPU`, or `other`."""
     reason: str
-    """Why it cannot be used; empty if it can."""
+    """Why it cannot be used; empty if it can: the probe was built, ran, and gave the right numbers."""
 
     def __str__(self) -> str:
         return f"opencl:{self.number} ({self.name}, {self.platform} {self.driver})"
 
     @property
     def usable(self) -> bool:
-        """Tell whether the probe was built, ran, and gave the right numbers."""
+        """Tell whether it can be used."""
         return not self.reason
 
 
@@ -72,12 +70,12 @@ def installed() -> list[Any]:
 
     The order of the ICD loader depends on the order of files in a folder.
     """
-    devices: list[Any] = []
+    known: list[Any] = []
     with suppress(cl.Error):  # no driver at all
         for platform in cl.get_platforms():
             with suppress(cl.Error):  # a driver whose hardware is missing
-                devices += platform.get_devices()
-    return sorted(devices, key=lambda device: (not device.type & cl.device_type.GPU, *labels(device)))
+                known += platform.get_devices()
+    return sorted(known, key=lambda device: (not device.type & cl.device_type.GPU, *labels(device)))
 
 
 def labels(device: Any) -> tuple[str, str, str, str]:
@@ -90,15 +88,15 @@ def tell(number: int) -> None:
     """Print all devices that are here, and why one cannot be used, as two lines of JSON: what the process does."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what drivers print is no answer
-    devices = installed()
-    print(json.dumps([labels(each) for each in devices]), file=answers, flush=True)
-    if number < len(devices):
-        print(json.dumps(reason_against(devices[number])), file=answers, flush=True)
+    known = installed()
+    print(json.dumps([labels(each) for each in known]), file=answers, flush=True)
+    if number < len(known):
+        print(json.dumps(reason_against(known[number])), file=answers, flush=True)
 
 
 @cache
-def _told(number: int) -> tuple[list[tuple[str, str, str, str]], str]:
-    """Ask a process of its own for the labels and kinds of all devices, and for why device `number` cannot be used."""
+def tried(number: int) -> Device | None:
+    """Build and run the probe on a device, in a process of its own; None where there is no such device."""
     need("pyopencl", "solver", what="OpenCL")
     # pyopencl would keep what was built, and nobody would notice a driver that has lost its compiler.
     environment = os.environ | {"PYOPENCL_NO_CACHE": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
@@ -110,29 +108,19 @@ def _told(number: int) -> tuple[list[tuple[str, str, str, str]], str]:
         out, errors, code = done.stdout, done.stderr, done.returncode
         ended = f"crashes ({Signals(-code).name})" if code < 0 else f"ends the process with exit code {code}"
     except subprocess.TimeoutExpired as late:
-        out, errors = late.stdout or b"", late.stderr or b""
-        ended = f"does not answer within {SECONDS:.0f} s"
+        out, errors, ended = late.stdout or b"", late.stderr or b"", f"does not answer within {SECONDS:.0f} s"
     words = errors.decode(errors="replace").strip().rpartition("\n")[2]
     ended += f": {words}" if words else ""
     known, *reasons = [json.loads(line) for line in out.splitlines()] or [None]
     if known is None:
         remedy = "Have only one that works loaded: OCL_ICD_VENDORS=FILE, with a file of /etc/OpenCL/vendors."
         raise UserError(f"loading the OpenCL drivers {ended}", remedy=remedy)
-    return known, reasons[0] if reasons else f"its driver {ended}"
-
-
-def tried(number: int) -> Device | None:
-    """Build and run the probe on a device, in a process of its own; None where there is no such device."""
-    known, reason = _told(number)
-    if number >= len(known):
-        return None
-    platform, driver, name, kind = known[number]
-    return Device(number, name, platform, driver, kind, reason)
+    return Device(number, *known[number], *(reasons or [f"its driver {ended}"])) if number < len(known) else None
 
 
 def reason_against(device: Any) -> str:
     """Return why a device cannot be used, "" if it can."""
-    before = np.arange(-32, 32, dtype=np.int64) * 123_456_789_012
+    before = np.arange(64) * 123_456_789_012
     after = np.zeros_like(before)
     try:
         context = cl.Context([device])
@@ -144,8 +132,7 @@ def reason_against(device: Any) -> str:
         cl.enqueue_copy(queue, after, back)
     except cl.Error as error:
         return fault(error)
-    rest = np.fmod(before, 1_000_003)
-    expected = (before - rest) // 1_000_003 * 1_000_000_007 + rest
+    expected = before // 1_000_003 * 1_000_000_007 + before % 1_000_003
     return "" if np.array_equal(after, expected) else "it computes wrong numbers"
 
 
@@ -165,17 +152,23 @@ def reported(device: Device) -> Iterator[None]:
         raise UserError(problem, key="device", value=value, remedy=REMEDY) from error
 
 
+def devices(numbers: Iterable[int]) -> Iterator[Device]:
+    """Try devices of these numbers, one after another, up to one that is not there."""
+    for number in numbers:
+        if (device := tried(number)) is None:
+            return
+        yield device
+
+
 def opencl_devices() -> list[Device]:
     """Return every OpenCL device of this machine, tried, graphics cards first."""
-    return [device for number in range(len(_told(0)[0])) if (device := tried(number))]
+    return list(devices(count()))
 
 
 def choose(number: int | None = None) -> Device:
     """Return the device of this number, or the first one that can be used."""
     unusable = []
-    for at in count() if number is None else [number]:
-        if (device := tried(at)) is None:
-            break
+    for device in devices(count() if number is None else [number]):
         if device.usable:
             return device
         unusable.append(f"{device} cannot be used: {device.reason}")

@@ -39,9 +39,9 @@ WAYS = {
 
 @pytest.fixture(autouse=True)
 def _nothing_is_remembered() -> Iterator[None]:
-    opencl_devices._told.cache_clear()
+    opencl_devices.tried.cache_clear()
     yield
-    opencl_devices._told.cache_clear()
+    opencl_devices.tried.cache_clear()
 
 
 def pretend(monkeypatch: pytest.MonkeyPatch, first: str, loading: str = "") -> None:
