@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from binwright.cli import INTERRUPTED
 from binwright.commands.console import new_table, out, print_line, print_location, seconds
-from binwright.simcore.errors import UserError, meant, suggest
+from binwright.simcore.errors import ResultsError, UserError, meant, suggest
 from binwright.simcore.units import many_of
 
 if TYPE_CHECKING:
@@ -17,13 +18,14 @@ if TYPE_CHECKING:
 
 def pack(args: Namespace) -> int:
     """`binwright pack INPUT`."""
-    from binwright.agents.solver.packing.pack import METHODS, as_json, check_file, compare, row_of, write
+    from binwright.agents.solver.packing.pack import METHODS, compare, row_of, write
 
     machines = _given(args)
     limit = seconds("--time", args.time)
     file = Path(args.out) if args.out else None
     if file:
-        check_file(file)
+        if file.suffix.lower() != ".csv":
+            raise ResultsError("is no CSV file", file=file, remedy="Name a file that ends in .csv.")
         if file.exists() and Path(args.input).exists() and file.samefile(args.input):
             remedy = "Name another file."
             raise UserError("would overwrite the machines themselves", file=file, key="--out", remedy=remedy)
@@ -31,7 +33,7 @@ def pack(args: Namespace) -> int:
     answers = dict(compare(machines.demand, machines.capacity, methods, seconds=limit, seeds=args.seeds))
     rows = [row_of(method, result) for method, result in answers.items()]
     if args.json:
-        print(as_json(machines, rows))
+        print(json.dumps({"input": machines.name, "machines": len(machines.demand), "rows": rows}))
     else:
         _print(machines, rows)
     if file:

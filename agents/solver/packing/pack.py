@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +18,8 @@ from binwright.agents.solver.solving.first_fit import TINY, first_fit
 from binwright.agents.solver.solving.searches import searches
 from binwright.agents.solver.solving.solve import solve
 from binwright.agents.solver.specification.load import problem as problem_of
-from binwright.simcore.errors import BinwrightError, ResultsError, UserError, suggest
+from binwright.simcore.errors import BinwrightError, UserError, suggest
+from binwright.simcore.extras import pl
 from binwright.simcore.files import replacing
 from binwright.simcore.types import Ints
 from binwright.workloads.offline import Machines
@@ -160,25 +159,12 @@ def row_of(method: str, answers: list[Packed]) -> dict[str, Any]:
     }
 
 
-def as_json(given: Machines, rows: list[dict[str, Any]]) -> str:
-    """Write the table for programs."""
-    return json.dumps({"input": given.name, "machines": len(given.demand), "rows": rows})
-
-
-def check_file(file: Path) -> None:
-    """Raise `ResultsError` if `write` could not write there."""
-    if file.suffix.lower() != ".csv":
-        raise ResultsError("is no CSV file", file=file, remedy="Name a file that ends in .csv.")
-
-
 def write(file: Path, answers: dict[str, list[Packed]], given: Machines) -> None:
     """Write the best placement of each method, the bin of every ball, as CSV; names of balls have their own column."""
-    columns: dict[str, Sequence[object]] = {} if given.names is None else {"name": given.names}
+    columns: dict[str, Any] = {} if given.names is None else {"name": given.names}
     for method, packed in answers.items():
         best = min(packed, key=lambda answer: len(given.demand) if answer.bins is None else answer.bins - 1)
         if best.where is not None:
-            columns[method] = best.where.tolist()
-    with replacing(file) as unfinished, unfinished.open("w", encoding="utf-8", newline="") as opened:
-        writer = csv.writer(opened, lineterminator="\n")
-        writer.writerow(["machine", *columns])
-        writer.writerows([number, *row] for number, row in enumerate(zip(*columns.values(), strict=True)))
+            columns[method] = best.where
+    with replacing(file) as unfinished:
+        pl.DataFrame(columns).with_row_index("machine").write_csv(unfinished)
