@@ -13,7 +13,7 @@ from binwright.agents.solver.backends.cpu import compiled, compiled_problem
 from binwright.agents.solver.backends.numbered_attempts import Found, in_waves, lowest
 from binwright.agents.solver.local.polish import BEST, LATE, PAST, TRIED, Goals, evaluate, polish
 from binwright.agents.solver.local.search import begin, improve
-from binwright.agents.solver.local.state import State, load, state
+from binwright.agents.solver.local.state import load, state
 from binwright.agents.solver.model import emit
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import MICRO
@@ -59,7 +59,12 @@ class LocalSearch:
         when 100 runs have found nothing. Four runs begin with the same allocation. How far it comes depends on the seed
         and on `runs`.
         """
-        best = self.begin(np.array(alloc, np.int64))
+        problem, self._where = self._problem, np.array(alloc, np.int64)
+        # Sets are kept that must be, and wishes that hold.
+        sets = [(True, *each) for each in problem.friends] + [(False, *each) for each in problem.foes]
+        holds = [chance == MICRO or (len(set(self._where[some])) == 1) == friends for friends, some, chance in sets]
+        self._imposed = np.array(holds or [False], np.int64)
+        best = self._improve(-1, lambda: True)
         checked, number, last = 0, 0, 0
         while best.left and number != runs and (number == 0 or monotonic() < until):
             if runs is None and until == inf and number - last >= 100:
@@ -76,43 +81,23 @@ class LocalSearch:
                 raise KeyboardInterrupt
             number = end
 
-    def begin(self, where: Ints) -> Found:
-        """Let runs for goals begin with an allocation of all balls [balls]; returns what it comes to.
-
-        Sets are kept that must be, and wishes that hold.
-        """
-        problem = self._problem
-        sets = [(True, *each) for each in problem.friends] + [(False, *each) for each in problem.foes]
-        holds = [chance == MICRO or (len(set(where[some])) == 1) == friends for friends, some, chance in sets]
-        self._imposed, self._where = np.array(holds or [False], np.int64), where
-        return self._found(self.begun(), -1, 0)._replace(where=where)
-
-    def begun(self) -> State:
-        """Return the room for a run, with what it begins with."""
-        assert self._problem.objective is not None
-        goals, data, numbers = self._goals
-        values = np.zeros((PAST + LATE, len(self._problem.objective.goals)), np.int64)
+    def _improve(self, number: int, cancelled: Callable[[], bool]) -> Found:
+        """Make a run for goals, or as much of it as there is time for."""
+        objective, (goals, data, numbers) = self._problem.objective, self._goals
+        assert objective is not None
+        values = np.zeros((PAST + LATE, len(objective.goals)), np.int64)
         place = state(self._problem, self._flat, self.stop)._replace(data=data, numbers=numbers, values=values)
         place.room.imposed[:] = self._imposed
         assert load(self._call, place, self._where), "an allocation that is not allowed"
         evaluate(goals, place)
         values[:] = values[TRIED]
-        return place
-
-    def _found(self, place: State, number: int, made: int) -> Found:
-        assert self._problem.objective is not None
-        values = tuple(place.values[BEST].tolist())
-        return Found(int(values != self._problem.objective.bounds), place.room.best, number, made, values)
-
-    def _improve(self, number: int, cancelled: Callable[[], bool]) -> Found:
-        """Make a run for goals."""
-        place, goals = self.begun(), self._goals[0]
         polish(self._call, goals, place, self._seed, number, 0)  # compiles it, even if time is over
         most, made = 2000 + 20 * len(self._problem.units), 0
-        while made < most and not cancelled() and self._found(place, number, made).left:
+        while made < most and not cancelled() and tuple(values[BEST].tolist()) != objective.bounds:
             polish(self._call, goals, place, self._seed, number, min(SLICE, most - made))
             made += SLICE
-        return self._found(place, number, min(made, most))
+        best = tuple(values[BEST].tolist())
+        return Found(int(best != objective.bounds), place.room.best, number, min(made, most), best)
 
 
 def attempts(problem: Problem, seed: int, first: int, count: int, until: float = inf) -> Iterator[Found]:
