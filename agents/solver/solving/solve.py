@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time as clock
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import replace
@@ -382,8 +382,7 @@ class _Search:
             values, best = min(valued, key=itemgetter(0), default=(None, alloc))
             if values is not None and not self.is_over():
                 proven = replace(problem, objective=problem.objective.bounded(values))
-                self.best = _Allocated(proven, best, DEPTH_FIRST)
-                return
+                return self.keep_better(proven, best, values, DEPTH_FIRST)
 
         def prepare() -> None:
             next(LocalSearch(problem, self.seed).better(alloc, 1, -inf))
@@ -391,12 +390,18 @@ class _Search:
         self.kernels = self.compiler.submit(prepare)
         if not self.compiled(self.end):
             raise _Over
-        before, goals = self.checked, problem.objective.goals
+        before = self.checked
         for run in LocalSearch(problem, self.seed).better(alloc, self.attempts, self.end):
             self.checked = before + run.checked
-            self.goals = tuple(goal.number(raw) for goal, raw in zip(goals, run.values, strict=True))
-            self.best = _Allocated(problem, run.where.tolist(), LOCAL)
-            self.look_at_clock()
+            self.keep_better(problem, run.where.tolist(), run.values, LOCAL)
+        return None
+
+    def keep_better(self, problem: Problem, alloc: list[int], values: Sequence[int], search: str) -> None:
+        """Keep an allocation that is better by the goals."""
+        assert problem.objective is not None
+        self.goals = tuple(goal.number(raw) for goal, raw in zip(problem.objective.goals, values, strict=True))
+        self.best = _Allocated(problem, alloc, search)
+        self.look_at_clock()
 
     def is_over(self) -> bool:
         """Tell whether time is over."""
