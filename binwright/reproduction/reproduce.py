@@ -17,7 +17,7 @@ from binwright.reproduction.pages import FIGURES, Picture, Place, counted, page,
 from binwright.scenarios.batch.batch import Batch, run_batches
 from binwright.scenarios.schema.load import load_to_run
 from binwright.simcore.errors import ResultsError, UserError
-from binwright.simcore.extras import pl
+from binwright.simcore.extras import need, pl
 from binwright.simcore.files import write_bytes, write_text
 
 FOLDER = Path("results") / "reproduce"
@@ -46,7 +46,9 @@ class Reproduced:
                 try:
                     scenario = load_to_run(experiment.scenario, [*condition.overrides, agents, seeds])
                     for agent in scenario.agents:
-                        AGENTS.load(agent.name)  # says which extra it needs
+                        for extra, module in (("learned", "safetensors"), ("solver", "lark")):
+                            if f".agents.{extra}." in AGENTS.home(agent.name):
+                                need(module, extra, what=agent.name)
                     beneath = name.replace(";", ",").replace(" ", "-").replace("%", "")
                     batch = Batch(scenario, folder / whole.name / experiment.name / beneath)
                     self.batches[experiment.name, name] = batch
