@@ -118,12 +118,6 @@ REMOVED: Mapping[str, str] = {
     "train.device": "Leave it out: training is on CPUs.",
     "train.agent.cvd-rl.layers": "Leave it out: the network has six layers of weights.",
     "train.agent.cvd-rl.width": "Leave it out: the network has 32 units between layers.",
-    "train.agent.cvd-rl.sizes": "Leave it out, or train value-es with `sizes`.",
-    **{
-        f"train.agent.{agent}.{option}": "Leave it out: it learns from rewards alone; value-es places more."
-        for agent in ("cvd-rl", "sched-rl")
-        for option in ("lessons", "paired", "teacher", "telling")
-    },
     "train.agent.nara.width": "Leave it out: the network has 16 numbers per vertex.",
     "train.agent.sched-rl.hidden": "Leave it out: the network has two shared layers.",
     "train.agent.sched-rl.width": "Leave it out: the network has 128 units in its shared layers.",

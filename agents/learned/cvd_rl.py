@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -14,21 +15,23 @@ from binwright.agents.learned.loop import Count
 from binwright.agents.learned.mlp import forward
 from binwright.agents.learned.numa import check_servers
 from binwright.agents.learned.replay import Decisions, exploring, write
-from binwright.agents.learned.weights import Tensors, find
+from binwright.agents.learned.weights import find
 from binwright.simcore.jit import kernel
 from binwright.simcore.types import Amounts, Floats, Ints, View
 
 NODES, RESOURCES = 2, 2
 LAYERS, WIDTH = 6, 32
 """Of the network: layers with weights, and units of those between."""
-BEST, INTERNAL, LOOKAHEAD, DECOMPOSITION = range(4)
-"""Places in `how`: candidates of Best-Fit and of `internal`; as 0 or 1 the other two operators."""
+BEST, INTERNAL, LOOKAHEAD, DECOMPOSITION, UNITS = range(5)
+"""Places in `how`: candidates of Best-Fit and of `internal`; as 0 or 1 the other two operators; and last, if it
+sees absolute sizes, the quanta of each resource that are 1 to the network."""
 
 
 @kernel
 def inputs(how: Floats) -> int:
     """Return how many numbers of a server the network sees."""
-    return NODES * RESOURCES if how[LOOKAHEAD] > 0 else NODES * 2 * RESOURCES + RESOURCES + 1
+    amounts = NODES * RESOURCES if len(how) > UNITS else 0
+    return amounts + (NODES * RESOURCES if how[LOOKAHEAD] > 0 else NODES * 2 * RESOURCES + RESOURCES + 1)
 
 
 def sizes(how: Floats, servers: int) -> tuple[int, ...]:
@@ -44,11 +47,12 @@ def server_features(
 
     The request goes to `node`, or to both if `spread`, or nowhere for node -1. Of each node it is the free shares, with
     the request there if it looks ahead; else those before and the shares that it takes, and at last the request: its
-    shares of the first node, and whether it is spread. Which node is which makes no difference: the smaller numbers
-    come first. `free` are quanta of any type.
+    shares of the first node, and whether it is spread. With units in `how`, amounts in these are seen, too. Which node
+    is which makes no difference: the smaller numbers come first. `free` are quanta of any type.
     """
-    ahead = how[LOOKAHEAD] > 0
-    width = RESOURCES * (1 + (not ahead))
+    ahead, units = how[LOOKAHEAD] > 0, how[UNITS:]
+    absolute = len(units) > 0
+    width = RESOURCES * (1 + (not ahead) + absolute)
     for n in range(NODES):
         for r in range(RESOURCES):
             takes = 0
@@ -60,6 +64,8 @@ def server_features(
             seen[at + n * width + r] = (left - takes if ahead else left) / of
             if not ahead:
                 seen[at + n * width + RESOURCES + r] = takes / of
+            if absolute:
+                seen[at + (n + 1) * width - RESOURCES + r] = (left - takes if ahead else left) / units[r]
     for i in range(at, at + width):
         if seen[i] != seen[width + i]:
             if seen[i] > seen[width + i]:
@@ -69,7 +75,7 @@ def server_features(
     end = at + NODES * width
     if not ahead:
         for r in range(RESOURCES):
-            seen[end + r] = demand[r] / capacity[server, 0, r]
+            seen[end + r] = demand[r] / (units[r] if absolute else capacity[server, 0, r])
         seen[end + RESOURCES] = spread
         end += RESOURCES + 1
     return end
@@ -123,6 +129,22 @@ def cvd_rl(
     return code
 
 
+def q_network(view: View, counts: tuple[int, int], lookahead: bool, decomposition: bool, units: Floats) -> QNetwork:
+    """Describe a network for these candidates and operators, which sees absolute sizes in `units`, if there are any."""
+    how = np.array([*counts, lookahead, decomposition, *units], np.float64)
+    shape = sizes(how, len(view.capacity))
+    notes = {
+        "agent": "cvd-rl",
+        "resources": list(view.resources),
+        "lookahead": lookahead,
+        "decomposition": decomposition,
+        **({} if decomposition else {"servers": len(view.capacity)}),
+        "layers": list(shape),
+        **({"units": [int(unit) for unit in units]} if len(units) else {}),
+    }
+    return QNetwork(shape, how, notes)
+
+
 class CvdRL(DQNAgent):
     """Of `k` candidates, two fifths by Best-Fit and the rest by `internal`, the one that leaves the cluster most worth.
 
@@ -148,28 +170,19 @@ class CvdRL(DQNAgent):
     ) -> None:
         untrained = weights == "untrained" and path is None
         self._file, self._seed = None if untrained else find("cvd-rl", weights, path), seed
-        self._how = np.array([*counts(filter, k), lookahead, decomposition], np.float64)
-        self.any_size = decomposition
+        self._candidates, self._operators, self.any_size = counts(filter, k), (lookahead, decomposition), decomposition
 
-    def network(self, view: View) -> QNetwork:
+    def network(self, view: View, notes: Mapping[str, Any]) -> QNetwork:
         check_servers(view, "cvd-rl")
-        shape, decomposition = sizes(self._how, len(view.capacity)), self.any_size
-        notes = {
-            "agent": "cvd-rl",
-            "resources": list(view.resources),
-            "lookahead": bool(self._how[LOOKAHEAD]),
-            "decomposition": decomposition,
-            **({} if decomposition else {"servers": len(view.capacity)}),
-            "layers": list(shape),
-        }
-        return QNetwork(shape, self._how, notes)
+        return q_network(view, self._candidates, *self._operators, np.array(notes.get("units", ()), np.float64))
 
 
 @dataclass
 class CvdTrainer(DQN):
     """Double DQN on the sum of the servers' values after placing, among the candidates of the top-k filter.
 
-    `filter`, `k`, `lookahead` and `decomposition` are as in the agent. More settings are in
+    `filter`, `k`, `lookahead` and `decomposition` are as in the agent. With `sizes` absolute the network also sees how
+    much is free, and so of which kind a server is; as measured by an average node of the training. More settings are in
     `binwright.agents.learned.dqn`.
     """
 
@@ -179,18 +192,20 @@ class CvdTrainer(DQN):
     k: Count | None = None
     lookahead: bool = True
     decomposition: bool = True
+    sizes: Literal["relative", "absolute"] = "relative"
+
+    def __post_init__(self) -> None:
+        self._candidates = counts(self.filter, self.k)
 
     @property
     def slots(self) -> int:
         """How many candidates the filter lets through, or how many places there are."""
-        return sum(counts(self.filter, self.k)) or super().slots
+        return sum(self._candidates) or super().slots
 
-    def player(self) -> CvdRL:
-        return CvdRL("untrained", None, 0, self.filter, self.k, self.lookahead, self.decomposition)
-
-    def weights(self) -> tuple[Tensors, dict[str, Any]]:
-        tensors, notes = super().weights()
-        return tensors, notes | {"filter": self.filter, "k": self.k}
+    def network_for(self, view: View) -> QNetwork:
+        units = np.floor(view.capacity.mean(axis=(0, 1))) if self.sizes == "absolute" else np.zeros(0)
+        made = q_network(view, self._candidates, self.lookahead, self.decomposition, units)
+        return made._replace(notes=made.notes | {"filter": self.filter, "k": self.k})
 
     def cells(self, decisions: Decisions) -> tuple[Ints, Ints, Ints]:
         """Share all servers as they are, and exchange the chosen one; or else value the cluster after each choice."""

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import cycle, islice
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from binwright.agents.learned.dqn_update import Learning, Reals, Shape, scratch_for, update
-from binwright.agents.learned.loop import Count, Positive, PositiveShare, Share
+from binwright.agents.learned.loop import Count, CountFromZero, Positive, PositiveShare, Share
 from binwright.agents.learned.mlp import size_of, untrained
-from binwright.agents.learned.numa import NumaTrainer, replays_of
+from binwright.agents.learned.numa import (
+    SIMPLE,
+    CompiledAgent,
+    NumaTrainer,
+    compiled_rule,
+    discriminative_episodes,
+    replays_of,
+    rules_of,
+)
 from binwright.agents.learned.replay import (
     NONE,
     TRUNCATED,
@@ -24,9 +32,10 @@ from binwright.agents.learned.replay import (
     reset,
 )
 from binwright.agents.learned.value import frequent_sizes, known_sizes, remaining
-from binwright.agents.learned.weights import Tensors, fitting
+from binwright.agents.learned.weights import Tensors, fitting, read
 from binwright.agents.rules.scan import ScanAgent
 from binwright.agents.world import World
+from binwright.fabric.compiled.numa_replay import Replay
 from binwright.simcore.errors import UserError
 from binwright.simcore.rng import stream
 from binwright.simcore.types import Compiled, Floats, Ints, Placement, Request, View
@@ -58,11 +67,11 @@ class DQNAgent(ScanAgent):
     _seed = 0
 
     @abstractmethod
-    def network(self, view: View) -> QNetwork:
-        """Describe the network that the agent takes, or refuse servers."""
+    def network(self, view: View, notes: Mapping[str, Any]) -> QNetwork:
+        """Describe the network that the agent takes of weights with these notes, or refuse servers."""
 
     def start(self, view: View, rng: np.random.Generator) -> None:
-        network = self.network(view)
+        network = self.network(view, read(self._file)[1] if self._file else {})
         self._servers = None if self.any_size else len(view.capacity)
         weights = untrained(network.sizes, stream(self._seed, "train", "weights"))
         if self._file:
@@ -97,6 +106,12 @@ class DQN(NumaTrainer):
     and the target network's value of the one after them, or all rewards of its `episode`. After every `target` updates
     the target network moves to the network by a share `tau` of the way. Errors count by Huber's `loss` or `squared`.
 
+    With `telling` only discriminative episodes of the pool are played, those in which simple rules differ. In the first
+    `lessons` iterations a margin loss to the choice of the agent `teacher` is added: by how much another candidate, and
+    one request, is valued above it (Hester et al. 2018, arXiv:1704.03732). `paired` returns of whole episodes are less
+    what the teacher places from there on in the same episode, which takes away noise alone (Mao et al. 2019,
+    arXiv:1807.02264).
+
     What is validated and kept is an average of the network, which moves to it by a share `averaged` after every update.
     """
 
@@ -114,8 +129,12 @@ class DQN(NumaTrainer):
     target: Count = 100
     tau: PositiveShare = 1.0
     averaged: PositiveShare = 1.0
+    telling: bool = False
+    lessons: CountFromZero = 0
+    teacher: CompiledAgent = "internal"
+    paired: bool = False
     state = (
-        *("networks", "moments", "updated", "buffer.outcome", "buffer.rewards", "buffer.records"),
+        *("networks", "moments", "updated", "buffer.outcome", "buffer.rewards", "buffer.baseline", "buffer.records"),
         *("buffer.observations", "buffer.limit"),
     )
 
@@ -124,19 +143,19 @@ class DQN(NumaTrainer):
     dueling: ClassVar[bool] = False
 
     @abstractmethod
-    def player(self) -> DQNAgent:
-        """Make the agent with the options of the training."""
+    def network_for(self, view: View) -> QNetwork:
+        """Describe the network, or refuse servers that the agent is not for."""
 
     @abstractmethod
     def cells(self, decisions: Decisions) -> tuple[Ints, Ints, Ints]:
         """Return the shared cells of decisions, and those after and before each slot, for `ReplayBuffer.add`."""
 
     def check(self, view: View) -> None:
-        self.player().network(view)
+        self.network_for(view)
 
     def begin(self, training: World, validation: World, seed: int) -> None:
         super().begin(training, validation, seed)
-        self.described = self.player().network(self.view)
+        self.described = self.network_for(self.view)
         layers, rng = self.described.sizes, stream(seed, "train", "weights")
         self.shape = Shape(len(layers) - 1, layers[1], layers[-1], self.dueling)
         weights = untrained(layers, rng)
@@ -146,9 +165,16 @@ class DQN(NumaTrainer):
         self.moments, self.updated = np.zeros((2, len(weights)), np.float32), 0
         self.buffer = ReplayBuffer(self.memory, layers[0], self.shape.outputs, self.slots)
         self._trajectory = empty_trajectory(ROWS, self.slots, self.view.capacity)
-        shares = islice(cycle(self.shares), self.pool)
-        pairs = zip(self._seeds.tolist(), shares, strict=True)
-        self.replays = [replays_of(training, [number], [share])[0] for number, share in pairs]
+        self.teacher_rule = compiled_rule(self.teacher, self.view, stream(seed, "train", "teacher"))
+        if self.paired and (self.returns != "episode" or training.overflow.mode != "stop"):
+            remedy = "Write `returns: episode` and `overflow: stop`, or leave it out."
+            raise UserError("is for returns of whole episodes", key=f"train.agent.{self.agent}.paired", remedy=remedy)
+        if self.telling:
+            self.replays = discriminative_episodes(training, self._seeds, self.shares, rules_of(SIMPLE[:3]))[0]
+        else:
+            shares = [self.shares[number % len(self.shares)] for number in range(self.pool)]
+            pairs = zip(self._seeds.tolist(), shares, strict=True)
+            self.replays = [replays_of(training, [number], [share])[0] for number, share in pairs]
         if self.reward == "residual-capacity":
             sizes = frequent_sizes(map(training.draw, self._seeds.tolist()), training.ledger(0))
             self._known = known_sizes(sizes, np.column_stack([sizes[:, 3], np.zeros(len(sizes))]).ravel())
@@ -165,16 +191,28 @@ class DQN(NumaTrainer):
                 self.rule(self.networks[NETWORK], self._trajectory), self.rule(self.networks[NETWORK], NONE)
             )
             new = decisions_of(self._trajectory, self.view.capacity)
-            self.buffer.add(new, self.rewards(new), self.cells(new))
+            taught = taught_slots(new, self.view.capacity, self.teacher_rule) if self.lessons else np.array(-1)
+            self.buffer.add(new, self.rewards(new), self._baseline(replay, len(new)), taught, self.cells(new))
             played += len(new)
             if self.updates == "decision" or number == self.episodes - 1:
-                learned.append(self.learn(rng, len(new) if self.updates == "decision" else self.updates))
+                count = len(new) if self.updates == "decision" else self.updates
+                learned.append(self.learn(rng, count, iteration <= self.lessons))
         metrics = np.concatenate(learned)
         loss, value = metrics.mean(axis=0).tolist()
         if not np.isfinite(self.networks[NETWORK]).all():
             loss = float("nan")  # the last update may have led there, after a loss that was a number
         means = {"placed": placed / self.episodes, "loss": loss, "value": value, "epsilon": epsilon}
         return {**means, "decisions": float(played), "updates": float(len(metrics))}
+
+    def _baseline(self, replay: Replay, decisions: int) -> Floats:
+        """Return for each of the decisions that were just played what the teacher earns from there on, if paired."""
+        if not self.paired:
+            return np.zeros(decisions)
+        first = replay.first
+        end = replay.placed(self.teacher_rule) + replay.first  # what it filled the cluster with included
+        left = np.maximum(end - first - np.arange(decisions), 0)
+        baseline: Floats = 1 - self.discount**left
+        return baseline
 
     def rewards(self, decisions: Decisions) -> Floats:
         """Return the rewards of decisions, float64 [n], before these count 1 - discount."""
@@ -186,7 +224,7 @@ class DQN(NumaTrainer):
             remaining(decisions.free, decisions.code, decisions.demand, decisions.spread, self._known, earned)
         return earned
 
-    def learn(self, rng: np.random.Generator, updates: int) -> Floats:
+    def learn(self, rng: np.random.Generator, updates: int, imitates: bool = False) -> Floats:
         """Update the networks so many times; returns loss and mean value of what was chosen, float64 [updates, 2]."""
         buffer = self.buffer
         known = np.flatnonzero(buffer.outcome != TRUNCATED)
@@ -198,9 +236,9 @@ class DQN(NumaTrainer):
         returns = len(buffer.outcome) if self.returns == "episode" else self.returns
         settings = self.rate, self.discount, returns, self.loss == "huber", self.target, self.tau, self.averaged
         self.networks, self.moments = self.networks.copy(), self.moments.copy()  # a snapshot may hold the old ones
-        memory = buffer.outcome, buffer.rewards, buffer.records, buffer.observations
+        memory = buffer.outcome, buffer.rewards, buffer.baseline, buffer.records, buffer.observations
         scratch = scratch_for(self.batch, self.shape, buffer.records, buffer.observations, self.networks.shape[1])
-        state = self.networks, self.moments, self.shape, Learning(*settings, self.slots), self.updated
+        state = self.networks, self.moments, self.shape, Learning(*settings, self.slots), imitates, self.updated
         metrics = np.empty((updates, 2))
         self.updated = update(samples, memory, *state, scratch, metrics)
         return metrics
@@ -220,3 +258,22 @@ class DQN(NumaTrainer):
 
     def weights(self) -> tuple[Tensors, dict[str, Any]]:
         return {"weights": self.networks[AVERAGE][: size_of(self.described.sizes)].copy()}, self.described.notes
+
+
+def taught_slots(decisions: Decisions, capacity: Ints, teacher: Compiled) -> Ints:
+    """Find the teacher's choice among the candidates of each decision, int64 [n]; -1 where it would take none of them.
+
+    It decides as if there were only the servers of the candidates.
+    """
+    slots = np.full(len(decisions), -1)
+    parts = decisions.demand, decisions.candidates, decisions.spread, decisions.free
+    for row, (amounts, candidates, spread, left) in enumerate(zip(*parts, strict=True)):
+        demand, codes = tuple(amounts.astype(np.int64).tolist()), candidates.astype(np.int64)
+        servers = codes[codes >= 0] // capacity.shape[1]
+        free = np.zeros_like(capacity)
+        free[servers] = left[servers]
+        code = teacher.scan(free, capacity, demand, bool(spread), *teacher.weights)
+        places = np.flatnonzero(codes == code)
+        if code >= 0 and len(places):
+            slots[row] = places[0]
+    return slots

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from binwright.agents.learned.replay import CELLS, CHOSEN, DIFFERENT, TERMINATED, TRUNCATED
+from binwright.agents.learned.replay import CELLS, CHOSEN, DIFFERENT, TAUGHT, TERMINATED, TRUNCATED
 from binwright.simcore.jit import reordering
 from binwright.simcore.types import Floats, Ints
 
@@ -179,11 +179,12 @@ def meet(
 
 
 @reordering
-def best_gain(records: Any, row: int, slots: int, values: Reals) -> int:
-    """Return the slot that gains most, the first of equals."""
+def best_gain(records: Any, row: int, slots: int, values: Reals, margin: float) -> int:
+    """Return the slot that gains most, the first of equals; others than the taught gain `margin` more."""
     best, highest = 0, np.float32(-np.inf)
     for slot in range(slots):
         gain = values[records[row, CELLS + slot]] - values[records[row, CELLS + slots + slot]]
+        gain += np.float32(margin * (slot + 1 != records[row, TAUGHT]))
         if records[row, CELLS + slot] > 0 and gain > highest:
             best, highest = slot, gain
     return best
@@ -200,23 +201,29 @@ def total_of(records: Any, row: int, slots: int, slot: int, values: Reals) -> An
 
 
 @reordering
-def gather(samples: Ints, memory: Any, networks: Reals, shape: Shape, how: Learning, room: Scratch) -> int:
+def gather(
+    samples: Ints, memory: Any, networks: Reals, shape: Shape, how: Learning, imitates: bool, room: Scratch
+) -> tuple[int, int]:
     """Value all observations that the decisions `samples` int64 [batch], and those after them, need.
 
     Adds up the rewards from each decision on, the next `how.returns` of them if the episode lasts so long: `room.sums`
     are discounted, `room.discounts` are of the decisions after them, 0 where the episode is over. A decision whose
-    outcome is not known is one after them. Returns how many observations are of the decisions: those have a gradient.
+    outcome is not known is one after them. Returns how many decisions are taught, and how many observations are of
+    the decisions: those have a gradient.
     """
-    outcome, rewards, records, observations = memory
+    outcome, rewards, _, records, observations = memory
     # Taking an array out of a tuple counts its holders, which takes as long as ten sums.
     rows, met, known, sums, discounts = room.rows, room.met, room.known, room.sums, room.discounts
     seen, outs, later, values, slopes = room.seen, room.outs, room.later, room.values, room.slopes
     batch = len(samples)
-    count = 0
+    count = taught = 0
     for b in range(batch):
         row = rows[0, b] = samples[b]
-        chosen = records[row, CHOSEN]
-        count = meet(records, row, chosen, chosen + 1, how.slots, shape.outputs, met, known, count)
+        taught += records[row, TAUGHT] > 0
+        first, last = 0, how.slots
+        if not imitates:
+            first, last = records[row, CHOSEN], records[row, CHOSEN] + 1
+        count = meet(records, row, first, last, how.slots, shape.outputs, met, known, count)
     current = count
     for b in range(batch):
         row, sums[b], discounts[b] = samples[b], 0.0, 1.0
@@ -241,20 +248,25 @@ def gather(samples: Ints, memory: Any, networks: Reals, shape: Shape, how: Learn
         for j in range(shape.outputs):
             cell = met[k] * shape.outputs + j
             later[cell], values[cell], slopes[cell] = outs[0, k, j], outs[1, k, j], 0
-    return current
+    return taught, current
 
 
 @reordering
-def slope(records: Any, how: Learning, room: Scratch) -> tuple[float, float]:
-    """Write the slopes of the loss by cell to `room.slopes`; returns the loss and the mean value of the chosen."""
+def slope(
+    records: Any, baseline: Floats, how: Learning, imitates: bool, taught: int, room: Scratch
+) -> tuple[float, float]:
+    """Write the slopes of the loss by cell to `room.slopes`; returns the loss and the mean value of the chosen.
+
+    Where it `imitates`, a margin loss to the teacher's choice is added.
+    """
     batch, slots, rows, values, slopes = len(room.sums), how.slots, room.rows, room.values, room.slopes
     sums, discounts, later = room.sums, room.discounts, room.later
-    shared, loss, mean = CELLS + 2 * how.slots, 0.0, 0.0
+    margin, shared, loss, mean = 1 - how.discount, CELLS + 2 * how.slots, 0.0, 0.0
     for b in range(batch):
         row, after = rows[0, b], rows[1, b]
-        wanted = (1 - how.discount) * sums[b]
+        wanted = margin * sums[b] - baseline[row]
         if discounts[b] > 0:
-            best = best_gain(records, after, slots, values)
+            best = best_gain(records, after, slots, values, 0.0)
             wanted += discounts[b] * total_of(records, after, slots, best, later)
         total = total_of(records, row, slots, records[row, CHOSEN], values)
         error = total - np.float32(wanted)
@@ -270,6 +282,13 @@ def slope(records: Any, how: Learning, room: Scratch) -> tuple[float, float]:
         slopes[records[row, chosen + slots]] -= step
         for at in range(shared, shared + 2 * records[row, DIFFERENT], 2):
             slopes[records[row, at]] += step * np.float32(records[row, at + 1])
+        if imitates and records[row, TAUGHT] > 0:
+            best, right = CELLS + best_gain(records, row, slots, values, margin), CELLS + records[row, TAUGHT] - 1
+            loss += margin * (best != right) / taught
+            for sign, at in ((1, best), (-1, right)):
+                loss += sign * (values[records[row, at]] - values[records[row, at + slots]]) / taught
+                slopes[records[row, at]] += np.float32(sign / taught)
+                slopes[records[row, at + slots]] -= np.float32(sign / taught)
     return loss, mean
 
 
@@ -282,8 +301,8 @@ def follow(network: Reals, theta: Reals, share: float) -> None:
 
 @reordering
 def update(
-    samples: Ints, memory: Any, networks: Reals, moments: Reals, shape: Shape, how: Learning, learned: int,
-    room: Scratch, metrics: Floats,
+    samples: Ints, memory: Any, networks: Reals, moments: Reals, shape: Shape, how: Learning, imitates: bool,
+    learned: int, room: Scratch, metrics: Floats,
 ) -> int:  # fmt: skip
     """Learn from batches int64 [updates, batch] of decisions in `memory`; returns how many updates there were in all.
 
@@ -292,8 +311,8 @@ def update(
     """
     target, theta, average, grad = networks[0], networks[1], networks[2], room.grad
     for number in range(len(samples)):
-        current = gather(samples[number], memory, networks, shape, how, room)
-        metrics[number, 0], metrics[number, 1] = slope(memory[2], how, room)
+        taught, current = gather(samples[number], memory, networks, shape, how, imitates, room)
+        metrics[number, 0], metrics[number, 1] = slope(memory[3], memory[2], how, imitates, taught, room)
         slopes, cells, met = room.outs[0][:current], room.slopes, room.met
         for k in range(current):
             for j in range(shape.outputs):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -21,6 +21,7 @@ from binwright.fabric.run.play import play_compiled
 from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.cores import usable_cpus
 from binwright.simcore.errors import UserError
+from binwright.simcore.options import check_options
 from binwright.simcore.rng import stream
 from binwright.simcore.rules import Overflow
 from binwright.simcore.types import Agent, Compiled, Floats, Ints, View
@@ -40,17 +41,28 @@ def rules_of(names: Sequence[str]) -> list[Compiled]:
     return [AGENTS.load(name)().compiled for name in names]
 
 
-def compiled_agent(name: str) -> Agent:
-    """Make the agent of a name; raises a `UserError` if it is not for compiled episodes."""
-    agent: Agent = AGENTS.load(name)()
+def compiled_agent(spec: str | Mapping[str, Any]) -> Agent:
+    """Make the agent of a name or {name: options}; raises a `UserError` if it is not for compiled episodes."""
+    [[name, options]] = [(spec, {})] if isinstance(spec, str) else spec.items()
+    kind = AGENTS.load(name)
+    agent: Agent = kind(**check_options(kind, options, (name,)))
     if agent.compiled is None:
         remedy = "Name one that is, such as internal."
         raise UserError("is not an agent for compiled episodes", value=name, remedy=remedy)
     return agent
 
 
-CompiledAgent: TypeAlias = Annotated[str, AfterValidator(lambda name: compiled_agent(name) and name)]
-"""The name of an agent that is one kernel."""
+def compiled_rule(spec: str | Mapping[str, Any], view: View, rng: np.random.Generator) -> Compiled:
+    """Start the agent of a name or {name: options}, and return its rule."""
+    agent = compiled_agent(spec)
+    agent.start(view, rng)
+    assert agent.compiled
+    return agent.compiled
+
+
+_WithOptions: TypeAlias = Annotated[dict[str, dict[str, Any]], Field(min_length=1, max_length=1)]
+CompiledAgent: TypeAlias = Annotated[str | _WithOptions, AfterValidator(lambda spec: compiled_agent(spec) and spec)]
+"""An agent that is one kernel: its name, or its name with options, {value-es: {weights: huawei-month}}."""
 WarmStarts: TypeAlias = Annotated[tuple[Annotated[float, Field(ge=0, lt=1)], ...], Field(min_length=1)]
 """The shares of the cluster's first resource that are in use when an episode begins."""
 
@@ -168,10 +180,7 @@ class NumaTrainer(Trainer):
                 raise UserError(problem, key="train", remedy="Take the rules out of the scenario to learn in.")
             self.check(world.ledger(0).view)
         self.shares = self.warm or ((training.warm_start.until,) if training.warm_start else SHARES)
-        rival = compiled_agent(self.against)
-        rival.start(validation.ledger(0).view, stream(0, "train", "against"))
-        assert rival.compiled
-        self.rival = rival.compiled
+        self.rival = compiled_rule(self.against, validation.ledger(0).view, stream(0, "train", "against"))
         self._seeds = TRAINING + stream(seed, "train", "episodes").integers(2**40, size=self.pool)
 
     def validate(self, world: World, seeds: Sequence[int]) -> dict[str, float]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -58,6 +60,17 @@ def sched_rl(
     return code
 
 
+def q_network(view: View) -> QNetwork:
+    """Describe a network whose shared layers see what is free, the demand, and whether it is spread."""
+    servers, nodes, resources = view.capacity.shape
+    if (view.capacity == 0).any() or (view.capacity != view.capacity[0, 0]).any():
+        problem = "sched-rl is for servers that are all alike, as are their nodes"
+        raise UserError(problem, key="agents", remedy="Take another agent, such as internal.")
+    sizes = (view.capacity.size + resources + 1, *(WIDTH,) * HIDDEN, servers * nodes)
+    notes = {"agent": "sched-rl", "servers": servers, "nodes": nodes, "layers": list(sizes)}
+    return QNetwork(sizes, NONE, notes | {"resources": list(view.resources)})
+
+
 class SchedRL(DQNAgent):
     """The place with the largest advantage, by one network that sees the whole cluster.
 
@@ -73,15 +86,8 @@ class SchedRL(DQNAgent):
     def __init__(self, weights: str = "huawei-10", path: str | None = None) -> None:
         self._file = find("sched-rl", weights, path)
 
-    def network(self, view: View) -> QNetwork:
-        """Describe a network whose shared layers see what is free, the demand, and whether it is spread."""
-        servers, nodes, resources = view.capacity.shape
-        if (view.capacity == 0).any() or (view.capacity != view.capacity[0, 0]).any():
-            problem = "sched-rl is for servers that are all alike, as are their nodes"
-            raise UserError(problem, key="agents", remedy="Take another agent, such as internal.")
-        sizes = (view.capacity.size + resources + 1, *(WIDTH,) * HIDDEN, servers * nodes)
-        notes = {"agent": "sched-rl", "servers": servers, "nodes": nodes, "layers": list(sizes)}
-        return QNetwork(sizes, NONE, notes | {"resources": list(view.resources)})
+    def network(self, view: View, notes: Mapping[str, Any]) -> QNetwork:
+        return q_network(view)
 
 
 @dataclass
@@ -92,8 +98,8 @@ class SchedTrainer(DQN):
     scan = staticmethod(sched_rl)
     dueling = True
 
-    def player(self) -> SchedRL:
-        return SchedRL()
+    def network_for(self, view: View) -> QNetwork:
+        return q_network(view)
 
     def cells(self, decisions: Decisions) -> tuple[Ints, Ints, Ints]:
         """Value each place by its own output for what is free, the demand and whether it is spread."""

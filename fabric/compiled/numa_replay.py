@@ -53,6 +53,11 @@ class Replay:
         """How many requests a rule may be asked about."""
         return len(self._requests.rows)
 
+    @property
+    def first(self) -> int:
+        """How many requests were answered before what was played last, its warm start included."""
+        return self._answered
+
     def _copied(self) -> _Kept:
         """Pair every array that an answer depends on with a copy of it."""
         state = self._state

@@ -18,7 +18,7 @@ from binwright.fabric.run.play import play
 from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.errors import UserError
 from binwright.simcore.rng import stream
-from binwright.simcore.types import Agent, Floats, Ints, View
+from binwright.simcore.types import Agent, Amounts, Floats, Ints, View
 from tests.reference.agents import Demand, Room, Where, after, feasible, remaining, sizes_lost
 from tests.support.learning import busy
 from tests.support.properties import scaled
@@ -93,7 +93,7 @@ def said(
     how: Floats,
 ) -> float:
     """What cvd-rl says of a choice: the cluster's value after it, machine by machine or at once."""
-    ahead, parts = how[2:4] > 0
+    (ahead, parts), units = how[2:4] > 0, tuple(how[4:].tolist())
     seen = []
     for server in range(len(free)):
         chosen = server == where[0]
@@ -101,22 +101,25 @@ def said(
         nodes = []
         for n in range(2):
             of, room = np.array(capacity[server][n]), np.array(free[server][n])
+            amounts = (np.array(left[n] if ahead else room) / units).tolist() if units else []
             if ahead:
-                nodes.append((np.array(left[n]) / of).tolist())
+                nodes.append([*(np.array(left[n]) / of).tolist(), *amounts])
             else:
-                nodes.append([*(room / of).tolist(), *((room - left[n]) / of).tolist()])
-        asked = [] if ahead else [*(np.array(demand) / capacity[server][0]).tolist(), float(spread)]
+                nodes.append([*(room / of).tolist(), *((room - left[n]) / of).tolist(), *amounts])
+        asked = [] if ahead else [*(np.array(demand) / (units or capacity[server][0])).tolist(), float(spread)]
         seen.append([*np.ravel(sorted(nodes)).tolist(), *asked])
     if not parts:
         return network(weights, sizes(how, len(free)), np.ravel(seen).tolist())
     return sum(network(weights, sizes(how, len(free)), one) for one in seen)
 
 
-@given(cases(), st.integers(0, 2**32), st.booleans(), st.booleans())
+@given(cases(), st.integers(0, 2**32), st.booleans(), st.booleans(), st.sampled_from([(), (7, 11)]))
 @scaled(1.5)
-def test_cvd_rl_chooses_the_candidate_of_highest_value(case: Any, seed: int, ahead: bool, parts: bool) -> None:
+def test_cvd_rl_chooses_the_candidate_of_highest_value(
+    case: Any, seed: int, ahead: bool, parts: bool, units: Amounts
+) -> None:
     free, capacity, demand, spread = case
-    how = np.array([2, 3, ahead, parts], np.float64)
+    how = np.array([2, 3, ahead, parts, *units], np.float64)
     weights = untrained(sizes(how, len(free)), np.random.default_rng(seed))
     code = cvd_rl(np.array(free), np.array(capacity), demand, spread, weights, how, NONE)
     among = named(free, capacity, demand, spread, 2, 3)

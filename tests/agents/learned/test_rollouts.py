@@ -44,9 +44,18 @@ def test_validation_against_itself_gains_nothing(name: str) -> None:
     assert first == second == play_all(replays, [rule])[0, 0]
 
 
-def test_agents_that_cannot_be_played_against_are_refused() -> None:
-    with pytest.raises(UserError, match=r"against: is not an agent for compiled episodes \(got 'two-stage'\)"):
-        scenario_from(trained({"cvd-rl": {"against": "two-stage"}}))
+@pytest.mark.parametrize(
+    ("said", "problem"),
+    [
+        ("two-stage", "is not an agent for compiled episodes"),
+        ({"value-es": {"wieghts": "huawei-10"}}, r"teacher.value-es.wieghts: unknown option .*\n.*'weights'"),
+        ({"best-fit": {"node": 5}}, r"teacher.best-fit.node: is no known value \(got 5\)\n.*loose, tight"),
+        ({"best-fit": {}, "internal": {}}, "at most 1 of these"),
+    ],
+)
+def test_agents_that_cannot_teach_are_refused(said: Any, problem: str) -> None:
+    with pytest.raises(UserError, match=problem):
+        scenario_from(trained({"cvd-rl": {"teacher": said}}))
 
 
 OWN = {"resource": "mem", "until": "40 %", "with": "self"}
