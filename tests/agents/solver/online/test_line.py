@@ -102,7 +102,7 @@ def jobs_on(capacity: list[int], jobs: list[tuple[float, float, int]], **options
     simulation = Simulation(workload, ledger, Overflow("wait", together=16))
     agent = started(simulation.view, slot=1, slots=24, **options)
     play(simulation, agent)
-    model = agent._model  # type: ignore[attr-defined]
+    model = agent._formulation  # type: ignore[attr-defined]
     assert isinstance(model, Jobs)
     return simulation, model
 

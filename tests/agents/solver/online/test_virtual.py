@@ -156,13 +156,13 @@ def test_every_answer_is_right(form: Form, data: st.DataObject, todo: list[tuple
 
 def _check(agent: Any, nearby: Nearby, asked: Request, answer: Embedding, shape: str) -> None:
     """Before the ledger takes it: the problem as it was stated."""
-    network, parts = asked.network, agent._model.parts
+    network, parts = asked.network, agent._formulation.parts
     assert network is not None
     template = "secondnet" if network.form == "pairs" else "oktopus"
     written = {name: targets[0] for name, targets in nearby._targets.items() if targets}
     tables = {name: raw if name in WHOLE else raw / QUANTUM for name, raw in written.items()}
     text = (TEMPLATES / f"{template}.alloc").read_text()
-    problem = specification(text, params={"KINDS": 2}, tables={**tables, "PART": agent._model.of.T}).problem()
+    problem = specification(text, params={"KINDS": 2}, tables={**tables, "PART": agent._formulation.of.T}).problem()
     alloc = nearby._best.tolist()
     assert not faults(problem, alloc)
     if shape != "fabric":  # a link leads out of every part
@@ -214,7 +214,7 @@ def test_virtual_network_search_equals_the_slow_search(
         with spied() as searches:
             answer = agent.decide(ledger.view, asked)
         for nearby, problem, free, (attempts, balls, least) in searches:
-            slow = Slow(problem, own_levels(agent._model), free, nearby._largest.tolist(), least.tolist())
+            slow = Slow(problem, own_levels(agent._formulation), free, nearby._largest.tolist(), least.tolist())
             fast = [found.tolist() for found in islice(nearby.find(attempts, balls, least), 3)]
             assert fast == [found[:] for found in islice(slow.find(attempts, balls), 3)]
         again = twin.decide(other.view, asked)
