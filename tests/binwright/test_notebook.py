@@ -14,8 +14,7 @@ def test_every_cell_runs_and_writes_what_it_says(tmp_path: Path, monkeypatch: py
     monkeypatch.chdir(tmp_path)
     names = runpy.run_path(str(ROOT / "examples" / "notebook.py"))
     assert isinstance(names["comparison"], bw.Comparison)
-    table = names["comparison"]._repr_markdown_()
-    assert "| small/best-fit |" in table
-    assert "| larger/best-fit |" in table
+    assert "95 %" in names["comparison"]._repr_markdown_()
+    assert "| small/best-fit |" in names["both"].markdown()
     written = sorted(each.name for each in (tmp_path / "results").iterdir())
     assert written == ["comparison.csv", "comparison.tex", "larger", "small"]
