@@ -27,7 +27,7 @@ from binwright.analysis.figures.kind import draw, kind_named
 from binwright.analysis.figures.kinds.gantt import rows
 from binwright.analysis.figures.style import rendered
 from binwright.analysis.results_api import Results
-from binwright.simcore.errors import ResultsError
+from binwright.simcore.errors import ResultsError, UserError
 from tests.support.figures import GENERATED, NETWORK, SERVERS, log
 
 SWEPT = {
@@ -230,7 +230,7 @@ REFUSED: list[tuple[str, str, dict[str, Any], str]] = [
 def test_a_figure_names_the_records_it_lacks(
     name: str, kind: str, options: dict[str, Any], says: str, found: dict[str, Results]
 ) -> None:
-    with pytest.raises(ResultsError, match=says):
+    with pytest.raises(UserError, match=says):
         draw(found[name], kind, **options)
 
 

@@ -77,6 +77,7 @@ def test_mistakes_of_the_clients_user_are_user_errors(guarded: Server) -> None:
         (["--token-file", "SHORT"], "one that is too short"),
         (["--limit", "memroy=1"], "there are time, grace, memory"),
         (["--limit", "memory=much"], "Write NAME=NUMBER, above zero"),
+        (["--workers", "0"], "--workers: is too few"),
         (["--data", "SHORT"], "cannot keep jobs here"),
     ],
 )
