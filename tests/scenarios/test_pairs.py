@@ -78,7 +78,7 @@ FEATURES: dict[str, dict[str, Any]] = {
     "predicted": {"knowledge": {"lifetimes": {"predicted": {"noise": {"sigma": 1}}}}},
     "gangs": {"workload": {"flavours": {"parts": {"number": 2}}}},
     "gangs in a rack": {"workload": {"flavours": {"parts": {"number": 2, "together": "rack"}}}},
-    "warm start": {"warm_start": {"resource": "cpu", "until": "30 %", "with": "first-fit"}},
+    "warm start": {"warm_start": {"resource": "cpu", "until": "5 %", "with": "first-fit"}},
     "processes": {"processes": ["mine.py:watch"]},
     "speed": {"cluster": {"groups": {"speed": 2}}},
     "autoscale": {"autoscale": {"buy": {"b": {"delay": 30, "price": 1}}, "idle": 60, "below": "30 %"}},
