@@ -84,7 +84,8 @@ def application(folder: Path, limits: Limits, workers: int, tokens: frozenset[st
         202: accepted; it is on disk, and gets done even if the service stops meanwhile. 200: this is what you
         submitted before, with its answer if there is one.
         """
-        if int(request.headers.get("content-length", limits.body + 1)) > limits.body:
+        length = -1 if "transfer-encoding" in request.headers else int(request.headers.get("content-length", -1))
+        if not 0 <= length <= limits.body:
             raise HTTPException(413, f"a request has its length at its head, and at most {limits.body:,} bytes")
         job, new = await run_in_threadpool(accept, request.state.owner, await request.body())
         runner.work.set()

@@ -52,9 +52,8 @@ class Store:
                 self._begin()
                 self.close = opened.pop_all().close
         except (OSError, sqlite3.OperationalError) as error:
-            problem = (
-                "another server uses this folder" if "is locked" in str(error) else f"cannot keep jobs here: {error}"
-            )
+            locked = "is locked" in str(error)
+            problem = "another server uses this folder" if locked else f"cannot keep jobs here: {error}"
             remedy = "Give another folder, which can be written: --data FOLDER."
             raise UserError(problem, file=folder, remedy=remedy) from None
         except sqlite3.Error as error:

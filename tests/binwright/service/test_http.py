@@ -211,9 +211,10 @@ def test_tables_that_are_none_are_refused_jobs(server: Server, values: bytes, sa
     assert len(json.dumps(job)) < 1000
 
 
-def test_bodies_of_unknown_length_are_refused_before_they_stream_in(server: Server) -> None:
+@pytest.mark.parametrize("more", [b"", b"\r\nContent-Length: 10"])
+def test_bodies_of_unknown_length_are_refused_before_they_stream_in(server: Server, more: bytes) -> None:
     with server.raw() as raw:
-        head = b"Host: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked"
+        head = b"Host: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked" + more
         raw.sendall(b"POST /v1/problems HTTP/1.1\r\n" + head + b"\r\n\r\n2710\r\n")
         assert raw.recv(100).startswith(b"HTTP/1.1 413")
 
