@@ -90,7 +90,7 @@ class Registry:
                 raise UnknownName(f"cannot import this {self.kind}: {why}", value=name, remedy=remedy) from error
             what = "function" if self.functions else "Class"
             remedy = f"Write package.module:{what}, or file.py:{what} relative to the scenario"
-            remedy += " (--agents: the working folder)."
+            remedy += " (in options: to the working folder)."
             if isinstance(error, AttributeError) and error.name == attribute:
                 why = f"there is no {attribute} in it"
             elif at := line_in(str(((folder or Path.cwd()) / where).resolve()), error):

@@ -150,10 +150,9 @@ class Reproduction:
         Returns the paths in `folder`; figures go into a folder `figures` beside them.
         """
         folder, files = Path(folder), dict[Path, str]()
-        made = (
-            f"Written by `binwright reproduce {self.command}` on {datetime.now(UTC):%Y-%m-%d}. Intervals are 95 % over "
-        )
-        made += "the seeds."
+        few = "Values are of fewer seeds, or of less time, than the whole experiment. " * self.command.endswith("quick")
+        made = f"Written by `binwright reproduce {self.command}` on {datetime.now(UTC):%Y-%m-%d}. {few}"
+        made += "Intervals are 95 % over the seeds."
         for each in self.publications:
             files[folder / f"reproduction-{each.whole.name}.csv"] = claims.frame_of(each.rows).write_csv()
             files[folder / f"reproduction-{each.whole.name}.md"] = page(each.whole, each.rows, each.pictures, made)

@@ -280,6 +280,7 @@ def test_reproduce_writes_tables_and_pages(
         shown = Path(f"results/reproduce/reproduction-{name}.md").read_text("utf-8")
         assert shown.startswith(f"# {title}: published and ours\n")
         assert "binwright reproduce fgd wrasse --quick" in shown
+        assert "Values are of fewer seeds, or of less time, than the whole experiment." in shown
     assert cli.main(["reproduce", "wrase"]) == cli.MISTAKE
     assert "wrasse" in capsys.readouterr().err
     assert cli.main(["reproduce", "fgd", "--out", ""]) == cli.MISTAKE
