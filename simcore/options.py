@@ -25,7 +25,7 @@ def _parameters(kind: Any) -> dict[str, Parameter]:
     return {name: parameter for name, parameter in signature(kind).parameters.items() if parameter.kind in _NAMED}
 
 
-def _takes_any(kind: Any) -> bool:
+def takes_any(kind: Any) -> bool:
     """Whether the constructor takes names that it does not list."""
     return any(parameter.kind is Parameter.VAR_KEYWORD for parameter in signature(kind).parameters.values())
 
@@ -54,7 +54,7 @@ def check_options(kind: Any, options: object, at: tuple[str | int, ...] = ()) ->
     options_checked = {}
 
     def check_value(name: str, value: object) -> None:
-        if name not in parameters and not _takes_any(kind):
+        if name not in parameters and not takes_any(kind):
             raise wrong("unknown option", suggest(name, parameters), (*at, name))
         try:
             options_checked[name] = TypeAdapter(hints.get(name, Any)).validate_json(_plain(value), strict=True)

@@ -241,6 +241,8 @@ def test_google_2019(tmp_path: Path) -> None:
     assert with_owners["labels.tenant"].to_list() == ["ann", "", "bob", "bob", "ann"]
     path.write_text("\n".join([*GOOGLE, event(9, "STARTED", 1)]))
     assert refused("google-2019", path).startswith(": not lines of JSON with events of instances: conversion from")
+    path.write_text("\n".join([*GOOGLE, '{"time": "1", "type": 3}']))
+    assert refused("google-2019", path) == f":{len(GOOGLE) + 1}: an event has no collection_id"
     path.write_text('{"time": 1}\n')
     assert refused("google-2019", path).startswith(": not lines of JSON with events of instances: unable to find")
 

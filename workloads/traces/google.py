@@ -18,6 +18,7 @@ SCHEDULE, LAST_END = 3, 8
 AFTER = 2**63 - 1
 """The time of what happened after the trace's end."""
 NUMBERS = ("time", "collection_id", "instance_index", "priority", "alloc_collection_id")
+GIVE = "Give the events as they are downloaded."
 OPTIONAL = ("priority", "alloc_collection_id", "user")
 """Fields that no event of a file may have."""
 
@@ -67,10 +68,14 @@ def _events(path: Path) -> pl.DataFrame:
         frame = pl.read_ndjson(io.BytesIO(contents(path)), infer_schema_length=None).with_row_index("line", offset=1)
         absent = {name: pl.lit(None, pl.String) for name in OPTIONAL if name not in frame.columns}
         numbers = (pl.col(name).cast(pl.Int64) for name in NUMBERS)
-        return frame.with_columns(**absent).select(
+        events = frame.with_columns(**absent).select(
             "line", *numbers, kind.cast(pl.Int64), pl.col("user").cast(pl.String),
             **{name: amount.fill_null(0.0) for name, amount in amounts.items()},
         )  # fmt: skip
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         problem = f"not lines of JSON with events of instances: {str(error).splitlines()[0]}"
-        raise WorkloadError(problem, file=path, remedy="Give the events as they are downloaded.") from error
+        raise WorkloadError(problem, file=path, remedy=GIVE) from error
+    if lacking := next((name for name in ("time", "type", "collection_id") if events[name].null_count()), None):
+        line = int(events["line"].filter(events[lacking].is_null())[0])
+        raise WorkloadError(f"an event has no {lacking}", file=path, line=line, remedy=GIVE)
+    return events

@@ -16,6 +16,7 @@ from typing import Any
 from binwright.simcore.errors import FileNeeded, WorkloadError, meant, suggest
 from binwright.simcore.extras import pl
 from binwright.simcore.files import user_cache
+from binwright.simcore.options import takes_any
 from binwright.workloads import TRACES
 from binwright.workloads.traces.azure_packing import table_names
 from binwright.workloads.traces.base import ServerFile, Trace
@@ -118,7 +119,8 @@ def read(
     """
     file, kind, given = find(name, path), TRACES.load(name), dict(options or {})
     keep = {} if issubclass(kind, Table) else given.pop("keep", {})
-    if unknown := [option for option in given if option not in signature(kind).parameters]:
+    unknown = [] if takes_any(kind) else [option for option in given if option not in signature(kind).parameters]
+    if unknown:
         remedy = suggest(unknown[0], signature(kind).parameters)
         raise WorkloadError("is no option of this trace", key=unknown[0], remedy=remedy)
     trace: Trace = kind(**given)
