@@ -96,10 +96,10 @@ def application(folder: Path, limits: Limits, workers: int, tokens: frozenset[st
     @app.delete("/v1/problems/{name}")
     def cancel(request: Request, name: str) -> Job:
         """Cancel a job: the best so far becomes its result; a finished one stays as it is."""
-        if (state := look(request, name).state) == "queued":
+        if (state := look(request, name).state) in ("queued", "running"):
+            runner.cancelled.add(name)  # also if a worker takes it just now
+        if state == "queued":
             store.finish(name, "cancelled")
-        elif state == "running":
-            runner.cancelled.add(name)
         return look(request, name)
 
     @app.get("/v1/problems/{name}/events", response_class=StreamingResponse)

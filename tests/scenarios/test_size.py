@@ -1,6 +1,6 @@
 """`binwright size`: equal to the exhaustive sweep, and what can go wrong."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -146,6 +146,62 @@ def test_sizing_equals_the_exhaustive_sweep(name: str, tmp_path: Path) -> None:
                 curves[end].append(bool(target.sign * (mean + target.sign * halves * half - target.value) >= -1e-12))
         expected = {end: exhaustive(curve, question.least) for end, curve in curves.items()}
         assert {end: row[end] for end in ENDS} == expected, row["agent"]
+
+
+# -- where the answer is known -------------------------------------------------------------------------------------
+
+
+def blocked(offered: float, servers: int) -> float:
+    """Erlang's B: the share that is lost of requests that each take one of these servers, at this offered load."""
+    lost = 1.0
+    for count in range(1, servers + 1):
+        lost = offered * lost / (count + offered * lost)
+    return lost
+
+
+def answered(values: Callable[[int], Any], target: float, most: int) -> dict[str, int | None]:
+    """Search all three ends where `values(size)` are those of the seeds, and more is better."""
+    found: dict[str, int | None] = {}
+    for end, halves in ENDS.items():
+        known: dict[int, bool] = {}
+        while (step := next_size(known, 1, most, 10)) is not None:
+            mean, half = mean_interval(values(step))
+            known[step] = bool(mean + halves * half >= target)
+        found[end] = answer_of(known, 1)
+    return found
+
+
+@pytest.mark.long
+def test_sizing_finds_the_servers_of_erlangs_formula(tmp_path: Path) -> None:
+    """Servers that take one request each, and a target between what two sizes come to when all has settled."""
+    offered, enough = 8.0, 14
+    target = 1 - (blocked(offered, enough) * blocked(offered, enough - 1)) ** 0.5
+    data = {
+        "name": "erlang",
+        "cluster": {"servers": 10, "node": {"cpu": 1}},
+        "workload": random_requests(6_000, 1, [{"cpu": 1}], offered),
+        "agents": ["first-fit"],
+        "replications": 120,
+        "sweep": {"product": {"cluster.servers": list(range(11, 19))}},
+    }
+    runs = bw.run(bw.scenario(data), out=tmp_path / "all", jobs=1).done
+    by = {
+        size: runs.filter(pl.col("cluster.servers") == size).sort("seed")["acceptance"].to_numpy()
+        for size in range(11, 19)
+    }
+    for size, values in by.items():
+        assert values.mean() == pytest.approx(1 - blocked(offered, size), abs=1.5e-3)
+    right = exact = 0
+    for group in range(24):  # five seeds each
+        seeds = slice(5 * group, 5 * group + 5)
+        found = answered(lambda size, seeds=seeds: by[min(18, max(11, size))][seeds], target, 18)
+        right += (found["low"] or 99) <= enough <= (found["high"] or 99)
+        exact += found["size"] == enough
+    assert right >= 22
+    assert exact >= 20
+    asked = bw.scenario({**data, "sweep": {}, "replications": 20})
+    sized: Any = bw.size(asked, until=f"acceptance >= {100 * target} %", out=tmp_path / "size", jobs=1)
+    assert sized.frame["size"].to_list() == [enough]
 
 
 # -- the command, and what it leaves -------------------------------------------------------------------------------
