@@ -120,7 +120,7 @@ def tried(number: int) -> Device | None:
 
 def reason_against(device: Any) -> str:
     """Return why a device cannot be used, "" if it can."""
-    before = np.arange(64) * 123_456_789_012
+    before = np.arange(-32, 32) * 123_456_789_012  # division of numbers below zero, too
     after = np.zeros_like(before)
     try:
         context = cl.Context([device])
@@ -132,7 +132,8 @@ def reason_against(device: Any) -> str:
         cl.enqueue_copy(queue, after, back)
     except cl.Error as error:
         return fault(error)
-    expected = before // 1_000_003 * 1_000_000_007 + before % 1_000_003
+    rest = np.fmod(before, 1_000_003)
+    expected = (before - rest) // 1_000_003 * 1_000_000_007 + rest
     return "" if np.array_equal(after, expected) else "it computes wrong numbers"
 
 
