@@ -46,7 +46,7 @@ def dense(program: Program, families: Sequence[Family], capacity: Ints, balls: i
             names += [family.name_of(dim, family.bin_axis) for dim in parts[-1][0].tolist()]
     if not parts:
         return None
-    dims = np.concatenate(parts, axis=1)
+    dims = np.ascontiguousarray(np.concatenate(parts, axis=1))  # kernels are compiled for one layout
     demand = _demand(program, balls, dims[0])
     return None if demand is None else Matrix(demand, capacity[dims], tuple(names))
 

@@ -63,6 +63,13 @@ def test_a_published_attempt_ends_soon_after_it_is_stopped() -> None:
     assert monotonic() - began < 1
 
 
+def test_what_is_compiled_fits_wherever_bins_are_an_index() -> None:
+    text = "procedure UTILFN(BALL, BIN, ALLOC) UTIL.R[1, BIN] += 2 end"
+    packing = problem(text, balls=4, bins=3, resources={"R[r in 2, s in BINS]": 9}).packing
+    assert packing is not None
+    assert all(part.flags.c_contiguous for part in packing[:2])
+
+
 def test_compiled_search_takes_over_as_soon_as_it_is_compiled() -> None:
     """Plain Python searches only until it is: alone it would not find what this needs by the end of the time."""
     began = monotonic()
