@@ -1,4 +1,4 @@
-"""What a cluster has, and what fits in what is free: the questions of a ledger that change nothing."""
+"""What a cluster has, and what fits in what is free: all of a ledger that changes no holdings."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Inventory:
     peaks: Any = None
     rules: Any = None
     plain: bool
-    """Has it the amounts of nodes, and nothing else?"""
+    """Whether it has the amounts of nodes, and nothing else."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster

@@ -1,6 +1,6 @@
 """Applies and releases placements, all or nothing. Nothing else writes what is free.
 
-There is one ledger. What it knows without changing anything is in `fabric.inventory`.
+There is one ledger. What changes no holdings is in `fabric.inventory`.
 """
 
 from __future__ import annotations
@@ -63,7 +63,6 @@ class Ledger(Inventory):
         books = self.devices, self.network, self.peaks, self.rules
         self._books: list[Any] = [book for book in books if book is not None]
         self.plain = not self._books
-        """Has it the amounts of nodes, and nothing else?"""
 
     @property
     def running(self) -> Set[int]:

@@ -33,10 +33,10 @@ def obstacles(problem: Problem, alloc: Sequence[int], ball: int) -> Iterator[lis
     without, evaluate = np.array(utilisation(problem, others.tolist())[0], np.int64), evaluator(problem.base)
     where, seen = others.copy(), others.tolist()
     for place in range(problem.bins):
-        where[members], used = place, without.copy()
+        where[members], used, bins = place, without.copy(), [place] * problem.balls
         for member in members:
             seen[member] = NULL
-        rejected = next((ball for ball in members if put(evaluate, [ball], [place] * problem.balls, seen, used)), None)
+        rejected = next((member for member in members if put(evaluate, [member], bins, seen, used)), None)
         broken = list(violations(problem, where, used))
         if rejected is not None:
             by = rejection(problem.base, rejected, place, seen)
