@@ -27,7 +27,7 @@ class _Parser(argparse.ArgumentParser):
         """List the options, as `--out`."""
         return sorted(self._option_string_actions)
 
-    def parse_args(self, arguments: Sequence[str] | None = None) -> argparse.Namespace:  # type: ignore[override]
+    def parse_args(self, arguments: Sequence[str] | None = None) -> argparse.Namespace:  # type: ignore[override]  # takes no namespace
         """Parse arguments; ends with an error of the command where there are some too many."""
         args, unknown = self.parse_known_args(arguments)
         if unknown:

@@ -76,7 +76,7 @@ class PeakPredictor:
 
     def peaks(self, seen: Seen) -> Floats:
         """Return the predicted peak of each place in quanta, float64 [places]."""
-        raise NotImplementedError
+        raise NotImplementedError  # predictors override this
 
 
 class _OfPast(Model, PeakPredictor):
@@ -91,7 +91,7 @@ class _OfPast(Model, PeakPredictor):
 
     def predict(self, seen: Seen) -> Floats:
         """Return the peak of those that are warm on each place, float64 [places]; others ask for nothing here."""
-        raise NotImplementedError
+        raise NotImplementedError  # predictors override this
 
 
 class PercentilePeak(_OfPast):

@@ -43,13 +43,13 @@ class UserError(BinwrightError):
         """Further mistakes, where several were found at once."""
 
     def __str__(self) -> str:
-        return "\n".join(mistake.alone() for mistake in self.each())
+        return "\n".join(mistake.in_words() for mistake in self.each())
 
     def each(self) -> list[UserError]:
         """List this mistake and the others."""
         return [self, *self.others]
 
-    def alone(self) -> str:
+    def in_words(self) -> str:
         """Put this mistake alone in words."""
         where = "" if self.file is None else str(self.file)
         if self.line is not None:

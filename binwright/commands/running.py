@@ -194,9 +194,9 @@ def validate(args: Namespace) -> int:
         except UserError as error:
             mistakes = error.each()
         for mistake in mistakes:
-            say("red", "wrong", mistake.alone())
+            say("red", "wrong", mistake.in_words())
         for mistake in missing:
-            say("red", "cannot run: trace missing", mistake.alone())
+            say("red", "cannot run: trace missing", mistake.in_words())
         if not scenario:
             print_line("Fix these first; other checks follow.")
         elif not mistakes and not missing:

@@ -65,7 +65,7 @@ def check_scenario(scenario: Scenario, missing: list[UserError] | None = None) -
             needed.setdefault(str(error), error)
         except UserError as error:
             for each in error.each():
-                text = each.alone()
+                text = each.in_words()
                 if first is not runs[0]:  # there it was right
                     each.problem += f" (at {', '.join(f'{key}={value}' for key, value in first.point.items())})"
                 mistakes.setdefault(text, each)

@@ -6,12 +6,7 @@ from inspect import signature
 from math import inf
 from typing import Annotated, Any, Self, TypeAlias
 
-from pydantic import (
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    model_validator,
-)
+from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from binwright.scenarios.agent_spec import AgentSpec
 from binwright.scenarios.features import with_keys

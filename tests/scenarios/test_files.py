@@ -169,7 +169,7 @@ def test_all_mistakes_of_a_file_are_reported_at_once(file: Path) -> None:
     for mistake in caught.value.each():
         assert str(mistake.file) == str(file)
         assert mistake.remedy or mistake.problem.startswith("expected ")
-        assert "\n" not in mistake.alone().replace(f"\n  {mistake.remedy}", "")
+        assert "\n" not in mistake.in_words().replace(f"\n  {mistake.remedy}", "")
     assert sorted((mistake.line or 0, mistake.key or "") for mistake in caught.value.each()) == sorted(FOUND)
 
 

@@ -88,7 +88,8 @@ class LocalSearch:
         values = np.zeros((PAST + LATE, len(objective.goals)), np.int64)
         place = state(self._problem, self._flat, self.stop)._replace(data=data, numbers=numbers, values=values)
         place.room.imposed[:] = self._imposed
-        assert load(self._call, place, self._where), "an allocation that is not allowed"
+        allowed = load(self._call, place, self._where)
+        assert allowed, "an allocation that is not allowed"
         evaluate(goals, place)
         values[:] = values[TRIED]
         polish(self._call, goals, place, self._seed, number, 0)  # compiles it, even if time is over

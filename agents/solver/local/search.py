@@ -80,7 +80,7 @@ def refill(call: Utilfn, state: State, many: int, most: int, first: int, last: i
 
 @lean
 def empty_bins(call: Utilfn, state: State, emptied: int) -> bool:
-    """Empty so many bins, and put what was in them, and some that is left out, into these; or one, into some others.
+    """Empty so many bins, and put what was in them, and some that is left out, into these; or one, into drawn bins.
 
     What they do not take goes anywhere if all were placed: if one was emptied, or in a quarter of the moves. Returns
     whether no more stays out than before. That is ruin and recreate (Schrimpf, Schneider, Stamm-Wilbrandt and Dueck,

@@ -54,7 +54,7 @@ class Formulation:
 
     def answer(self, view: Any, request: Request) -> Placement | Refusal | None:
         """Answer a request; None if nothing is found."""
-        raise NotImplementedError
+        raise NotImplementedError  # agents override `answers` or this
 
 
 class Template:

@@ -57,8 +57,8 @@ def solve(
 
     `device` is that of `binwright.solve`. `search` is `published`, or `ours`: tenants, or balls of small problems, are
     placed by first fit, then CP-SAT or trying all looks for proofs, then local search, of vector problems after first
-    fit, for answers. Both give the same answer for the same attempts on every device. Of `ours` a device
-    other than `cpu` makes published attempts that take turns with local search.
+    fit, for answers. The same attempts give the same answer on every device, but `ours` on a device other than `cpu`
+    takes turns between published attempts there and local search.
 
     `time` in seconds ends everything, compilation too: by then, or within a second, there is an answer. `attempts`
     ends the search: with it and without `time` the answer depends on the problem, the search, the seed and `attempts`
