@@ -24,6 +24,13 @@ LOOK = 0.2
 """Seconds between two looks at a job."""
 LATER = (429, 503, 507)
 """Too much for now, of us or of all on its disk, or it stops."""
+REMEDY = "Its /v1/openapi.json says what can be asked."
+REMEDIES = {
+    401: "Give a token of the service: Client(url, token).",
+    413: "Make the problem smaller.",
+    429: "Try again when jobs are done.",
+    507: "Try again when its disk has room.",
+}
 PROBLEMS = "/v1/problems"
 
 
@@ -98,7 +105,7 @@ class Client:
                     text = error.read()
                 problem, remedy = f"answered {error.code}", "Is this the address of binwright serve?"
                 if text.startswith(b'{"detail":'):
-                    problem, remedy = json.loads(text)["detail"], "Its /v1/openapi.json says what can be asked."
+                    problem, remedy = json.loads(text)["detail"], REMEDIES.get(error.code, REMEDY)
                 again = error.code in LATER
             except (OSError, HTTPException, ValueError) as error:
                 problem, remedy = f"no answer: {error}", "Start it with binwright serve, or give its address."

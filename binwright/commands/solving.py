@@ -118,10 +118,6 @@ def serve(args: Namespace) -> int:
     """Answer `binwright serve`: the solver as a web service."""
     from binwright.service.server import serve
 
-    if args.workers is not None and args.workers < 1:
-        remedy = "Give how many jobs run at a time."
-        raise UserError("is too few", key="--workers", value=args.workers, remedy=remedy)
-
     def ready(url: str) -> None:
         print_line(f"Binwright serves {url} (jobs in {args.data}); Ctrl-C ends it.")
 

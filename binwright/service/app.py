@@ -11,7 +11,7 @@ from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import FileResponse, Response, StreamingResponse
+from fastapi.responses import FileResponse, JSONResponse, Response, StreamingResponse
 from fastapi.staticfiles import StaticFiles
 from pydantic import ValidationError
 from starlette.exceptions import HTTPException
@@ -56,6 +56,10 @@ def application(folder: Path, limits: Limits, workers: int, tokens: frozenset[st
         response = refused(request, tokens, hosts) or await answer(request)
         response.headers.update(HEADERS)
         return response
+
+    @app.exception_handler(Exception)
+    def broken(request: Request, error: Exception) -> Response:
+        return JSONResponse({"detail": "the service failed; its log has the details"}, 500, HEADERS)
 
     def accept(owner: str, body: bytes) -> tuple[Job, bool]:
         """Store a submission; the first thing that is wrong is said, and the input stays out of it."""
@@ -125,11 +129,7 @@ def application(folder: Path, limits: Limits, workers: int, tokens: frozenset[st
         """Count the jobs by state; 507 while the disk takes no new ones: those it took are done when it can."""
         return store.counts()
 
-    @app.get("/v1/examples")
-    def shipped() -> dict[str, str]:
-        """Return the shipped specifications: name and text."""
-        return examples()
-
+    app.get("/v1/examples")(examples)
     page = Path(__file__).with_name("page")
     app.get("/", include_in_schema=False, response_class=FileResponse)(lambda: page / "index.html")
     app.mount("/page", StaticFiles(directory=page))

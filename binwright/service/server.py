@@ -31,6 +31,8 @@ def serve(
     from binwright.service.app import application
     from binwright.service.limits import changed
 
+    if workers is not None and workers < 1:
+        raise UserError("is too few", key="--workers", value=workers, remedy="Give how many jobs run at a time.")
     tokens = frozenset() if token_file is None else read_tokens(token_file)
     if not tokens and host.lower() not in LOOPBACK:
         remedy = "Give --token-file FILE, with a token per line."

@@ -38,8 +38,7 @@ def warm_up() -> None:
     """Import and compile all that a job needs, and have the garbage collector leave it alone."""
     for kind in ("vm-placement", "oktopus"):  # a vector problem and one that is not: each search loads its kernels
         solve(problem(examples()[kind]), attempts=1)
-    for _ in runs.attempts(problem(examples()["oktopus"]), 0, 0, 1):  # `solve` does so only where other attempts fail
-        pass
+    list(runs.attempts(problem(examples()["oktopus"]), 0, 0, 1))  # `solve` does so only where other attempts fail
     gc.collect()
     gc.freeze()
 
@@ -88,8 +87,7 @@ def run(pipe: Connection, request: str, found: dict[str, Any] | None, limits: Li
 def compile_request(request: Submission, limits: Limits) -> Problem:
     """Compile a submission; a `UserError` if it is wrong, or beyond the limits."""
     if unread := request.tables.keys() - set(re.findall(r"\w+", request.text)):
-        name = min(unread)[:100]
-        raise UserError(f"the specification reads no table {name}", remedy="Leave it out, or mend its name.")
+        raise UserError(f"the text reads no table {min(unread)[:100]}", remedy="Leave it out, or mend its name.")
     compiled = placed(
         lambda now: problem(request.text, tables=request.tables, params=request.params, now=now),
         None if request.now is None else partial(bins, request.now),

@@ -1,6 +1,7 @@
 """Jobs on disk: order, tries, and a disk that is full, broken, damaged, or readable by all."""
 
 import _sqlite3
+import asyncio
 import ctypes
 import errno
 import shutil
@@ -14,6 +15,7 @@ import pytest
 from starlette.exceptions import HTTPException
 
 from binwright.cli import MISTAKE, main
+from binwright.service.app import application
 from binwright.service.limits import Limits, changed
 from binwright.service.models import Job, Submission
 from binwright.service.store import TRIES, StorageError, Store
@@ -255,3 +257,22 @@ def test_jobs_that_others_could_read_are_closed_to_them_at_the_start(tmp_path: P
     assert modes == dict.fromkeys(("jobs.sqlite", "jobs.sqlite-wal"), 0o600)
     assert store.counts() == {"queued": 1}
     store.close()
+
+
+def test_a_mistake_of_ours_is_answered_as_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Store, "counts", lambda store: 1 / 0)
+    scope = {"type": "http", "method": "GET", "path": "/v1/health", "query_string": b"", "headers": [(b"host", b"x")]}
+    messages: list[Any] = []
+
+    async def receive() -> Any:
+        return {"type": "http.request"}
+
+    async def send(message: Any) -> None:
+        messages.append(message)
+
+    app = application(tmp_path, Limits(), 1, frozenset(), frozenset())
+    with pytest.raises(ZeroDivisionError):  # which uvicorn logs
+        asyncio.run(app(scope, receive, send))
+    assert messages[0]["status"] == 500
+    assert b"the service failed" in messages[1]["body"]
+    assert (b"x-content-type-options", b"nosniff") in messages[0]["headers"]
