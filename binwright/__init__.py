@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from binwright.fabric.cluster import Cluster
     from binwright.fabric.devices import DeviceView
     from binwright.fabric.ledger import Ledger
-    from binwright.fabric.peak_predictors import PeakPredictor
     from binwright.fabric.run.play import play
     from binwright.fabric.run.simulation import Simulation
     from binwright.reproduction.reproduce import reproduce
@@ -45,7 +44,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Agent", "BinwrightError", "Cluster", "Comparison", "DeviceView", "Evaluation", "Evaluator", "FinishedRun",
-    "Ledger", "Move", "Mover", "OnDevices", "PeakPredictor", "Placement", "Policy", "Predictor", "Problem",
+    "Ledger", "Move", "Mover", "OnDevices", "Placement", "Policy", "Predictor", "Problem",
     "Refusal", "Request", "Results", "Running", "ScanAgent", "Scenario", "Simulation", "UserError", "View",
     "Workload", "agent", "cheapest", "check_agent", "list_agents", "load", "metric", "opencl_devices", "play",
     "reproduce", "run", "scenario", "search", "size", "solve", "train", "tune", "why",

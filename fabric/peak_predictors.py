@@ -7,16 +7,14 @@ requests that have run for less than `warm_up` count with all that they ask for,
 from __future__ import annotations
 
 from math import ceil
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
 
 from binwright.simcore.fields import Model, Number, PositiveTime, Share, Time
-from binwright.simcore.registry import Registry
 from binwright.simcore.types import Floats, Ints
 
-PEAK_PREDICTORS = Registry("peak predictor", "binwright.peak_predictors", {})
 HOUR = 3600.0
 Percent = Annotated[Number, Field(le=100)]
 
@@ -59,15 +57,13 @@ class Seen(NamedTuple):
         return share, np.maximum.reduceat(steps, self.first)
 
 
-class PeakPredictor:
-    """Predicts peaks. Subclasses override `peaks`; constructor arguments are options of the YAML."""
-
-    reference: ClassVar[str] = "-"
+class PeakPredictor(Model):
+    """Predicts peaks. Subclasses override `peaks`."""
 
     @property
     def back(self) -> float:
         """How many seconds of what was used it is shown."""
-        return 24 * HOUR
+        return 0.0
 
     @property
     def ahead(self) -> float:
@@ -76,13 +72,18 @@ class PeakPredictor:
 
     def peaks(self, seen: Seen) -> Floats:
         """Return the predicted peak of each place in quanta, float64 [places]."""
-        raise NotImplementedError  # predictors override this
+        raise NotImplementedError
 
 
-class _OfPast(Model, PeakPredictor):
+class _OfPast(PeakPredictor):
+    window: PositiveTime = Field(default=24 * HOUR, description="How far back it looks.", examples=["24 h"])
     warm_up: Time = Field(
         default=2 * HOUR, description="Requests that have run for less count with all that they ask for."
     )
+
+    @property
+    def back(self) -> float:
+        return self.window
 
     def peaks(self, seen: Seen) -> Floats:
         warm = seen.warm(self.warm_up)
@@ -91,22 +92,16 @@ class _OfPast(Model, PeakPredictor):
 
     def predict(self, seen: Seen) -> Floats:
         """Return the peak of those that are warm on each place, float64 [places]; others ask for nothing here."""
-        raise NotImplementedError  # predictors override this
+        raise NotImplementedError
 
 
 class PercentilePeak(_OfPast):
     """The percentile of what each request used lately, added up (as Resource Central has it), or of each server."""
 
     percentile: Percent = Field(description="Which percentile; 100 is the maximum.", examples=[99])
-    window: PositiveTime = Field(default=24 * HOUR, description="How far back it looks.", examples=["24 h"])
     of: Literal["requests", "server"] = Field(
         default="requests", description="Whether percentiles are of each request, and added up, or of their sum."
     )
-    reference: ClassVar[str] = "Cortez and others 2017, SOSP; RC-like in Bashir and others 2021, EuroSys"
-
-    @property
-    def back(self) -> float:
-        return self.window
 
     def predict(self, seen: Seen) -> Floats:
         if self.of == "requests":
@@ -122,11 +117,6 @@ class SigmaPeak(_OfPast):
 
     sigma: Number = Field(description="How many standard deviations.", examples=[5])
     window: PositiveTime = Field(default=2 * HOUR, description="How far back it looks.", examples=["10 h"])
-    reference: ClassVar[str] = "N-sigma in Bashir and others 2021, EuroSys"
-
-    @property
-    def back(self) -> float:
-        return self.window
 
     def predict(self, seen: Seen) -> Floats:
         shares, steps = seen.shares(self.window)
@@ -138,33 +128,19 @@ class SigmaPeak(_OfPast):
         return peaks
 
 
-class LimitPeak(Model, PeakPredictor):
+class LimitPeak(PeakPredictor):
     """A share of all that is asked for."""
 
     limit: Share = Field(description="Which share.", examples=[0.9])
-    reference: ClassVar[str] = "borg-default in Bashir and others 2021, EuroSys"
-
-    @property
-    def back(self) -> float:
-        return 0.0
 
     def peaks(self, seen: Seen) -> Floats:
         return seen.total(seen.asked).astype(np.float64) * self.limit
 
 
-class OraclePeak(Model, PeakPredictor):
+class OraclePeak(PeakPredictor):
     """The most that those who run now will use together, which nobody knows: the bound. Alone, `oracle` is 24 h."""
 
     oracle: PositiveTime = Field(description="How far it looks ahead.", examples=["24 h"])
-    reference: ClassVar[str] = "peak oracle in Bashir and others 2021, EuroSys"
-
-    @classmethod
-    def prepare(cls, data: Any) -> Any:
-        return {"oracle": "24 h"} if data == "oracle" else data
-
-    @property
-    def back(self) -> float:
-        return 0.0
 
     @property
     def ahead(self) -> float:

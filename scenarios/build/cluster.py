@@ -11,7 +11,6 @@ from binwright.fabric.cluster import MOST_DEVICES, NEVER, Cluster, DevicesOf
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.placement.rules import Drain, ServerLabels, numbered
 from binwright.scenarios.features.feature import Servers
-from binwright.scenarios.features.overcommit import predictor_of
 from binwright.scenarios.features.placement import KnownServers
 from binwright.scenarios.schema.cluster import DEVICE, ClusterSpec, Csv, DeviceColumns, TracedServers
 from binwright.scenarios.schema.explain import explain
@@ -43,7 +42,7 @@ def build_ledger(scenario: Scenario, seed: int = 0) -> Ledger:
     cluster, labels = cluster_of(scenario.cluster, servers), servers.labels
     peaks, network, more = scenario.cluster.predicted.items(), scenario.cluster.network, dict[str, Any]()
     if peaks:
-        more["predictors"] = {scenario.resources.index(name): predictor_of(how.predict) for name, how in peaks}
+        more["predictors"] = {scenario.resources.index(name): how.predict for name, how in peaks}
     if network:
         drains = any(isinstance(rule, Drain) for rule in scenario.placement)
         is_read = scenario.costs is not None or scenario.use is not None or drains or "states" in scenario.record

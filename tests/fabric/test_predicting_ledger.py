@@ -11,7 +11,7 @@ from binwright.fabric.cluster import Cluster
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.peak_predictors import LimitPeak, OraclePeak
 from binwright.fabric.run.simulation import Simulation
-from binwright.scenarios.features.overcommit import Predict, predictor_of
+from binwright.scenarios.features.overcommit import Predict
 from binwright.scenarios.features.preemption import Preempt, Preemption
 from binwright.simcore.errors import AgentError, InfeasiblePlacement
 from binwright.simcore.faults import Faults
@@ -54,7 +54,7 @@ PREDICTORS: list[Any] = [
 
 
 def made(spec: Any) -> Any:
-    return predictor_of(Predict.model_validate({"predict": spec}).predict)
+    return Predict.model_validate({"predict": spec}).predict
 
 
 class Slow:

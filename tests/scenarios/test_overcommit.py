@@ -70,11 +70,8 @@ def test_overcommitted_servers_place_as_larger_ones(overflow: Any, tmp_path: Pat
     assert (triple["energy"] > larger["energy"]).all()
 
 
-@pytest.mark.parametrize("predict", ["oracle", {"limit": 0.9}, {"sigma": 5}, "own"], ids=str)
+@pytest.mark.parametrize("predict", ["oracle", {"limit": 0.9}, {"sigma": 5}], ids=str)
 def test_peaks_that_are_predicted_admit_more_and_replay_alike(predict: Any, tmp_path: Path) -> None:
-    if predict == "own":
-        (tmp_path / "own.py").write_text(OWN)
-        predict = {f"{tmp_path}/own.py:Half": {"share": 0.5}}
     given = data(warm_start=None)
     given["cluster"] |= {"node": {"cpu": 2, "mem": "64 GB"}}
     given["workload"] |= {"use": {"cpu": "30 %"}, "requests": 60}
@@ -85,19 +82,6 @@ def test_peaks_that_are_predicted_admit_more_and_replay_alike(predict: Any, tmp_
     assert found.drop(TIMES).equals(again.drop(TIMES))
     assert not found["compiled"].any()
     assert found["acceptance"].mean() >= without["acceptance"].mean()  # type: ignore[operator]
-
-
-OWN = """
-from binwright.fabric.peak_predictors import PeakPredictor
-
-
-class Half(PeakPredictor):
-    def __init__(self, share: float) -> None:
-        self.share = share
-
-    def peaks(self, seen):
-        return self.share * seen.total(seen.asked)
-"""
 
 
 PREDICTED = {"overcommit": {"cpu": {"predict": {"sigma": 5}}}}
