@@ -20,29 +20,23 @@ class Graph:
     """Holds the links of a file, and its vertices in the order of their first mention."""
 
     file: Path
-    lines: dict[str, int] = field(default_factory=dict)
-    """The line of each vertex's first mention."""
     near: dict[str, list[str]] = field(default_factory=dict)
     links: dict[tuple[str, str], int] = field(default_factory=dict)
     """(one end, other end) -> quanta."""
 
     def link(self, a: str, b: str, value: object, line: int) -> None:
         """Add a link of a capacity as a user wrote it, or say what is wrong with it."""
-        problem = remedy = ""
-        if not a or not b:
-            problem = "a link has two ends, a and b"
-        elif a == b:
-            problem, remedy = f"a link from {a!r} to itself", "Remove it."
+        problem = ""
+        if not a or not b or a == b:
+            problem = f"a link has two ends, and not {a!r} and {b!r}"
         elif (a, b) in self.links or (b, a) in self.links:
-            problem = f"a second link between {a!r} and {b!r}"
-            remedy = "Give each link once, in either direction; join parallel links into one with their capacity."
+            problem = f"a second link between {a!r} and {b!r}: give each once, parallel ones with their sum"
         elif value is None or not str(value).strip():
-            problem, remedy = f"the link {a!r} - {b!r} has no capacity", "Give every link one."
+            problem = f"the link {a!r} - {b!r} has no capacity"
         if problem:
-            raise TopologyError(problem, file=self.file, line=line, remedy=remedy)
+            raise TopologyError(problem, file=self.file, line=line, remedy="Correct the line, or remove it.")
         self.links[a, b] = capacity(value, file=self.file, line=line, key=f"{a} - {b}")
         for end, far in ((a, b), (b, a)):
-            self.lines.setdefault(end, line)
             self.near.setdefault(end, []).append(far)
 
     def hops(self, sources: Iterable[str]) -> dict[str, int]:
@@ -61,13 +55,10 @@ def read(path: str | Path, name: str | None = None) -> Topology:
     """Read the network in a `.csv` file; it is called as the file, unless a name is given.
 
     The file has a header and the columns `a`, `b` (the ends of a link) and `capacity` (units, or a number with bps to
-    Tbps); others are ignored, but for `server`, which is gone, and so are directions. A vertex with exactly one link is
-    a server, every other one a switch. Servers, and the switches of a level, are numbered in the order of their first
-    mention. There are no pods.
+    Tbps); others are ignored, and so are directions. A vertex with exactly one link is a server, every other one a
+    switch. Servers, and the switches of a level, are numbered in the order of their first mention. There are no pods.
     """
     path = Path(path)
-    if path.suffix.lower() != ".csv":
-        raise TopologyError("is not a .csv file", file=path)
     graph = Graph(path)
     try:
         with path.open(encoding="utf-8-sig", newline="") as text:
@@ -76,9 +67,6 @@ def read(path: str | Path, name: str | None = None) -> Topology:
             for column in ("a", "b", "capacity"):
                 if column not in header:
                     raise TopologyError(f"has no column {column!r}", file=path, line=1, remedy=suggest(column, header))
-            if "server" in header:
-                remedy = "A vertex with exactly one link is a server: give every server one, and take the column out."
-                raise TopologyError("has a column 'server', which is gone", file=path, line=1, remedy=remedy)
             for cells in rows:
                 if any(cell.strip() for cell in cells):
                     row = dict(zip(header, map(str.strip, cells), strict=False))
@@ -96,7 +84,15 @@ def read(path: str | Path, name: str | None = None) -> Topology:
 def build(graph: Graph, name: str) -> Topology:
     """Build the topology of a graph; a `TopologyError` where servers cannot use it."""
     servers = [vertex for vertex, near in graph.near.items() if len(near) == 1]
-    _check(graph)
+    problem, reached = "" if servers else "has no servers", graph.hops([*graph.near][:1])
+    if far := [vertex for vertex in graph.near if vertex not in reached]:
+        problem = f"is not connected: no path leads from {next(iter(reached))!r} to {far[0]!r}"
+    for server in servers:
+        if len(graph.near[graph.near[server][0]]) == 1:
+            problem = f"the link {server!r} - {graph.near[server][0]!r} joins two servers"
+    if problem:
+        remedy = "A vertex with exactly one link is a server; switches connect them all."
+        raise TopologyError(problem, file=graph.file, remedy=remedy)
     level = graph.hops(servers)
     racks = {graph.near[server][0] for server in servers}
     # sorted() keeps the order of equals: that of the file.
@@ -115,21 +111,3 @@ def build(graph: Graph, name: str) -> Topology:
         [graph.links[link] for link in links],
         levels,
     )
-
-
-def _check(graph: Graph) -> None:
-    if not graph.links:
-        raise TopologyError("has no links", file=graph.file)
-    if all(len(near) > 1 for near in graph.near.values()):
-        raise TopologyError("has no servers", file=graph.file, remedy="A vertex with exactly one link is a server.")
-    first = next(iter(graph.near))
-    reached = graph.hops([first])
-    for vertex, near in graph.near.items():
-        problem = remedy = ""
-        if vertex not in reached:
-            problem = f"is not connected: no path leads from {first!r} to {vertex!r}"
-        elif len(near) == len(graph.near[near[0]]) == 1:
-            problem = f"the link {vertex!r} - {near[0]!r} joins two servers"
-            remedy = "Put a switch between them: a vertex with exactly one link is a server."
-        if problem:
-            raise TopologyError(problem, file=graph.file, line=graph.lines[vertex], remedy=remedy)
