@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
 
@@ -14,12 +14,8 @@ from binwright.fabric.ledger import Ledger
 from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.errors import UserError
 from binwright.simcore.faults import Faults
-from binwright.simcore.rules import Overflow
+from binwright.simcore.rules import Overflow, Pacing
 from binwright.simcore.types import Agent, Workload
-
-if TYPE_CHECKING:
-    from binwright.simcore.run_options import Pacing
-
 
 Luck: TypeAlias = Callable[[str], np.random.Generator]
 """Returns the random stream of a name."""

@@ -35,8 +35,7 @@ from binwright.simcore.faults import Faults
 from binwright.simcore.record import PLACED
 from binwright.simcore.rng import stream
 from binwright.simcore.roles import Roles
-from binwright.simcore.rules import Overflow
-from binwright.simcore.run_options import Pacing
+from binwright.simcore.rules import Overflow, Pacing
 from binwright.simcore.types import QUANTUM, Agent, Placement, Request, View, Workload
 from binwright.workloads.demands import Uniform
 from binwright.workloads.generators import MultiServerRequests

@@ -88,18 +88,12 @@ class Gangs:
         first = np.cumsum(self.parts) - self.parts
         return rows, replace(self.take(rows), first=first[rows])
 
-    def with_back(self, back: Sequence[tuple[int, Gang | None]]) -> Gangs:
-        """Return them with more rows: those that were sent back, each with its gang."""
-        rules = list(self.rules)
-        more: list[tuple[int, int, int]] = []
-        for row, gang in back:
-            known = gang or Gang(row, 1, self.rules[0])
-            more.append((known.first, known.parts, rules.index(known.rules)))
+    def with_back(self, back: Sequence[Gang]) -> Gangs:
+        """Return them with more rows: those that were sent back, of these gangs."""
         assert self.first is not None
-        first, parts, of = np.array(more, np.int64).T
         return Gangs(
-            np.concatenate([self.parts, parts]),
-            np.concatenate([self.of, of]),
+            np.append(self.parts, [gang.parts for gang in back]),
+            np.append(self.of, [self.rules.index(gang.rules) for gang in back]),
             self.rules,
-            np.concatenate([self.first, first]),
+            np.append(self.first, [gang.first for gang in back]),
         )

@@ -20,7 +20,8 @@ _BY_REMEDY = {
     "option search --seed, option tune --seed, option evaluate --baseline, option evaluate --on",
     "Take `binwright COMMAND --help`.": "command man, command completion, command help",
     "Take `binwright list` with movers, scenarios, topology, traces, devices, figures or schema.": "command movers, "
-    "command scenarios, command schema, command topology, command traces list, command workloads, option solve --devices, option figures --list",
+    "command scenarios, command schema, command topology, command traces list, command workloads, "
+    "option solve --devices, option figures --list",
     "Take `binwright.Client`, or curl.": "command jobs, option solve --server, option solve --token-file",
     "`binwright run` shows how far it is; `binwright report` draws what is finished.": "command watch",
     "Other tools read runs.parquet; in Python, `bw.load(FOLDER).runs.write_csv(FILE)`.": "command export",

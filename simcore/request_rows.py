@@ -10,37 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from binwright.simcore.gangs import Gang
 from binwright.simcore.lifetime_info import LifetimeOracle
 from binwright.simcore.record import Record
 from binwright.simcore.types import Floats, HiddenLifetimeRequest, Ints, Request, Workload
-
-
-def with_returned(
-    workload: Workload, bandwidth: Ints, back: Sequence[Request], rests: Sequence[float], sources: Sequence[int]
-) -> Workload:
-    """Return a workload with more rows, one for each request that was sent `back`.
-
-    `bandwidth` int64 [n] is that of the workload, `rests` says how long each still stays, and `sources` which row of
-    the workload it continues.
-    """
-    ids = workload.id.tolist()
-    rows = [*range(len(workload)), *sources]
-    return Workload(
-        workload.resources,
-        np.concatenate([workload.arrival, [request.arrival for request in back]]),
-        np.concatenate([workload.duration, rests]),
-        np.concatenate([workload.demand, [request.demand for request in back]]),
-        np.array([ids[row] for row in rows]),
-        np.concatenate([bandwidth, [request.bandwidth for request in back]]),
-        None if workload.networks is None else [*workload.networks, *(r.network for r in back if r.network)],
-        None if workload.models is None else workload.models[rows],
-        roles=None if workload.roles is None else workload.roles.take(rows),
-        labels={name: words[rows] for name, words in workload.labels.items()},
-        priority=None if workload.priority is None else workload.priority[rows],
-        gangs=workload.gangs and workload.gangs.with_back([(request.index, request.gang) for request in back]),
-        use=None if workload.use is None else workload.use.take(np.array(rows)),
-    )
-
 
 CHUNK = 4096
 """Rows of the workload turned into Python numbers at a time: fast to read one by one, bounded in memory."""
@@ -81,8 +54,18 @@ class RequestRows:
         """List the rows of the record: the workload, and after it every request that was sent back."""
         rows, back = replace(self._workload, arrival=self.arrival), self._returned
         if back:
-            sources = [self.source(request.index) for request in back]
-            rows = with_returned(rows, self._bandwidth, back, self._rests, sources)
+            of = np.array([*range(len(rows)), *(self.source(request.index) for request in back)])
+            if gangs := rows.gangs:
+                gangs = gangs.with_back([each.gang or Gang(each.index, 1, gangs.rules[0]) for each in back])
+            rows = replace(
+                replace(rows, age=None, foresight=None, watched=None, requested=None).take(of),
+                arrival=np.append(rows.arrival, [request.arrival for request in back]),
+                duration=np.append(rows.duration, self._rests),
+                bandwidth=self._bandwidth[of],
+                gangs=gangs,
+                usual=None,
+                origin=0.0,
+            )
         if self.longer:
             duration = rows.duration.copy()
             duration[[*self.longer]] = [*self.longer.values()]

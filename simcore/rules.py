@@ -1,10 +1,14 @@
-"""The rules of a run: what becomes of requests that fit nowhere, and who gives way to them."""
+"""The rules of a run: the pace of its requests, what becomes of those that fit nowhere, and who gives way to them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from math import nan
 from typing import Literal
+
+from pydantic import Field
+
+from binwright.simcore.fields import Model, PositiveTime
 
 
 @dataclass(slots=True)
@@ -48,3 +52,14 @@ class Overflow:
     def __post_init__(self) -> None:
         if self.mode == "expand" and self.by < 1:
             raise ValueError("expansion by less than one server never ends")
+
+
+class Pacing(Model):
+    """Requests are offered at a pace, instead of when the workload says that they arrive."""
+
+    step: PositiveTime = Field(1.0, description="The next request is offered this long after the last.")
+    await_room: bool = Field(
+        False,
+        strict=True,
+        description="Before that, wait until all servers together have room for it.",
+    )

@@ -187,6 +187,10 @@ def part(demand: Amounts, node: int, nodes: int) -> Amounts:
     return tuple(amount // nodes + (node < amount % nodes) for amount in demand)
 
 
+COLUMNS = ("arrival", "duration", "demand", "id", "bandwidth", "models", "watched", "requested", "priority")
+"""Arrays of a workload with a row for each request; `None` where nothing is said."""
+
+
 @dataclass(frozen=True)
 class Workload:
     """All requests of a run, in order of arrival.
@@ -270,7 +274,11 @@ class Workload:
         return len(self.arrival)
 
     def take(self, rows: Ints) -> Workload:
-        """Return the requests of these rows, in this order, those that run already first; not for virtual networks."""
+        """Return the requests of these rows, in this order, those that run already first."""
+
+        def taken(column: Any) -> Any:
+            return column[rows] if isinstance(column, np.ndarray) else None if column is None else column.take(rows)
+
         known = self.foresight
         if known is not None:
             ask = known.ask
@@ -278,21 +286,11 @@ class Workload:
             known = LifetimeInfo(known.expected[rows], again)
         return replace(
             self,
-            arrival=self.arrival[rows],
-            duration=self.duration[rows],
-            demand=self.demand[rows],
-            id=self.id[rows],
-            bandwidth=None if self.bandwidth is None else self.bandwidth[rows],
-            age=None if self.age is None else self.age[rows[rows < self.running]],
-            watched=None if self.watched is None else self.watched[rows],
-            requested=None if self.requested is None else self.requested[rows],
-            models=None if self.models is None else self.models[rows],
-            roles=None if self.roles is None else self.roles.take(rows),
-            priority=None if self.priority is None else self.priority[rows],
+            **{name: taken(getattr(self, name)) for name in (*COLUMNS, "roles", "gangs", "use")},
+            networks=self.networks and [self.networks[row] for row in rows.tolist()],
             labels={name: words[rows] for name, words in self.labels.items()},
-            gangs=None if self.gangs is None else self.gangs.take(rows),
+            age=None if self.age is None else self.age[rows[rows < self.running]],
             foresight=known,
-            use=None if self.use is None else self.use.take(rows),
         )
 
     def leads(self, rows: Ints) -> Ints:

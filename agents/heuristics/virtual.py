@@ -12,10 +12,8 @@ from binwright.agents.heuristics.networks.common import network_of
 from binwright.agents.nested_agent import inner
 from binwright.fabric.network import NetworkView
 from binwright.fabric.topology import Topology
-from binwright.fabric.virtual import hosed, routed
-from binwright.fabric.virtual_paths import route_pairs
-from binwright.fabric.virtual_tree import Tree, needed
-from binwright.fabric.virtual_tree import tree as tree_of
+from binwright.fabric.virtual import Tree, hosed, needed, route_pairs, routed
+from binwright.fabric.virtual import tree as tree_of
 from binwright.simcore.errors import UserError
 from binwright.simcore.jit import kernel, lean, prepared
 from binwright.simcore.types import Agent, Embedding, Form, Ints, Placement, Refusal, Request, View, VirtualNetwork

@@ -21,7 +21,7 @@ from binwright.fabric.topology import Indices, Small
 from binwright.simcore.errors import UserError
 from binwright.simcore.jit import lean, lean_inlined, prepared
 from binwright.simcore.record import IMPOSSIBLE
-from binwright.simcore.run_options import Pacing
+from binwright.simcore.rules import Pacing
 from binwright.simcore.types import Floats, Ints, Workload
 
 

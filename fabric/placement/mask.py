@@ -1,4 +1,4 @@
-"""Compiles rules of placement to arrays, and finds in them which servers a request may take.
+"""Compiles rules of placement to arrays, and finds in them which servers a request may take, and parts of a gang.
 
 Every rule that counts is a check of one number: how many requests of some groups the server's domain has. It must lie
 between two bounds, which are the same for all servers.
@@ -6,8 +6,8 @@ between two bounds, which are the same for all servers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -24,10 +24,12 @@ from binwright.fabric.placement.rules import (
     ServerLabels,
 )
 from binwright.fabric.servers import with_room
+from binwright.simcore.gangs import PartRules
 from binwright.simcore.jit import kernel, lean
 from binwright.simcore.roles import Role
 from binwright.simcore.types import Amounts, Ints
 
+Bools: TypeAlias = npt.NDArray[np.bool_]
 WHERE, TAINT, RULES = range(3)
 """What keeps a role from a server: labels, a taint, or a rule, which is its place in the rules more than `RULES`."""
 
@@ -48,7 +50,7 @@ class Mask(NamedTuple):
     roles: Ints
     checks: Ints
     domains: Ints
-    live: npt.NDArray[np.bool_]
+    live: Bools
     counts: Ints
     to: Ints
     adds: Ints
@@ -73,7 +75,7 @@ class Ruling(NamedTuple):
     """
 
     roles: Ints
-    is_open: npt.NDArray[np.bool_]
+    is_open: Bools
     mask: Mask
     view: RoleView
 
@@ -87,7 +89,7 @@ def compiled(
     labels: ServerLabels,
     rules: Sequence[Rule],
     roles: Sequence[Role],
-    drains: Mapping[int, npt.NDArray[np.bool_]],
+    drains: Mapping[int, Bools],
     several: bool,
 ) -> Mask:
     """Compile rules for these roles. Nothing is counted yet.
@@ -154,7 +156,7 @@ def add(mask: Mask, servers: Ints, role: int, sign: int) -> None:
         mask.counts[first + np.unique(mask.domains[row, servers])] += sign
 
 
-def open_roles(mask: Mask) -> npt.NDArray[np.bool_]:
+def open_roles(mask: Mask) -> Bools:
     """Tell which roles no rule keeps from anywhere, whatever is counted, bool [roles]."""
     return np.array([first == end and not (mask.closed[door] >= 0).any() for door, first, end in mask.roles.tolist()])
 
@@ -221,3 +223,42 @@ def why_ruled(mask: Mask, view: RoleView, role: int, free: Ints, demand: Amounts
                 return -1
             last = max(last, view.refusing[server])
     return last
+
+
+def open_to_part(rules: PartRules, domains: Callable[[str], Ints], taken: Sequence[int], servers: int) -> Bools:
+    """Tell which servers the next part may take, bool [servers]; earlier parts have `taken` servers.
+
+    `domains` says the domain of every server by a label, int64 [servers].
+    """
+    allowed = np.ones(servers, np.bool_)
+    for label, most in rules.at_most:
+        domain = domains(label)
+        count = np.bincount(domain[list(taken)], minlength=servers)
+        allowed &= count[domain] < most
+    if rules.together and taken:
+        domain = domains(rules.together)
+        allowed &= domain == domain[taken[0]]
+    return allowed
+
+
+def most_parts(rules: PartRules, domains: Callable[[str], Ints], rooms: Ints) -> Ints:
+    """Count the parts that there is room for in the domain of each server that a gang can be `together` in.
+
+    Without `together` that is the whole cluster. `rooms` int64 [servers] is that of each server. Where domains of
+    `at_most` cut across one another it may be fewer parts. Returns int64 [servers].
+    """
+    servers = len(rooms)
+    whole = domains(rules.together) if rules.together else np.zeros(servers, np.int64)
+    # From small domains to large ones: what a domain takes is put to its first server.
+    for label, most in sorted(rules.at_most, key=lambda limit: -int(domains(limit[0]).max(initial=0))):
+        _, first, domain = np.unique(whole * servers + domains(label), return_index=True, return_inverse=True)
+        sums, rooms = _sums(domain, rooms), np.zeros(servers, np.int64)
+        rooms[first] = np.minimum(sums[: len(first)], most)
+    parts: Ints = _sums(whole, rooms)[whole]
+    return parts
+
+
+def _sums(domain: Ints, amounts: Ints) -> Ints:
+    sums = np.zeros(int(domain.max(initial=0)) + 1, np.int64)
+    np.add.at(sums, domain, amounts)
+    return sums

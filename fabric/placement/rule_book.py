@@ -19,11 +19,12 @@ from binwright.fabric.placement.mask import (
     add,
     compiled,
     count,
+    most_parts,
     open_roles,
+    open_to_part,
     show,
     view_for,
 )
-from binwright.fabric.placement.parts import most_parts, open_to
 from binwright.fabric.placement.rules import SERVER, Drain, Rule, ServerLabels, groups_of
 from binwright.fabric.servers import with_room
 from binwright.simcore.errors import LedgerError, UserError, suggest
@@ -176,7 +177,7 @@ class RuleBook:
         """
         assert request.gang
         gang = request.gang
-        allowed = open_to(gang.rules, self._domains, taken, len(self._free))
+        allowed = open_to_part(gang.rules, self._domains, taken, len(self._free))
         if gang.rules.together and not taken:
             allowed &= most_parts(gang.rules, self._domains, rooms) >= gang.parts
         return allowed
@@ -220,7 +221,7 @@ class RuleBook:
             if refusing[each] >= 0:
                 self._fresh = -1  # as what it has taken is given back
                 return f"not on server {each}: {self._rule(int(refusing[each]))}"
-        if gang and not open_to(gang.rules, self._domains, self._taken(request), len(self._free))[server]:
+        if gang and not open_to_part(gang.rules, self._domains, self._taken(request), len(self._free))[server]:
             return f"not on server {server}: rule: parts {gang.rules}"
         if self.routing and not self.routing.is_open(request)[server]:
             return f"server {server} is not at the site that the request was sent to"
@@ -245,7 +246,7 @@ class RuleBook:
         role, held, gang = request.role, self._ledger.held, request.gang
         reach = self.routing.reach(request) if self.routing else np.ones(len(self._free), np.bool_)
         if gang and gang.rules.restricts and request.index in held:
-            reach &= open_to(gang.rules, self._domains, self._taken(request), len(self._free))
+            reach &= open_to_part(gang.rules, self._domains, self._taken(request), len(self._free))
         if self._open[role]:
             return reach
         changes: list[tuple[Sequence[int], int, int]] = [(servers, own, 1) for servers, own in come]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,12 +16,9 @@ from binwright.fabric.run.views import Holdings
 from binwright.simcore.jit import prepared
 from binwright.simcore.memmap import blocks, zeros
 from binwright.simcore.record import PENDING
-from binwright.simcore.rules import Overflow
+from binwright.simcore.rules import Overflow, Pacing
 from binwright.simcore.run_state import RunState
 from binwright.simcore.types import Request, Workload
-
-if TYPE_CHECKING:
-    from binwright.simcore.run_options import Pacing
 
 
 class RunArrays(RunState):

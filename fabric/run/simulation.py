@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -26,11 +26,8 @@ from binwright.simcore.agent_calls import describe_request
 from binwright.simcore.errors import AgentError, InfeasiblePlacement
 from binwright.simcore.faults import Faults
 from binwright.simcore.record import IMPOSSIBLE, SPREAD
-from binwright.simcore.rules import Overflow
+from binwright.simcore.rules import Overflow, Pacing
 from binwright.simcore.types import Ints, Placement, Refusal, Request, Workload
-
-if TYPE_CHECKING:
-    from binwright.simcore.run_options import Pacing
 
 
 class Simulation(RunArrays):

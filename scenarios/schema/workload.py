@@ -274,7 +274,7 @@ class Tenants(Roled):
             raise wrong("virtual networks need a network, and the cluster has none", remedy, ("cluster",))
         known_resources(self.networks.build().machine, cluster.resources, (*AT, form, "machine"))
         if form == "hose":
-            from binwright.fabric.virtual_tree import tree  # numba
+            from binwright.fabric.virtual import tree  # numba
 
             checked(tree, ("cluster", "network", "topology"))(cluster.network.topology.built)
         for at, agent in agents:

@@ -17,7 +17,7 @@ from binwright.simcore.errors import AgentError, InfeasiblePlacement, LedgerErro
 from binwright.simcore.faults import Faults
 from binwright.simcore.jit import kernel
 from binwright.simcore.rng import stream
-from binwright.simcore.run_options import Pacing
+from binwright.simcore.rules import Pacing
 from binwright.simcore.types import QUANTUM, Ints, Placement, Refusal, Request, Workload
 from tests.reference.ledger import accepts, joined, span
 from tests.support.networks import NETWORKS, ledger_of, request

@@ -16,9 +16,7 @@ from binwright.fabric.network import FAILED
 from binwright.fabric.routing import Routing
 from binwright.fabric.run.simulation import Simulation
 from binwright.fabric.topology import TopologyError, topology
-from binwright.fabric.virtual import routed
-from binwright.fabric.virtual_paths import route_pairs
-from binwright.fabric.virtual_tree import reserve, tree
+from binwright.fabric.virtual import reserve, route_pairs, routed, tree
 from binwright.simcore.errors import InfeasiblePlacement, UserError, WorkloadError
 from binwright.simcore.rng import stream
 from binwright.simcore.types import Agent, Embedding, Placement, Request, VirtualNetwork, Workload

@@ -16,9 +16,7 @@ from binwright.agents.solver.online.nearby import Nearby
 from binwright.agents.solver.online.template import Formulation, Setup, in_units, power
 from binwright.fabric.network import NetworkView
 from binwright.fabric.topology import Topology
-from binwright.fabric.virtual import hosed, routed
-from binwright.fabric.virtual_paths import route_pairs
-from binwright.fabric.virtual_tree import tree
+from binwright.fabric.virtual import hosed, route_pairs, routed, tree
 from binwright.simcore.jit import prepared
 from binwright.simcore.types import QUANTUM, Embedding, Ints, Request, VirtualNetwork
 

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from binwright.scenarios.features.feature import Feature
 from binwright.simcore.fields import Model
-from binwright.simcore.run_options import Pacing
+from binwright.simcore.rules import Pacing
 
 
 class _Keys(Model):

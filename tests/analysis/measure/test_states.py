@@ -20,8 +20,7 @@ from binwright.fabric.topology import topology
 from binwright.simcore.faults import Faults
 from binwright.simcore.record import INTERRUPTED, OUTCOMES, PLACED
 from binwright.simcore.rng import stream
-from binwright.simcore.rules import Overflow
-from binwright.simcore.run_options import Pacing
+from binwright.simcore.rules import Overflow, Pacing
 from binwright.simcore.types import QUANTUM
 from binwright.workloads.demands import Uniform
 from binwright.workloads.generators import MultiServerRequests

@@ -17,7 +17,7 @@ from binwright.fabric.run.play import play
 from binwright.fabric.run.simulation import Simulation
 from binwright.fabric.shapes import fabric
 from binwright.simcore.record import PENDING
-from binwright.simcore.run_options import Pacing
+from binwright.simcore.rules import Pacing
 from binwright.simcore.types import Ints, Workload
 from tests.support.networks import SHAPES, UNIT
 from tests.support.properties import forms, scaled

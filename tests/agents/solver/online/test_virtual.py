@@ -26,7 +26,7 @@ from binwright.fabric.ledger import Ledger
 from binwright.fabric.network import FAILED
 from binwright.fabric.routing import Routing
 from binwright.fabric.topology import topology
-from binwright.fabric.virtual_paths import widest_shortest
+from binwright.fabric.virtual import widest_shortest
 from binwright.simcore import rng
 from binwright.simcore.errors import UserError
 from binwright.simcore.faults import Kind
