@@ -34,8 +34,7 @@ class Ledger(Inventory):
     """Knows who holds what. Refuses what breaks the rules or does not fit, and changes nothing when it refuses.
 
     With `labels` it keeps rules of placement, `rules`; with a `routing` requests take servers and links of a network,
-    whose routes may be `weighted`, and of which it `remembers` where placements lay after their end; with `predictors`,
-    by the place of a resource, predicted peaks admit requests.
+    whose routes may be `weighted`; with `predictors`, by the place of a resource, predicted peaks admit requests.
 
     The view shows copies of the arrays that count: what an agent's kernel writes to them changes nothing here, and
     `confirm` tells.
@@ -49,7 +48,6 @@ class Ledger(Inventory):
         *,
         routing: Routing | None = None,
         weighted: bool = False,
-        remembers: bool = False,
         predictors: Mapping[int, PeakPredictor] | None = None,
     ) -> None:
         super().__init__(cluster)
@@ -57,7 +55,7 @@ class Ledger(Inventory):
         """Of every request on its way, what it holds at its old place and at its new one: `held` has both."""
         self._evicted: set[int] = set()
         self.devices = None if cluster.devices is None else DeviceBook(self)
-        self.network = None if routing is None else NetworkBook(self, routing, weighted, remembers)
+        self.network = None if routing is None else NetworkBook(self, routing, weighted)
         self.peaks = None if predictors is None else PeakBook(self, predictors)
         self.rules = None if labels is None else RuleBook(self, labels, rules)
         books = self.devices, self.network, self.peaks, self.rules

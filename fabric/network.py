@@ -67,8 +67,7 @@ class Wired(NamedTuple):
 class NetworkBook:
     """Takes links for requests, which take any servers, as long as the links connect these."""
 
-    def __init__(self, ledger: Ledger, routing: Routing, weighted: bool, remembers: bool) -> None:
-        """Begin with an empty network; one that `remembers` knows where placements lay after their end, too."""
+    def __init__(self, ledger: Ledger, routing: Routing, weighted: bool) -> None:
         self._ledger, self._names = ledger, ledger.cluster.resources
         topology = self.topology = routing.topology
         self._link_free, self._links_shown = topology.link_capacity.copy(), topology.link_capacity.copy()
@@ -76,10 +75,8 @@ class NetworkBook:
         # Copies, as agents' kernels could write to what they are shown.
         self._ends, self._tier_of = topology.link_ends.tolist(), topology.link_tier.tolist()
         self._rack_of, self._pod_of = topology.rack_of.tolist(), topology.pod_of.tolist()
-        self.notes: dict[int, tuple[int, ...]] = {}
-        """The `notes` of every row that was placed."""
-        self._remembered: dict[int, Wired] | None = {} if remembers else None
-        """What every row held that was placed."""
+        self.wired: dict[int, Wired] = {}
+        """What every row holds that was placed, or held last."""
         self.moved: dict[int, list[Wired]] = {}
         """Of every row that moved, what it held at first, and then at the place of each move, arrived or not."""
         self._view = ledger.view = NetworkView(
@@ -211,9 +208,7 @@ class NetworkBook:
 
     def settle(self, row: int, wired: Wired) -> None:
         """Note what a request holds from now on."""
-        self.notes[row] = wired.notes
-        if self._remembered is not None:
-            self._remembered[row] = wired
+        self.wired[row] = wired
 
     # -- failures ------------------------------------------------------------------------------------------------------
 
@@ -257,18 +252,17 @@ class NetworkBook:
 
     def spans(self, rows: Ints) -> Ints:
         """Return servers, span and links of the last places of these rows [k], int64 [k, 3]."""
-        return np.array([self.notes[row][:3] for row in rows.tolist()], np.int64).reshape(-1, 3)
+        return np.array([self.wired[row].notes[:3] for row in rows.tolist()], np.int64).reshape(-1, 3)
 
     def reserved(self, rows: Ints) -> Ints:
         """Return the quanta that the first places of these rows [k] reserve on each tier, int64 [k, tiers]."""
-        first = [self.moved[row][0].notes if row in self.moved else self.notes[row] for row in rows.tolist()]
+        first = [wired.notes for wired in self._lain(rows, np.zeros_like(rows))]
         return np.array(first, np.int64).reshape(-1, 3 + len(self.topology.tiers))[:, 3:]
 
     def places(self, rows: Ints, numbers: Ints) -> tuple[Ints, Ints, Ints, Ints]:
         """Tell where these rows [k] lay, each at one of its places, `numbers` [k]: 0, or more after moves.
 
-        Returns places in `rows` int64 [n], servers [n], nodes [n], and quanta [n, resources]. The book has to be one
-        that remembers.
+        Returns places in `rows` int64 [n], servers [n], nodes [n], and quanta [n, resources].
         """
         lain = self._lain(rows, numbers)
         shares = [(at, server, node, *part) for at, held in enumerate(lain) for server, node, part in held.shares]
@@ -283,10 +277,8 @@ class NetworkBook:
         return who, link, amount
 
     def _lain(self, rows: Ints, numbers: Ints) -> list[Wired]:
-        if self._remembered is None:
-            raise LedgerError("the ledger was not asked to remember where placements lay")
         pairs = zip(rows.tolist(), numbers.tolist(), strict=True)
-        return [self.moved[row][number] if row in self.moved else self._remembered[row] for row, number in pairs]
+        return [self.moved[row][number] if row in self.moved else self.wired[row] for row, number in pairs]
 
     # -- nothing is lost -----------------------------------------------------------------------------------------------
 

@@ -13,12 +13,11 @@ import numpy.typing as npt
 
 from binwright.analysis.measure.contention import Contention, contention_of
 from binwright.analysis.measure.costs.bill import Bill, Costs, bill_of, by_hour
-from binwright.analysis.measure.definition import NoData
 from binwright.analysis.measure.devices import DeviceHistory, history
 from binwright.analysis.measure.stays import OnTheWay, Order, Stays, on_the_way, stays
 from binwright.fabric.run.simulation import Simulation
 from binwright.simcore import memmap
-from binwright.simcore.errors import LedgerError, RunError
+from binwright.simcore.errors import RunError
 from binwright.simcore.extras import pl
 from binwright.simcore.moves import Moved
 from binwright.simcore.ordered_sums import dot, rows_dot
@@ -253,13 +252,9 @@ class FinishedRun(Rows):
     def places(self) -> Stays:
         """On which servers those in `held` lay, and when; `who` are places in `held`.
 
-        In a network one may lie on several servers, and they are known only where the run has `costs`, `use`, or
-        servers that are to be emptied: a metric that reads them is empty elsewhere.
+        In a network one may lie on several servers.
         """
-        try:
-            return stays(self.simulation, self.held, self.start, self.end)
-        except LedgerError as error:
-            raise NoData("where requests lay is not known") from error
+        return stays(self.simulation, self.held, self.start, self.end)
 
     @property
     def moves_ended(self) -> list[Moved]:

@@ -40,7 +40,7 @@ class Stays(NamedTuple):
 def stays(simulation: Simulation, held: Ints, start: Floats, end: Floats) -> Stays:
     """List where the requests of rows `held` int64 [h] lay between `start` and `end`, float64 [h].
 
-    In a network one may lie on several servers at a time; raises `LedgerError` where nobody remembers on which.
+    In a network one may lie on several servers at a time.
     """
     result = _stays(simulation, held, start, end)
     if simulation.ledger.network is None:

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from binwright.fabric.cluster import MOST_DEVICES, NEVER, Cluster, DevicesOf
 from binwright.fabric.ledger import Ledger
-from binwright.fabric.placement.rules import Drain, ServerLabels, numbered
+from binwright.fabric.placement.rules import ServerLabels, numbered
 from binwright.scenarios.features.feature import Servers
 from binwright.scenarios.features.placement import KnownServers
 from binwright.scenarios.schema.cluster import DEVICE, ClusterSpec, Csv, DeviceColumns, TracedServers
@@ -44,10 +44,8 @@ def build_ledger(scenario: Scenario, seed: int = 0) -> Ledger:
     if peaks:
         more["predictors"] = {scenario.resources.index(name): how.predict for name, how in peaks}
     if network:
-        drains = any(isinstance(rule, Drain) for rule in scenario.placement)
-        is_read = scenario.costs is not None or scenario.use is not None or drains or "states" in scenario.record
         paths = routing(network.topology.built, network.paths, network.order)
-        more |= {"routing": paths, "weighted": network.routes == "weighted", "remembers": is_read}
+        more |= {"routing": paths, "weighted": network.routes == "weighted"}
     if not scenario.ruled_by:
         return Ledger(cluster, **more)
     if network:

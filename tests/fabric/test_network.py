@@ -112,8 +112,8 @@ def test_a_placement_of_no_shares_of_floats_or_made_twice_changes_nothing() -> N
         ledger.apply(request(0, 6, 4, 0.5), Placement((first, second), links))
 
 
-def test_where_placements_lay_is_remembered_by_those_who_are_asked_to() -> None:
-    ledger = ledger_of("fabric", remembers=True)
+def test_where_placements_lay_is_remembered() -> None:
+    ledger = ledger_of("fabric")
     ledger.apply(request(3, 6, 4, 0.5), Placement(*two_servers(ledger)))
     ledger.release(3)
     ledger.apply(request(1, 2, 0, 0.5), Placement(((5, 0, (2 * QUANTUM, 0)),)))
@@ -122,8 +122,6 @@ def test_where_placements_lay_is_remembered_by_those_who_are_asked_to() -> None:
     assert (amounts // QUANTUM).tolist() == [[2, 0], [4, 3], [2, 1]]
     row, server, _, amounts = ledger.network.places(*np.zeros((2, 0), np.int64))
     assert (len(row), len(server), amounts.shape) == (0, 0, (0, 2))
-    with pytest.raises(LedgerError, match="not asked to remember"):
-        ledger_of("fabric").network.places(np.array([1]), np.array([0]))
 
 
 NUMBERS = [-(2**63), -1, 0, 1, 2, 7, 99, QUANTUM, 2**62, 2**64, 1.5, "1", None, True, np.int8(1), np.int64(2)]
@@ -181,7 +179,7 @@ def state(ledger: Ledger) -> tuple[Any, ...]:
     shown = ledger.view.free.tobytes(), ledger.view.link_free.tobytes()
     network: Any = ledger.network
     own = ledger._free.tobytes(), network._link_free.tobytes()
-    return *shown, *own, len(network.notes)
+    return *shown, *own, len(network.wired)
 
 
 @pytest.mark.parametrize("kind", ["Placement", "Provisioned"])
@@ -217,8 +215,8 @@ def test_network_ledger_accepts_what_the_slow_rule_accepts(
             more = chosen if kind == "Provisioned" else ()
             mine = {*(int(share[0]) for share in shares), *map(int, more)}
             noted = (len(mine), span(found, sorted(mine)), len(links))
-            assert ledger.network.notes[row][:3] == noted
-            assert sum(ledger.network.notes[row][3:]) == len(links) * asked.bandwidth
+            assert ledger.network.wired[row].notes[:3] == noted
+            assert sum(ledger.network.wired[row].notes[3:]) == len(links) * asked.bandwidth
         else:
             with pytest.raises(InfeasiblePlacement):
                 ledger.apply(asked, given)
@@ -242,7 +240,7 @@ def test_connected_is_what_the_slow_rule_says(data: st.DataObject) -> None:
     )
     if joined(found, servers, links):
         ledger.apply(asked, placement)
-        assert [*ledger.network.notes.values()][-1][:3] == (len(servers), span(found, servers), len(links))
+        assert [*ledger.network.wired.values()][-1].notes[:3] == (len(servers), span(found, servers), len(links))
     else:
         with pytest.raises(InfeasiblePlacement, match="do not connect"):
             ledger.apply(asked, placement)

@@ -36,11 +36,11 @@ UNITS = 3
 WEB, DB = Role("web"), Role("db")
 
 
-def ledger_of(network: Topology, labels: ServerLabels, written: list[Rule], remembers: bool = False) -> Ledger:
+def ledger_of(network: Topology, labels: ServerLabels, written: list[Rule]) -> Ledger:
     """A ledger of a network whose servers have 3 cpu and 3 mem each."""
     capacity = np.full((network.servers, 1, 2), UNITS * QUANTUM)
     cluster = Cluster(("cpu", "mem"), capacity, (NEVER, NEVER), capacity[0])
-    return Ledger(cluster, labels, written, routing=Routing(network), remembers=remembers)
+    return Ledger(cluster, labels, written, routing=Routing(network))
 
 
 def asking(roles: tuple[Role, ...], of: list[int]) -> Workload:
@@ -120,7 +120,7 @@ def test_a_ledger_keeps_the_slow_rules(labels: ServerLabels, data: st.DataObject
         if what == "apply":
             answer = on(FABRIC, servers)
             wired = all(ledger.view.link_free[link] >= asked.bandwidth for link in answer.links)
-            before = free.tolist(), ledger.view.link_free.tolist(), dict(ledger.network.notes)
+            before = free.tolist(), ledger.view.link_free.tolist(), dict(ledger.network.wired)
             if wired and all(free[one, 0, 0] >= QUANTUM and said[one] < 0 for one in servers):
                 assert ledger.apply(asked, answer) == (servers[0], 0)
                 held[row] = Lies(tuple(servers), ROLES[role])
@@ -128,7 +128,7 @@ def test_a_ledger_keeps_the_slow_rules(labels: ServerLabels, data: st.DataObject
             else:
                 with pytest.raises(InfeasiblePlacement):
                     ledger.apply(asked, answer)
-                after = ledger.view.everything_free.tolist(), ledger.view.link_free.tolist(), ledger.network.notes
+                after = ledger.view.everything_free.tolist(), ledger.view.link_free.tolist(), ledger.network.wired
                 assert after == before
         ledger.check()
 
@@ -171,7 +171,7 @@ RACKS = labels_of(FABRIC)
 def test_each_rule_on_a_few_servers(
     rule: Rule, before: list[tuple[str, list[int]]], new: list[int], refused: int | None
 ) -> None:
-    ledger = ledger_of(FABRIC, RACKS, [rule], remembers=True)
+    ledger = ledger_of(FABRIC, RACKS, [rule])
     ledger.roles_of(asking((WEB, DB), [0, 1]))
     for row, (group, servers) in enumerate(before):
         ledger.apply(request(row, int(group == "db"), len(servers)), on(FABRIC, servers))

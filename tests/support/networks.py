@@ -29,14 +29,14 @@ NETWORKS: dict[str, dict[str, Any]] = {
 
 
 def ledger_of(
-    name: str, nodes: int = 1, cpu: int = 4, mem: int = 3, weighted: bool = False, remembers: bool = False
+    name: str, nodes: int = 1, cpu: int = 4, mem: int = 3, weighted: bool = False
 ) -> Ledger:
     """Build the ledger of a network, of which every node has so many units of cpu and memory."""
     network = uneven() if name == "uneven" else topology(name, **NETWORKS.get(name, {}))
     node = np.array([cpu, mem], np.int64) * QUANTUM
     capacity = np.broadcast_to(node, (network.servers, nodes, 2)).copy()
     cluster = Cluster(("cpu", "mem"), capacity, (NEVER, NEVER), capacity[0])
-    return Ledger(cluster, routing=Routing(network), weighted=weighted, remembers=remembers)
+    return Ledger(cluster, routing=Routing(network), weighted=weighted)
 
 
 def show(ledger: Ledger) -> None:

@@ -88,7 +88,7 @@ class Across(Agent):
 
 def test_a_request_may_lie_on_several_servers_of_a_network() -> None:
     """For an hour 300 W, 200 W, and six times 100 W; for another one eight times 100 W, or 0 where they are off."""
-    ledger = ledger_of("fabric", remembers=True)
+    ledger = ledger_of("fabric")
     demand = np.array([[6, 0], [1, 0]]) * QUANTUM
     bandwidth = np.full(2, QUANTUM // 2)
     arrival, length = np.array([0.0, 2 * HOUR]), np.array([HOUR, 1.0])

@@ -96,7 +96,7 @@ def test_moments_are_few_and_those_of_two_runs_meet(begin: float, length: float)
 def test_links_say_what_is_reserved_and_which_are_out_of_service() -> None:
     routing = Routing(topology("alpha"))
     capacity = np.full((40, 1, 2), 10 * QUANTUM, np.int64)
-    ledger = Ledger(Cluster(("cpu", "mem"), capacity, (NEVER, NEVER), capacity[0]), routing=routing, remembers=True)
+    ledger = Ledger(Cluster(("cpu", "mem"), capacity, (NEVER, NEVER), capacity[0]), routing=routing)
     switch = 4  # the first above the racks
     faults = [
         Faults(kind="server", scheduled=((30.0, 3, 20.0),), requeue=True),
