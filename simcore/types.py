@@ -494,14 +494,8 @@ class Agent:
     needs_lifetimes: bool = False
     """Does it ask how long requests stay? It is refused where the scenario hides that."""
 
-    places_gangs: bool = False
-    """Does its own `decide_line`, if it has one, answer for the parts of a gang one after another?"""
-    keeps_queues: bool = False
-    """Does its own `decide_line`, if it has one, go by the `queues` of the view?"""
-    keeps_rules: bool = False
-    """Does its own `decide_line`, if it has one, `offer` each request to the view before it is decided?"""
-    passes_devices: bool = False
-    """Does it ask another agent that chooses devices where servers have some?"""
+    passes_on: bool = False
+    """Does its own `decide_line` ask another agent, which goes by gangs, queues, rules of placement and devices?"""
 
     def start(self, view: View, rng: np.random.Generator) -> None:
         """Prepare for a run: called once before its first decision, with the agent's own random stream."""

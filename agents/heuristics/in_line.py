@@ -86,7 +86,7 @@ class InLine(Agent):
         self.reserved: dict[int, Reservation] = {}
         self._chosen, self._until = -1, inf
 
-    places_gangs = keeps_queues = keeps_rules = passes_devices = True
+    passes_on = True
 
     @property
     def compiled(self) -> Compiled | None:

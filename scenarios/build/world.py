@@ -108,25 +108,18 @@ def build_learning(scenario: Scenario, warm: bool = False) -> World:
 def adapt_agent(world: World, agent: Agent) -> Agent:
     """Return an agent that places in a world: where servers have devices, one that chooses them.
 
-    Raises a `UserError` where they have none and the agent chooses them, where rules of placement or devices are to
-    hold for an agent that chooses among several requests, each of which may see other servers, and where how long
-    requests stay is hidden from an agent that asks for it.
+    Raises a `UserError` where they have none and the agent chooses them, where rules of placement, devices or gangs are
+    to hold for an agent that chooses among several requests, and where how long requests stay is hidden from an agent
+    that asks for it.
     """
     world.suits(agent)
-    own_devices = agent.on_devices or agent.passes_devices
-    hiding = "" if agent.keeps_rules else world.ruled or ("devices" if world.devices and not own_devices else "")
-    if hiding and world.overflow.together and type(agent).decide_line is not Agent.decide_line:
-        raise UserError(
-            f"{type(agent).__name__} chooses among requests that wait, for each of which {hiding} hide other servers",
-            key="agents",
-            remedy=f"Take an agent that answers one request after another, such as best-fit, or remove {hiding}.",
-        )
-    alone = type(agent).decide_line is Agent.decide_line or agent.places_gangs
-    if world.gangs and world.overflow.together and not alone:
-        remedy = "Take an agent that answers one request after another, such as best-fit."
-        problem = f"{type(agent).__name__} chooses among requests that wait, and knows none of several parts"
+    hiding = world.ruled or ("devices" if world.devices and not agent.on_devices else "gangs" if world.gangs else "")
+    chooses = type(agent).decide_line is not Agent.decide_line and not agent.passes_on
+    if hiding and world.overflow.together and chooses:
+        remedy = f"Take an agent that answers one request after another, such as best-fit, or remove {hiding}."
+        problem = f"{type(agent).__name__} chooses among requests that wait, and does not go by {hiding}"
         raise UserError(problem, key="agents", remedy=remedy)
-    if world.devices == agent.on_devices or (world.devices and agent.passes_devices):
+    if world.devices == agent.on_devices or (world.devices and agent.passes_on):
         return agent
     if agent.on_devices:
         raise no_devices_for(agent)

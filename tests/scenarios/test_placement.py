@@ -185,7 +185,7 @@ def test_agents_that_cannot_see_rules_or_domains_are_refused() -> None:
         execute(plan(scenario_from(data))[0], Path())
     flavours = changed(data, "workload", "flavours", to=[{"cpu": 1}])
     data = flavours | {"placement": [], "cluster": {"servers": 4, "node": {"cpu": 4}, "domains": {"zone": 2}}}
-    with pytest.raises(UserError, match=r"cluster\.domains hide(.|\n)*or remove cluster\.domains"):
+    with pytest.raises(UserError, match=r"by cluster\.domains(.|\n)*or remove cluster\.domains"):
         execute(plan(scenario_from(data))[0], Path())
 
 

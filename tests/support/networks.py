@@ -28,9 +28,7 @@ NETWORKS: dict[str, dict[str, Any]] = {
 """Small presets by name, with their options."""
 
 
-def ledger_of(
-    name: str, nodes: int = 1, cpu: int = 4, mem: int = 3, weighted: bool = False
-) -> Ledger:
+def ledger_of(name: str, nodes: int = 1, cpu: int = 4, mem: int = 3, weighted: bool = False) -> Ledger:
     """Build the ledger of a network, of which every node has so many units of cpu and memory."""
     network = uneven() if name == "uneven" else topology(name, **NETWORKS.get(name, {}))
     node = np.array([cpu, mem], np.int64) * QUANTUM

@@ -211,7 +211,7 @@ class _Feature(Feature):
         QueueBook(simulation, self.section(point.scenario), ".".join(map(str, self._at(point.scenario))))
 
     def suits(self, scenario: Any, agent: Agent) -> None:
-        if type(agent).decide_line is not Agent.decide_line and not agent.keeps_queues:
+        if type(agent).decide_line is not Agent.decide_line and not agent.passes_on:
             remedy = "Take `in-line` with an order, or an agent that answers single requests, such as best-fit."
             problem = f"{type(agent).__name__} chooses among requests that wait, and knows no queues"
             raise UserError(problem, key="agents", remedy=remedy)
