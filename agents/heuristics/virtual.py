@@ -84,147 +84,86 @@ class VMFirstFit(Agent):
         return connected(network_of(self, view), network, hosts) or Refusal("no paths have the bandwidth")
 
 
-class Embedded(NamedTuple):
-    """Holds a virtual cluster, the tree in which it is placed, and scratch.
+def fitting(free: Ints, size: Ints, most: int) -> Ints:
+    """Count the machines of a size [resources] that fit on each node, int64 [servers, nodes], up to so many."""
+    takes = size > 0
+    result: Ints = (free[:, :, takes] // size[takes]).min(axis=2, initial=most)
+    return result
 
-    Its `machines` take `size` int64 [resources] each, whichever needs the most; `hose` is as in `needed`. `free` and
-    `link_free` are those of the view.
 
-    `slots` int64 [vertices] is how many machines fit below each vertex, as far as links further down let them;
-    `below` int64 [vertices] how many are placed there, all 0 between requests; `log` int64 [machines, 2] says where: a
-    server, and how many; `rows` int64 [1] counts its rows.
+class Cluster(NamedTuple):
+    """Holds a virtual cluster of equal machines, the tree in which it is placed, and scratch.
+
+    `rooms` int64 [servers, nodes] is how many machines fit on every node, `link_free` is that of the view.
+    `slots` int64 [vertices] is how many machines fit below a vertex, as far as links further down let them;
+    `hosts` int64 [machines] has the node of each of the first `placed` int64 [1] machines.
     """
 
     tree: Tree
     machines: int
-    size: Ints
     hose: int
-    free: Ints
+    rooms: Ints
     link_free: Ints
     slots: Ints
-    below: Ints
-    log: Ints
-    rows: Ints
+    hosts: Ints
+    placed: Ints
 
 
 @lean
-def fitting(of: Embedded, vertex: int) -> int:
-    """Count the machines that fit on a server, up to as many as there are."""
-    limit, total, server = of.machines, 0, vertex - of.tree.switches
-    for node in range(of.free.shape[1]):
-        total += fitting_node(of.free, server, node, of.size, limit)
-    return int(min(total, limit))
-
-
-@lean
-def fitting_node(free: Ints, server: int, node: int, size: Ints, limit: int) -> int:
-    """Count the machines of this size that fit on one node, up to `limit`."""
-    count = limit
-    for r in range(len(size)):
-        if size[r] > 0:
-            count = min(count, free[server, node, r] // size[r])
-    return int(count)
-
-
-@lean
-def through(of: Embedded, vertex: int, wanted: int) -> int:
-    """Return how many more machines the link above a vertex allows below it, `wanted` at most.
+def through(of: Cluster, vertex: int, wanted: int) -> int:
+    """Return how many machines the link above a vertex allows below it, `wanted` at most.
 
     It may allow more machines and not fewer, so all numbers are tried, from the largest on.
     """
-    before, free = of.below[vertex], max(0, of.link_free[of.tree.uplink[vertex]])
-    for more in range(wanted, 0, -1):
-        if needed(before + more, of.machines, of.hose) <= free:
-            return more
+    free = max(0, of.link_free[of.tree.uplink[vertex]])
+    for below in range(wanted, 0, -1):
+        if needed(below, of.machines, of.hose) <= free:
+            return below
     return 0
 
 
 @lean
-def take_back(of: Embedded, top: int, rows: int) -> None:
-    """Undo what was logged after the first `rows`, all of it below `top`."""
-    for row in range(rows, of.rows[0]):
-        placed, vertex = of.log[row, 1], of.tree.switches + int(of.log[row, 0])
-        of.slots[vertex] += placed
-        while vertex != top:
-            of.below[vertex] -= placed
-            vertex = int(of.tree.parent[vertex])
-    of.rows[0] = rows
-
-
-@lean
-def fill(of: Embedded, top: int, vertex: int, wanted: int) -> int:
-    """Place up to `wanted` machines below a vertex, child by child; returns how many found a place.
-
-    What is above `top` is not asked for bandwidth: nothing goes there.
-    """
-    tree, rows = of.tree, of.rows[0]
-    target = int(min(wanted, of.slots[vertex]))
-    if vertex != top:
-        target = through(of, vertex, target)
-    if target > 0 and vertex >= tree.switches:
-        of.log[rows, 0], of.log[rows, 1] = vertex - tree.switches, target
-        of.rows[0] += 1
-        of.slots[vertex] -= target
-    while target > 0 and vertex < tree.switches:
-        placed = 0
+def fill(of: Cluster, vertex: int, wanted: int) -> int:
+    """Place up to `wanted` machines below a vertex, child by child; returns how many found a place."""
+    tree, before = of.tree, of.placed[0]
+    if vertex >= tree.switches:
+        server = vertex - tree.switches
+        for node in range(of.rooms.shape[1]):
+            for _ in range(min(of.rooms[server, node], before + wanted - of.placed[0])):
+                of.hosts[of.placed[0]] = server * of.rooms.shape[1] + node
+                of.placed[0] += 1
+    else:
         for edge in range(tree.first[vertex], tree.first[vertex + 1]):
-            if placed < target:
-                placed += fill(of, top, int(tree.child[edge]), target - placed)
-        # The children took fewer than they should: that many may be more than the link lets be here.
-        fewer = through(of, vertex, placed) if vertex != top and placed < target else placed
-        target = fewer
-        if fewer == placed:
-            break
-        take_back(of, vertex, rows)
-    if vertex != top:
-        of.below[vertex] += target
-    return target
-
-
-@lean
-def below_children(of: Embedded, vertex: int) -> int:
-    """Return how many machines fit on the children of a switch, each as many as its link allows."""
-    tree, total = of.tree, 0
-    for edge in range(tree.first[vertex], tree.first[vertex + 1]):
-        child = int(tree.child[edge])
-        if child >= tree.switches:
-            of.slots[child] = fitting(of, child)
-        total += through(of, child, int(min(of.slots[child], of.machines)))
-    return total
+            child, begin = int(tree.child[edge]), of.placed[0]
+            target = through(of, child, int(min(before + wanted - begin, of.slots[child])))
+            found = fill(of, child, target)
+            while found < target:  # so few may be more than the link allows
+                target = through(of, child, found)
+                if target < found:
+                    of.placed[0] = begin
+                    found = fill(of, child, target)
+    return int(of.placed[0] - before)
 
 
 @kernel
-def oktopus(of: Embedded, hosts: Ints, alone: bool) -> bool:
-    """Write a node for every machine to `hosts` int64 [machines]; false if there is none.
+def oktopus(of: Cluster, alone: bool) -> bool:
+    """Write a node for every machine to `of.hosts`; false if there is none.
 
     Subtrees are tried from the lowest on, those that seem to have room for all; single servers only if `alone`.
     """
     tree = of.tree
-    for place in range(0 if alone else len(of.free), len(tree.order)):
+    for place in range(0 if alone else len(of.rooms), len(tree.order)):
         vertex = int(tree.order[place])
-        of.slots[vertex] = fitting(of, vertex) if vertex >= tree.switches else below_children(of, vertex)
-        if of.slots[vertex] < of.machines:
-            continue
-        complete = fill(of, vertex, vertex, of.machines) == of.machines
-        if complete:
-            write_hosts(of, hosts)
-        take_back(of, vertex, 0)
-        if complete:
-            return True
+        if vertex < tree.switches:
+            of.slots[vertex] = 0
+            for edge in range(tree.first[vertex], tree.first[vertex + 1]):
+                child = int(tree.child[edge])
+                of.slots[vertex] += through(of, child, int(min(of.slots[child], of.machines)))
+        if of.slots[vertex] >= of.machines:
+            of.placed[0] = 0
+            if fill(of, vertex, of.machines) == of.machines:
+                return True
     return False
-
-
-@lean
-def write_hosts(of: Embedded, hosts: Ints) -> None:
-    """Turn the log into a node for every machine: the first ones on the first nodes."""
-    machine = 0
-    for row in range(of.rows[0]):
-        server, node, used = of.log[row, 0], 0, 0
-        for _ in range(of.log[row, 1]):
-            while used == fitting_node(of.free, server, node, of.size, of.machines):
-                node, used = node + 1, 0
-            hosts[machine] = server * of.free.shape[1] + node
-            machine, used = machine + 1, used + 1
 
 
 class Oktopus(Agent):
@@ -237,23 +176,24 @@ class Oktopus(Agent):
         view = tenants_of(self, view)
         self._tree = tree_of(view.topology)
         self._largest = view.capacity.sum(axis=1).max(axis=0)
-        self._slots, self._below = np.zeros((2, len(self._tree.parent)), np.int64)
         warm(view, "hose")
-        none = np.zeros(1, np.int64)
-        self._run = prepared(oktopus, self._embedded(view, none, 0, 1), none, True)
+        self._run = prepared(oktopus, self._cluster(view, VirtualNetwork(view.capacity[0, :1])), True)
 
-    def _embedded(self, view: NetworkView, size: Ints, hose: int, machines: int) -> Embedded:
-        scratch = self._slots, self._below, np.zeros((machines, 2), np.int64), np.zeros(1, np.int64)
-        return Embedded(self._tree, machines, size, hose, view.free, view.link_free, *scratch)
+    def _cluster(self, view: NetworkView, network: VirtualNetwork) -> Cluster:
+        count, slots = len(network), np.empty(len(self._tree.parent), np.int64)
+        rooms = fitting(view.free, network.machines.max(axis=0), count)
+        slots[self._tree.switches :] = rooms.sum(axis=1)
+        scratch = slots, np.zeros(count, np.int64), np.zeros(1, np.int64)
+        return Cluster(self._tree, count, network.hose, rooms, view.link_free, *scratch)
 
     def decide(self, view: View, request: Request) -> Embedding | Refusal:
         network, view = request.network, network_of(self, view)
         assert network is not None
-        size, hosts = network.machines.max(axis=0), np.zeros(len(network), np.int64)
-        alone = bool((size * len(network) <= self._largest).all())
-        if not self._run(self._embedded(view, size, network.hose, len(network)), hosts, alone):
+        cluster = self._cluster(view, network)
+        alone = bool((network.machines.max(axis=0) * len(network) <= self._largest).all())
+        if not self._run(cluster, alone):
             return Refusal("no subtree has the slots and the bandwidth")
-        return hosed(view.topology, network, hosts, view.free.shape[1])
+        return hosed(view.topology, network, cluster.hosts, view.free.shape[1])
 
 
 class SecondNet(Agent):
@@ -307,9 +247,7 @@ class Matching:
         for source, target in (network.pairs.T, network.pairs[:, ::-1].T):
             self._rates[source, target] = network.rates
         self._sends = self._rates.sum(axis=1)
-        least = network.machines.min(axis=0)
-        fits = free[:, :, least > 0] // least[least > 0]
-        self.rooms: Ints = fits.min(axis=2, initial=len(network)).sum(axis=1)
+        self.rooms: Ints = fitting(free, network.machines.min(axis=0), len(network)).sum(axis=1)
         """How many of the machines would fit on every server at most, int64 [servers]."""
 
     def into(self, cluster: Ints) -> Ints | None:
