@@ -7,10 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from binwright.agents.solver.online.explore import Online
 from binwright.agents.solver.online.jobs import Jobs
 from binwright.agents.solver.online.network_problem import Connected
-from binwright.agents.solver.online.template import Formulation, Setup, by_size, exceeds, in_units
+from binwright.agents.solver.online.template import Formulation, Online, Setup, by_size, exceeds, in_units
 from binwright.agents.solver.online.virtual import Virtual
 from binwright.fabric.network import NetworkView
 from binwright.simcore.errors import UserError
@@ -32,16 +31,15 @@ class Servers(Formulation):
         self.online = by_size(self._online)
 
     def _online(self, balls: int) -> Online:
-        nodes, kinds = self.nodes, self.kinds
         capacity, most = in_units(self.capacity), in_units(max(self.most))
-        sizes = {"SERVERS": self.servers, "NODES": nodes, "KINDS": kinds}
         varying = {
             "FREE": capacity,
-            "DEMAND": np.full((balls, kinds), most),
-            "PART": np.full((balls, nodes, kinds), most),
+            "DEMAND": np.full((balls, self.kinds), most),
+            "PART": np.full((balls, self.nodes, self.kinds), most),
             "SPREAD": np.ones(balls, np.int64),
         }
-        online = Online(self.setup, "numa", sizes, {"CAPACITY": capacity}, varying, balls, self.servers * nodes)
+        fixed, bins = {"CAPACITY": capacity}, self.servers * self.nodes
+        online = Online(self.setup, "numa", self.sizes, fixed, varying, balls, bins)
         if len(online.problem.units) != balls:
             remedy = "Remove FRIENDS, or let requests be answered one by one."
             raise UserError("FRIENDS would join requests", file=self.setup.path, remedy=remedy)

@@ -7,31 +7,22 @@ jobs, or if it may be shorter.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import ceil, inf
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from binwright.agents.availability import RunningJobs
-from binwright.agents.solver.online.explore import Online
-from binwright.agents.solver.online.template import Formulation, Setup, by_size, in_units
+from binwright.agents.solver.online.template import Formulation, Online, Setup, by_size, in_units
 from binwright.fabric.network import NetworkView
 from binwright.simcore.errors import UserError
 from binwright.simcore.types import Ints, Placement, Request, View
 
 NEARLY = 1e-9
 """Of a slot: what ends so little after it has ended in it."""
-Plan: TypeAlias = list[tuple[Request, int]]
-"""Jobs with their servers, in the order in which they start."""
-
-
-class Timed(NamedTuple):
-    """A plan with the slots in which jobs start, and the one in which all have ended."""
-
-    plan: Plan
-    starts: list[int]
-    end: int
+Plan: TypeAlias = list[tuple[int, Request, int]]
+"""The slot in which each job starts, the job, and its server, in this order."""
 
 
 class Jobs(Formulation):
@@ -49,24 +40,21 @@ class Jobs(Formulation):
         self.online = by_size(self._online)
 
     def _online(self, jobs: int) -> Online:
-        servers, slots, kinds = self.servers, self.slots, self.kinds
-        most = in_units(self.capacity.sum(axis=0).max())
         varying = {
-            "LAST": np.array([slots]),
-            "LENGTH": np.full(jobs, slots),
-            "DEMAND": np.full((jobs, kinds), in_units(self.capacity.max())),
-            "FREE": np.full((servers, slots, kinds), most),
+            "LAST": np.array([self.slots]),
+            "LENGTH": np.full(jobs, self.slots),
+            "DEMAND": np.full((jobs, self.kinds), in_units(self.capacity.max())),
+            "FREE": np.full((self.servers, self.slots, self.kinds), in_units(self.capacity.sum(axis=0).max())),
         }
-        sizes = {"SERVERS": servers, "SLOTS": slots, "KINDS": kinds}
-        fixed = {"CAPACITY": in_units(self.capacity)}
-        return Online(self.setup, "jobs", sizes, fixed, varying, jobs, slots * servers)
+        sizes, fixed = self.sizes | {"SLOTS": self.slots}, {"CAPACITY": in_units(self.capacity)}
+        return Online(self.setup, "jobs", sizes, fixed, varying, jobs, self.slots * self.servers)
 
     def answers(self, view: View, requests: Sequence[Request]) -> Iterator[tuple[Request, Placement]]:
         """Yield the jobs that start now."""
         free, waiting = self._free(view), set(requests)
-        before = self._timed([(job, server) for job, server in self.plan if job in waiting], free)
-        self.plan, starts, _ = self._better(requests, free, before)
-        for (job, server), start in zip(self.plan, starts, strict=True):
+        before, end = self._timed([(job, server) for _, job, server in self.plan if job in waiting], free)
+        self.plan = self._better(requests, free, before, end)
+        for start, job, server in self.plan:
             if start == 0:
                 yield job, job.on(server, 0)
 
@@ -82,11 +70,13 @@ class Jobs(Formulation):
         """Count the slots that a job takes, at most all that are planned."""
         return self.slots if job.duration == inf else min(self.slots, max(1, ceil(job.duration / self.slot - NEARLY)))
 
-    def _timed(self, plan: Plan, free: Ints) -> Timed:
-        """Start each job as early as its server has room, in this order; jobs for which it has none are left out."""
-        free = free.copy()
-        starts = []
-        for job, server in plan:
+    def _timed(self, jobs: Iterable[tuple[Request, int]], free: Ints) -> tuple[Plan, int]:
+        """Start each job as early as its server has room, in this order; jobs for which it has none are left out.
+
+        Returns the slot in which all have ended, too.
+        """
+        free, plan, end = free.copy(), list[tuple[int, Request, int]](), 0
+        for job, server in jobs:
             length = self._length(job)
             fits = (free[server] >= job.demand).all(axis=1)
             blocked = np.concatenate([[0], np.cumsum(~fits)])
@@ -94,34 +84,27 @@ class Jobs(Formulation):
             if len(room):
                 start = int(room[0])
                 free[server, start : start + length] -= job.demand
-                starts.append((start, job, server))
-        starts.sort(key=lambda started: started[0])
-        end = max((start + self._length(job) for start, job, _ in starts), default=0)
-        return Timed([(job, server) for _, job, server in starts], [start for start, _, _ in starts], end)
+                plan.append((start, job, server))
+                end = max(end, start + length)
+        return sorted(plan, key=lambda started: started[0]), end
 
-    def _better(self, jobs: Sequence[Request], free: Ints, before: Timed) -> Timed:
+    def _better(self, jobs: Sequence[Request], free: Ints, plan: Plan, end: int) -> Plan:
         """Look for a plan for more jobs than this one has, or for as many in fewer slots; returns the best one."""
         setup, online, count = self.setup, self.online(len(jobs)), len(jobs)
         jobs = sorted(jobs, key=lambda job: (-self._length(job), job.index))
         lengths = np.array([self._length(job) for job in jobs])
         demand = np.array([job.demand for job in jobs], np.int64)
-        bound = self._bound(free.sum(axis=0), demand, lengths)
-        these = slice(count)
-        online.write("LENGTH", lengths, these)
-        online.write("DEMAND", demand, these)
+        enough = (free.sum(axis=0).cumsum(axis=0) >= (demand * lengths[:, None]).sum(axis=0)).all(axis=1)
+        bound = max(int(lengths.max()), int(enough.argmax()) + 1 if enough.any() else self.slots)  # of every plan
+        online.write("LENGTH", lengths, slice(count))
+        online.write("DEMAND", demand, slice(count))
         online.write("FREE", free)
-        best = before
-        while len(best.plan) < count or best.end > bound:
-            online.write("LAST", best.end - 1 if len(best.plan) == count else self.slots)
+        while len(plan) < count or end > bound:
+            online.write("LAST", end - 1 if len(plan) == count else self.slots)
             bins = online.find(setup.next_seed(), setup.attempts, count, True)[:count].tolist()
             placed = sorted((place // self.servers, at) for at, place in enumerate(bins) if place >= 0)
-            timed = self._timed([(jobs[at], bins[at] % self.servers) for _, at in placed], free)
-            if (-len(timed.plan), timed.end) >= (-len(best.plan), best.end):
+            other, ends = self._timed([(jobs[at], bins[at] % self.servers) for _, at in placed], free)
+            if (-len(other), ends) >= (-len(plan), end):
                 break
-            best = timed
-        return best
-
-    def _bound(self, total: Ints, demand: Ints, lengths: Ints) -> int:
-        """Count the slots that every plan takes, where `total` [slots, kinds] is free of all servers."""
-        enough = (total.cumsum(axis=0) >= (demand * lengths[:, None]).sum(axis=0)).all(axis=1)
-        return max(int(lengths.max()), int(enough.argmax()) + 1 if enough.any() else self.slots)
+            plan, end = other, ends
+        return plan

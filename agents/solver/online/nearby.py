@@ -12,7 +12,6 @@ until the group is left, whatever its level; then balls go out again, the last f
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -59,18 +58,27 @@ class Nearby(Template):
 
     def __init__(self, levels: Sequence[Ints], largest: Ints, *stated: Any) -> None:
         super().__init__(*stated)
-        self._order, self._group, self._begin, self._end = groups = nested(levels, self.problem.bins)
-        self._largest, nothing = largest, np.zeros(len(self._begin) + 1, np.int64)
-        self._free = np.zeros((len(self._begin), len(largest)), np.int64)
-        self._fixed = self._call, self._flat, self._room
-        near = Near(*groups, nothing, nothing, nothing)  # which dimensions are a group's own is not known yet
-        self._attempt = prepared(attempt, *self._fixed, near, nothing, 1, 0, 1)
+        self._fixed = call, flat, room = self._call, self._flat, self._room
+        order, group, begin, end = nested(levels, self.problem.bins)
+        # A dimension's own group is the smallest with all bins in which ball 0 touches it. It guides the search only:
+        # that no dimension is over in the end is made sure in any case.
+        owner = np.full(self.problem.dims, -1, np.int64)
+        first, last = touched(call, flat, room, order)
+        known = np.flatnonzero((last >= first) & (flat.elastic > 0))
+        for groups in group[::-1]:
+            same = known[groups[first[known]] == groups[last[known]]]
+            owner[same] = groups[first[same]]
+        own = np.argsort(owner, kind="stable")[np.count_nonzero(owner < 0) :]
+        own_first = np.searchsorted(owner[own], np.arange(len(begin) + 1))
+        self._near = Near(order, group, begin, end, owner, own_first, own)
+        self._largest, self._free = largest, np.zeros((len(begin), len(largest)), np.int64)
+        self._attempt = prepared(attempt, *self._fixed, self._near, begin, 1, 0, 1)
 
     def write_free(self, name: str, free: Ints) -> None:
         """Write the table [bins, kinds] of what bins have free of some kinds; it gives bounds, too."""
         self.write(name, free)
-        levels = np.split(self._begin, self._group[1:, 0])
-        self._free = np.concatenate([np.add.reduceat(free[self._order], begin) for begin in levels])
+        levels = np.split(self._near.begin, self._near.group[1:, 0])
+        self._free = np.concatenate([np.add.reduceat(free[self._near.order], begin) for begin in levels])
 
     def find(self, attempts: int, balls: int, least: Ints) -> Iterator[Ints]:
         """Yield one answer after another: the bins [balls that are declared] of the first `balls`, NULL for the others.
@@ -92,29 +100,13 @@ class Nearby(Template):
         No more balls than are `fitting` [groups] go into each group.
         """
         before = np.concatenate([[0], np.cumsum(np.minimum(fitting[: self.problem.bins], balls))])
-        holds = np.minimum(fitting, before[self._end] - before[self._begin]) >= balls
-        for level in range(not one_bin, len(self._group)):
-            first, last = self._group[level, [0, -1]]
+        near = self._near
+        holds = np.minimum(fitting, before[near.end] - before[near.begin]) >= balls
+        for level in range(not one_bin, len(near.group)):
+            first, last = near.group[level, [0, -1]]
             groups = first + np.flatnonzero(holds[first : last + 1])
             chosen = groups[np.argsort(fitting[groups], kind="stable")[:attempts]]
             yield from ((level, group) for group in chosen.tolist())
-
-    @cached_property
-    def _near(self) -> Near:
-        """The groups with their own dimensions: the smallest with all bins in which ball 0 touches an elastic one.
-
-        It guides the search only: that no dimension is over in the end is made sure in any case.
-        """
-        call, flat, room = self._fixed
-        owner = np.full(self.problem.dims, -1, np.int64)
-        first, last = touched(call, flat, room, self._order)
-        known = np.flatnonzero((last >= first) & (flat.elastic > 0))
-        for groups in self._group[::-1]:
-            same = known[groups[first[known]] == groups[last[known]]]
-            owner[same] = groups[first[same]]
-        own = np.argsort(owner, kind="stable")[np.count_nonzero(owner < 0) :]
-        own_first = np.searchsorted(owner[own], np.arange(len(self._begin) + 1))
-        return Near(self._order, self._group, self._begin, self._end, owner, own_first, own)
 
 
 def nested(levels: Sequence[Ints], bins: int) -> tuple[Ints, Ints, Ints, Ints]:
@@ -155,6 +147,23 @@ def touched(call: Utilfn, flat: Flat, room: Room, order: Ints) -> tuple[Ints, In
 
 
 @kernel
+def helps(call: Utilfn, flat: Flat, near: Near, room: Room, group: int, unit: int) -> bool:
+    """Take a unit out if something of the group's own that is over needs less without it; tells whether it did."""
+    place = room.alloc[flat.unit_balls[flat.units[unit]]]
+    n = lift_out(call, flat, room, unit, place, flat.ceiling)
+    less = False
+    for k in range(n):
+        dim = room.dims[k]
+        less = less or (near.owner[dim] == group and room.used[dim] > flat.ceiling[dim])
+    if less:
+        for k in range(n):
+            change(flat, room, room.dims[k], -room.amounts[k])
+    else:
+        put_back(flat, room, unit, place)
+    return less
+
+
+@kernel
 def leave(
     call: Utilfn, flat: Flat, near: Near, room: Room, group: int, mark: int, placed: int, count: int
 ) -> tuple[int, int]:
@@ -162,37 +171,23 @@ def leave(
 
     Returns how many units are placed and left; -1 for those left if that cannot be.
     """
-    at, which = near.own_first[group], placed
+    at = near.own_first[group]
     while at < near.own_first[group + 1]:
         if room.used[near.own[at]] <= flat.ceiling[near.own[at]]:
             at += 1
-            which = placed
             continue
-        which -= 1
+        which = placed - 1
+        while which >= mark and not helps(call, flat, near, room, group, room.placed[which]):
+            which -= 1
         if which < mark:
             return placed, -1
-        unit = room.placed[which]
-        place = room.alloc[flat.unit_balls[flat.units[unit]]]
-        n = lift_out(call, flat, room, unit, place, flat.ceiling)
-        helps = False
-        for k in range(n):
-            dim = room.dims[k]
-            helps = helps or (near.owner[dim] == group and room.used[dim] > flat.ceiling[dim])
-        if not helps:
-            put_back(flat, room, unit, place)
-            if n < 0:  # UTILFN rejects it although it is there
-                return placed, -1
-            continue
-        for k in range(n):
-            change(flat, room, room.dims[k], -room.amounts[k])
-        placed -= 1
-        for k in range(which, placed):
-            room.placed[k] = room.placed[k + 1]
         for k in range(count, 0, -1):  # it comes first again
             room.left[k] = room.left[k - 1]
-        room.left[0] = unit
-        count += 1
-        at, which = near.own_first[group], placed
+        room.left[0] = room.placed[which]
+        placed, count = placed - 1, count + 1
+        for k in range(which, placed):
+            room.placed[k] = room.placed[k + 1]
+        at = near.own_first[group]
     return placed, count
 
 

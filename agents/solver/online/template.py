@@ -1,4 +1,10 @@
-"""Compile a template for a cluster: a specification in which some tables get other numbers for every decision."""
+"""Compile a template for a cluster, and solve it again and again with other numbers in some of its tables.
+
+The search is ours, built from the published attempts, on one thread. Attempt number n starts at another bin, so that an
+answer may lie anywhere, and bins that are neighbours stay so. A resource called COST, without indices, says which
+answers are better: after each answer the next one must cost less, until the attempts are used up. Where balls are left
+in every attempt, the answer is one in which those that are left are worth least, and of those the cheapest.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +17,14 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
+from binwright.agents.solver.backends.attempt import Utilfn, attempt
 from binwright.agents.solver.backends.cpu import compiled_problem
-from binwright.agents.solver.backends.flat import room
+from binwright.agents.solver.backends.flat import Flat, Room, room
 from binwright.agents.solver.language.errors import SpecError
+from binwright.agents.solver.model.program import NULL
+from binwright.agents.solver.model.random import below_kernel, stream_kernel
 from binwright.agents.solver.specification.load import specification, text_of
-from binwright.simcore.errors import UserError
+from binwright.simcore.jit import kernel, prepared
 from binwright.simcore.types import QUANTUM, Floats, Ints, Placement, Refusal, Request, View
 
 COST = "COST"
@@ -45,6 +54,7 @@ class Formulation:
     def __init__(self, setup: Setup, view: View) -> None:
         self.setup = setup
         self.servers, self.nodes, self.kinds = view.capacity.shape
+        self.sizes = {"SERVERS": self.servers, "NODES": self.nodes, "KINDS": self.kinds}
 
     def answers(self, view: Any, requests: Sequence[Request]) -> Iterator[tuple[Request, Placement | Refusal]]:
         """Answer requests, here one after another; those that get no place are left out."""
@@ -80,50 +90,37 @@ class Template:
         with as_file(files("binwright.agents.solver").joinpath("templates", f"{name}.alloc")) as shipped:
             file = shipped if setup.path is None else Path(setup.path)
             text = text_of(file)
-        if clash := sizes.keys() & setup.params.keys():
-            remedy = "Leave it out: it is a size of the cluster."
-            raise UserError(f"{min(clash)} is given by the agent", key="params", value=setup.params, remedy=remedy)
         declared = specification(text, file=file).declared
         params = {**setup.params, **{name: value for name, value in sizes.items() if name in declared}}
         spec = specification(text, file=file, params=params, tables={**tables, **varying})
         for name in varying:
             spec.tables[name] = replace(spec.tables[name], varies=True)
         problem = spec.problem()
-        if problem.objective is not None:
+        if problem.objective is not None or len(problem.soft_allowed):
             remedy = f"Declare a resource {COST} instead: the agent `solver` uses as little of it as it can."
-            raise SpecError("a template has no goals", remedy, file=file)
+            raise SpecError("a template has no goals, and nothing SOFT", remedy, file=file)
         for what, count, wanted in (("BALLS", problem.balls, balls), ("BINS", problem.bins, bins)):
             if count != wanted:
                 remedy = "A shipped template, in agents/solver/templates, shows how this is written."
                 raise SpecError(f"{what} is {count}, and here it must be {wanted}", remedy, file=file)
-        declarations = spec.tree.declarations
-        self.declared = any(node.kind == "groups" for node in declarations)
+        self.declared = any(node.kind == "groups" for node in spec.tree.declarations)
         """Does it say itself what its groups of bins are?"""
         groupings = problem.groupings[::-1]  # the smallest groups first: what is near one another
         if self.near or len(problem.units) == 1:  # groups of any size are the same to one unit
             groupings = groupings[-1:]
         self.problem = problem = replace(problem, groupings=groupings)
         self._call, self._flat = compiled_problem(problem, self.near)
-        flat = self._flat
         self._targets: dict[str, list[Ints]] = {name: [] for name in varying}
         for name, start in problem.program.tables.items():
             if name in varying:
-                shape = spec.tables[name].sizes
-                self._targets[name].append(flat.data[start : start + int(np.prod(shape))].reshape(shape))
-        families = {family.name: family for family in problem.families}
-        for node in declarations:
-            if node.kind != "family" or node.parts[2].kind != "index":
-                continue
-            name, table = node.parts[0], node.parts[2].parts[0]
-            if table in varying:
-                family = families[name]
-                part = slice(family.offset, family.offset + family.count)
-                if (problem.soft_group[part] >= 0).any():
-                    remedy = f"Leave SOFT {name} out, or give it other capacities."
-                    raise SpecError(f"{table} changes from request to request", remedy, node.at, text, file)
-                self._targets[table].append(flat.ceiling[part].reshape(family.sizes))
-        self._cost = next((each.offset for each in problem.families if each.name == COST and not each.sizes), -1)
-        self._most = int(flat.ceiling[self._cost])
+                table = spec.tables[name]
+                self._targets[name].append(self._flat.data[start : start + table.values.size].reshape(table.sizes))
+        capacities = {node.parts[0]: node.parts[2].parts for node in spec.tree.declarations if node.kind == "family"}
+        for family in problem.families:
+            source = capacities.get(family.name, ())[:1]  # A[i in n] => T[i], or a number
+            for name in varying.keys() & source:
+                part = self._flat.ceiling[family.offset : family.offset + family.count]
+                self._targets[name].append(part.reshape(family.sizes))
         self._best = np.zeros(problem.balls, np.int64)
         self._room = room(problem)
 
@@ -131,6 +128,80 @@ class Template:
         """Write new entries of a table, raw: all of it, or of `these`, as numpy's indices go."""
         for target in self._targets[name]:
             target[these] = entries
+
+
+@kernel
+def explore(
+    call: Utilfn, flat: Flat, room: Room,
+    members: Ints, best: Ints, least: Ints, worth: Ints, seed: int, attempts: int, cost: int, turns: bool, biased: bool,
+) -> None:  # fmt: skip
+    """Make so many attempts, fewer if there is no use in more.
+
+    `best` int64 [balls] gets the best allocation, `least` int64 [2] the `worth` int64 [balls] of those that it leaves
+    and what it costs. Once none is left, dimension `cost`, unless -1, must be less used every time: its ceiling in
+    `flat` falls. `members` are the bins of the groups as they are if nothing `turns` them; `biased` attempts place
+    balls nearly in their order.
+    """
+    ways, units = len(flat.ways) - 1, len(room.left)
+    for number in range(attempts):
+        way, which = number % ways, number // ways
+        if turns:
+            low, high = flat.groups[flat.ways[way]], flat.groups[flat.ways[way + 1]]
+            turn = below_kernel(stream_kernel(seed, ways + way, which), 0, high - low)
+            for at in range(low, high):
+                flat.group_bins[at] = members[low + (at - low + turn) % (high - low)]
+        # Biased, the first attempt takes the balls as they are, the others each from the next 2, 3, ..., 9.
+        reach = units if not biased else 1 if which == 0 else 2 + (which - 1) % 8
+        left = attempt(call, flat, room, seed, way, which, reach, False)
+        lost, spent = 0, room.used[cost] if cost >= 0 else 0
+        if left > 0:
+            for at in range(flat.units[units]):
+                ball = flat.unit_balls[at]
+                lost += worth[ball] if room.alloc[ball] == NULL else 0
+        if lost < least[0] or (lost == least[0] and spent < least[1]):
+            best[:] = room.alloc
+            least[0], least[1] = lost, spent
+        if units == 1 and len(flat.sets) == 1 and left > 0:  # it was tried in every bin
+            return
+        if left == 0:
+            if cost < 0 or spent <= 0:
+                return
+            flat.ceiling[cost] = spent - 1
+
+
+class Online(Template):
+    """Solves by attempts in all bins: the search of this module."""
+
+    def __init__(self, *stated: Any) -> None:
+        super().__init__(*stated)
+        families = (family.offset for family in self.problem.families if family.name == COST and not family.sizes)
+        self._cost = next(families, -1)
+        self._most = int(self._flat.ceiling[self._cost])
+        self._least, self._worth = np.zeros(2, np.int64), np.ones(len(self._best), np.int64)
+        self._written = self._flat.group_bins.copy(), self._best, self._least, self._worth
+        self._rest = self._cost, not self.declared
+        arguments = self._call, self._flat, self._room, *self._written, 1, 1, *self._rest, False
+        self._explore = prepared(explore, *arguments)
+
+    def value(self, worth: Any) -> None:
+        """Set what the first balls are worth [n], from 1; the answer leaves as little as possible of that.
+
+        At first each is worth 1.
+        """
+        self._worth[: len(worth)] = worth
+
+    def find(self, seed: int, attempts: int, units: int, biased: bool = False) -> Ints:
+        """Return the best allocation [balls] that the attempts find, -1 for balls that are left.
+
+        The next search overwrites it. Only the first `units` take part. `biased` attempts place balls nearly in their
+        order.
+        """
+        if self._cost >= 0:
+            self._flat.ceiling[self._cost] = self._most
+        self._least[:] = np.iinfo(np.int64).max, 0
+        place = self._room._replace(left=self._room.left[:units])
+        self._explore(self._call, self._flat, place, *self._written, seed, attempts, *self._rest, biased)
+        return self._best
 
 
 def by_size(make: Callable[[int], T]) -> Callable[[int], T]:

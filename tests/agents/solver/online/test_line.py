@@ -147,12 +147,12 @@ def test_a_plan_moves_up(seed: int) -> None:
         (Request(n, 0.0, float(chance.integers(1, 5)), (int(chance.integers(1, 6)),), False), int(chance.integers(2)))
         for n in range(6)
     ]
-    timed = model._timed(plan, free)
+    timed, end = model._timed(plan, free)
     expected = slots_free(free.copy(), plan, [int(job.duration) for job, _ in plan])
     there = {job: start for (job, _), start in zip(plan, expected, strict=True) if start >= 0}
-    assert dict(zip((job for job, _ in timed.plan), timed.starts, strict=True)) == there
-    assert timed.starts == sorted(timed.starts)
-    assert timed.end == max((start + int(job.duration) for job, start in there.items()), default=0)
+    assert {job: start for start, job, _ in timed} == there
+    assert [start for start, _, _ in timed] == sorted(there.values())
+    assert end == max((start + int(job.duration) for job, start in there.items()), default=0)
 
 
 def test_failures_and_growth(tmp_path: Any) -> None:

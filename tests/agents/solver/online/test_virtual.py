@@ -156,7 +156,7 @@ def test_every_answer_is_right(form: Form, data: st.DataObject, todo: list[tuple
 
 def _check(agent: Any, nearby: Nearby, asked: Request, answer: Embedding, shape: str) -> None:
     """Before the ledger takes it: the problem as it was stated."""
-    network, parts = asked.network, agent._formulation.parts
+    network, leading_out = asked.network, agent._formulation.leading_out
     assert network is not None
     template = "secondnet" if network.form == "pairs" else "oktopus"
     written = {name: targets[0] for name, targets in nearby._targets.items() if targets}
@@ -169,7 +169,7 @@ def _check(agent: Any, nearby: Nearby, asked: Request, answer: Embedding, shape:
         used, _ = utilisation(problem, alloc)
         links = next(family for family in problem.families if family.name == "LINKS").offset
         amounts = dict(zip(answer.links, answer.amounts, strict=True))
-        for link, part in zip(parts.link.tolist(), parts.part.tolist(), strict=True):
+        for part, link in zip(*leading_out.nonzero(), strict=True):
             assert used[links + part] == amounts.get(link, 0)
 
 
@@ -236,9 +236,9 @@ def cluster(machines: int, hose: float) -> VirtualNetwork:
 @pytest.mark.parametrize("shape", SHAPES)
 def test_parts_are_what_hangs_together(shape: str) -> None:
     network = ledger_of(shape).network.topology
-    parts = parts_of(network)
+    parts, leading_out = parts_of(network)
     home = network.switches + np.arange(network.servers)
-    for level, of in enumerate(parts.of):
+    for level, of in enumerate(parts):
         graph = networkx.Graph()
         graph.add_nodes_from(np.flatnonzero(network.level <= level).tolist())
         for one, other in network.link_ends.tolist():
@@ -251,7 +251,7 @@ def test_parts_are_what_hangs_together(shape: str) -> None:
                 s for s in range(network.servers) if home[s] in component
             }
             for link, ends in enumerate(network.link_ends.tolist()):
-                said = mine & set(parts.part[parts.link == link].tolist())
+                said = mine & set(leading_out[:, link].nonzero()[0].tolist())
                 assert bool(said) == (len(component & set(ends)) == 1)
 
 
