@@ -15,6 +15,7 @@ from binwright.simcore.errors import UserError
 from binwright.simcore.extras import pl
 
 if TYPE_CHECKING:
+    from binwright.agents.solver.language.tables import Now
     from binwright.agents.solver.model.problem import Problem
     from binwright.agents.solver.solving.answer import Answer
     from binwright.scenarios.build.plan import Run
@@ -90,9 +91,9 @@ def solve(
     seed: int = 0,
     time: float | None = None,
     attempts: int | None = None,
-    now: Sequence[int] | None = None,
+    now: Now | None = None,
     moves: int | None = None,
-    drain: Iterable[int] = (),
+    drain: Iterable[int | str] = (),
 ) -> Answer:
     """Solve an allocation problem: a specification's file, a shipped example by name, or one made in Python.
 
@@ -102,15 +103,18 @@ def solve(
     `now` has the bin that each ball is in now, -1 for none, such as `answer.alloc` of an earlier answer; balls after
     the last of these are new. At most `moves` balls may leave their bins, and the bins `drain` are to be empty.
     """
-    from binwright.agents.solver import changed, load_problem
+    from binwright.agents.solver import load_problem
     from binwright.agents.solver.model.problem import Problem
     from binwright.agents.solver.solving.solve import solve
 
     if not isinstance(problem, str | Path | Problem):
         remedy = "Give a file, the name of an example, or what binwright.agents.solver.problem(...) makes."
         raise UserError("is no problem", key="problem", value=type(problem).__name__, remedy=remedy)
-    stated = changed(load_problem(problem) if isinstance(problem, str | Path) else problem, now, moves, drain)
-    return solve(stated, device=device, search=search, seed=seed, time=time, attempts=attempts)
+    if isinstance(problem, str | Path):
+        problem = load_problem(problem, None, now, moves, drain)
+    elif (source := problem.source.changed(now, moves, drain)) is not problem.source:
+        problem = source.problem()
+    return solve(problem, device=device, search=search, seed=seed, time=time, attempts=attempts)
 
 
 def load(folder: str | Path) -> Results:

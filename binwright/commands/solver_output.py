@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from rich.markup import escape
 
 from binwright.commands.console import new_table, out, print_line
-from binwright.commands.solver_inputs import names_in
 from binwright.simcore.units import many_of
 
 SHOWN, RUNS, MOVES, WHY = 100, 200, 20, 3
@@ -22,6 +21,16 @@ MEANING = {
     "vector": "has a dense form, for the fast searches",
 }
 Name = Callable[[int], str]
+
+
+def names_in(answer: dict[str, Any]) -> list[Name]:
+    """Return what says how a ball, and a bin, of an answer is called."""
+    return [called(answer.get(f"{kind}_names")) for kind in ("ball", "bin")]
+
+
+def called(names: Sequence[str] | None) -> Name:
+    """Return what says how something is called, by its number where there are no names."""
+    return names.__getitem__ if names else str
 
 
 def print_answer(result: dict[str, Any]) -> None:

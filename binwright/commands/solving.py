@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import sys
 from argparse import Namespace
@@ -11,10 +12,11 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from binwright.commands.console import print_line, seconds
+from binwright.commands.console import pair, print_line, seconds
 from binwright.commands.progress import StatusLine
-from binwright.commands.solver_inputs import bins_of, called, problem_of
 from binwright.commands.solver_output import (
+    called,
+    names_in,
     print_answer,
     print_ball,
     print_goals,
@@ -27,6 +29,7 @@ from binwright.solver_json import as_json, left, properties
 from binwright.solver_json import reached as reached_json
 
 if TYPE_CHECKING:
+    from binwright.agents.solver.model.problem import Problem
     from binwright.agents.solver.solving.answer import Progress
 
 UNSOLVED = 1
@@ -46,7 +49,7 @@ def solve(args: Namespace) -> int:
         import binwright.agents.solver.specification.spec
 
     began = monotonic()
-    problem = problem_of(args)
+    problem = _problem_of(args)
     if args.check:
         known = properties(problem)
         if args.json:
@@ -78,8 +81,8 @@ def _explain(args: Namespace) -> int:
     from binwright.agents.solver.solving.answer import reached
     from binwright.agents.solver.solving.explain import obstacles
 
-    file, problem = Path(args.explain), problem_of(args)
-    alloc = bins_of(file, problem.ball_names, problem.bin_names)
+    file, problem = Path(args.explain), _problem_of(args)
+    alloc = problem.source.changed(_places(file)).problem().now.tolist()
     if problem.searched:
         problem = problem.with_bins(max(problem.limits[0], max(alloc) + 1))
     if wrong := faults(problem, alloc):
@@ -102,6 +105,43 @@ def _explain(args: Namespace) -> int:
         print_goals(result["goals"])
         print_left(result["left"], sum(place < 0 for place in alloc), ball_name)
     return 0
+
+
+def _problem_of(args: Namespace) -> Problem:
+    """Load the problem that a command names, with its `--set`, `--from`, `--moves` and `--drain`."""
+    from binwright.agents.solver import load_problem
+
+    values: dict[str, str] = {}
+    for text in args.sets:
+        name, value = pair("--set", text)
+        if values.setdefault(name, value) != value:
+            both = f"{values[name]}, {value}"
+            raise UserError("is set twice", key=f"--set {name}", value=both, remedy="Keep one of them.")
+    drain: list[str] = []
+    if args.drain is not None:  # a comma in a name is between quotation marks
+        parts = next(csv.reader([args.drain], skipinitialspace=True), [])
+        drain = [part.strip() for part in parts] or [""]
+    return load_problem(args.file, values, args.now and _places(Path(args.now)), args.moves, drain)
+
+
+def _places(file: Path) -> dict[str, str | None]:
+    """Read the bin of every ball: from an answer of `--json`, or a CSV file with columns ball and bin."""
+    from binwright.agents.solver.specification.load import text_of
+
+    text = text_of(file)
+    try:
+        if text.lstrip().startswith("{"):
+            answer = json.loads(text)
+            ball_name, bin_name = names_in(answer)
+            rows = [(ball_name(b), None if at is None else bin_name(at)) for b, at in enumerate(answer["alloc"])]
+        else:
+            rows = [(row["ball"], row["bin"] or None) for row in csv.DictReader(text.splitlines())]
+        if len(dict(rows)) < len(rows):
+            raise ValueError("a ball is there twice")
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        remedy = "Give what solve --json printed, or a CSV file with columns ball and bin, a row for every ball."
+        raise UserError(f"does not say where balls are: {error}", file=file, remedy=remedy) from None
+    return dict(rows)
 
 
 def _ball(text: str, names: Sequence[str]) -> int:

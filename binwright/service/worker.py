@@ -11,7 +11,6 @@ import re
 import traceback
 from contextlib import suppress
 from dataclasses import asdict
-from functools import partial
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -24,7 +23,6 @@ from binwright.agents.solver.model.program import MICRO, NULL
 from binwright.agents.solver.model.verify import faults, utilisation
 from binwright.agents.solver.solving.answer import Progress, reached
 from binwright.agents.solver.solving.solve import solve
-from binwright.placements import bins, placed
 from binwright.service.limits import Limits, confine
 from binwright.service.models import OURS, Submission, failure
 from binwright.simcore.errors import RunError, UserError
@@ -88,12 +86,8 @@ def compile_request(request: Submission, limits: Limits) -> Problem:
     """Compile a submission; a `UserError` if it is wrong, or beyond the limits."""
     if unread := request.tables.keys() - set(re.findall(r"\w+", request.text)):
         raise UserError(f"the text reads no table {min(unread)[:100]}", remedy="Leave it out, or mend its name.")
-    compiled = placed(
-        lambda now: problem(request.text, tables=request.tables, params=request.params, now=now),
-        None if request.now is None else partial(bins, request.now),
-        request.moves,
-        request.drain,
-    )
+    given = request.model_dump(include={"tables", "params", "now", "moves", "drain"})
+    compiled = problem(request.text, **given)
     for what, count in (("balls", compiled.balls), ("bins", compiled.bins)):
         if count > limits.balls:
             raise UserError(f"{count:,} {what} are too many for this service", remedy=f"There can be {limits.balls:,}.")

@@ -44,6 +44,11 @@ def problem(
     return solver.problem(" ".join([*head, text]), tables=given, now=now)
 
 
+def changed(problem: Problem, now: Any, moves: int | None = None, drain: Iterable[int] = ()) -> Problem:
+    """Make a problem anew: where the balls are now, how many may move, and what is to be empty."""
+    return problem.source.changed(now, moves, drain).problem()
+
+
 def started(view: View, seed: int = 0, **options: Any) -> Agent:
     """Start a solver with these options on a cluster."""
     agent: Agent = AGENTS.load("solver")(**options)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -20,6 +20,11 @@ from binwright.agents.solver.model.program import MICRO
 from binwright.simcore.errors import short, suggest
 from binwright.simcore.extras import pl
 from binwright.simcore.types import Ints
+
+Place: TypeAlias = int | str | None
+"""A bin by number or by name; None or -1 is nowhere."""
+Now: TypeAlias = Mapping[str, Place] | Sequence[Place]
+"""Where balls are: see `from_places`."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +126,31 @@ def from_names(name: str, cells: Iterable[str | None], names: dict[str, int]) ->
     """Make a table of a column of names: their numbers in `names`, -1 for None; new ones get the next numbers there."""
     numbers = [-1 if cell is None else names.setdefault(cell, len(names)) for cell in cells]
     return Table(name, True, (len(numbers),), np.array(numbers, np.int64))
+
+
+def from_places(now: Now, balls: Sequence[str], bins: Sequence[str], at: At) -> Table:
+    """Make the table of where balls are, by the names of balls and bins, if they have names.
+
+    A sequence has the bin of every ball. In a mapping from balls, by name where they have names and else by number,
+    those that are not in it are new, and those that are only there are gone.
+    """
+    wrong, remedy = "now does not say where balls are", "Give the bin of every ball, or an object from balls to bins."
+    if isinstance(now, Mapping):
+        strange = balls and now and now.keys().isdisjoint(balls)
+        refuse(strange, f"{wrong}: none of its balls is here", remedy, at)
+        counted = balls or now.keys() == {str(ball) for ball in range(len(now))}
+        refuse(not counted, f"{wrong}: balls are not 0, 1, 2, ...", remedy, at)
+        now = [now.get(name) for name in balls or map(str, range(len(now)))]
+    numbers = {name: number for number, name in enumerate(bins)}
+    places = []
+    for place in now:
+        whole = isinstance(place, int | np.integer) and not isinstance(place, bool)
+        digits = isinstance(place, str) and not bins and place.lstrip("-").isdecimal()
+        known = place is None or whole or digits or (isinstance(place, str) and place in numbers)
+        remedy = "Leave the bin of balls that are nowhere empty."
+        refuse(not known, f"{wrong}: {short(str(place), 40)} is no bin here", remedy, at)
+        places.append(-1 if place is None else numbers[place] if place in numbers else int(place))
+    return from_array("now", places, at)
 
 
 def from_file(

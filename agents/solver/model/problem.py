@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -85,7 +85,7 @@ class Source(Protocol):
 
     def without_goals(self) -> Problem | None: ...
 
-    def changed(self, now: Sequence[int | None] | None, moves: int | None, drain: Iterable[int]) -> Source: ...
+    def changed(self, now: Any, moves: int | None = None, drain: Iterable[int | str] = ()) -> Source: ...
 
     def at_fault(self, until: float, why: Callable[[Problem], str]) -> tuple[tuple[Fault, ...], str]: ...
 

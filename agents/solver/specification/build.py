@@ -29,7 +29,7 @@ from binwright.agents.solver.language.errors import (
     refuse,
 )
 from binwright.agents.solver.language.statements import compile_goals, compile_utilfn
-from binwright.agents.solver.language.tables import Table, from_array, from_file, from_names
+from binwright.agents.solver.language.tables import Table, from_array, from_file, from_names, from_places
 from binwright.agents.solver.language.values import INT, PLACE, Scope, Typed
 from binwright.agents.solver.model.problem import Problem, Sets, Wish, leaving
 from binwright.agents.solver.model.program import MICRO, NULL, Family, Program
@@ -462,7 +462,11 @@ class Build:
     # Where balls are now, and goals
 
     def _now(self, node: s.Node, name: str) -> None:
-        table = look_up("table", name, self.tables, node.at)
+        if name == declared.NOW:  # it comes from outside
+            names = self._labels("balls", self.scope.balls), self._labels("bins", self.most)
+            table = from_places(self.spec.now, *names, node.at)
+        else:
+            table = look_up("table", name, self.tables, node.at)
         wrong = table.rank != 1 or table.starts is not None or len(table.values) > self.scope.balls or not table.whole
         remedy = f"Give it {self.scope.balls:,} whole numbers: the bin of every ball, -1 for none. New balls come last."
         refuse(wrong, f"{name} does not say where the balls are", remedy, node.at)

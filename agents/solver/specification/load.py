@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ from binwright.simcore.errors import ExtraNeeded, UserError, meant, suggest, unr
 from binwright.simcore.extras import install
 
 if TYPE_CHECKING:
+    from binwright.agents.solver.language.tables import Now
     from binwright.agents.solver.model.problem import Problem
     from binwright.agents.solver.specification.spec import Spec
 
@@ -23,20 +24,24 @@ def examples() -> dict[str, str]:
 
 
 def load_problem(
-    source: str | Path, params: Mapping[str, object] | None = None, now: Sequence[int] | None = None
+    source: str | Path,
+    params: Mapping[str, object] | None = None,
+    now: Now | None = None,
+    moves: int | None = None,
+    drain: Iterable[int | str] = (),
 ) -> Problem:
-    """Load the problem in a file, or in a shipped example by name; `now` is where its balls are, as in `problem`.
+    """Load the problem in a file, or in a shipped example by name; the rest is as in `problem`.
 
     With `BINS ?` it has the least number of bins that may be tried.
     """
     path = Path(source)
     if not path.is_file() and str(source) in examples():
         with as_file(files("binwright.agents.solver").joinpath("examples", f"{source}.alloc")) as example:
-            return load_problem(example, params, now)
+            return load_problem(example, params, now, moves, drain)
     if not path.is_file():
         remedy = meant(path, ".alloc") or suggest(str(source), examples())
         raise UserError("no such file or example", file=path, remedy=remedy)
-    return specification(text_of(path), file=path, params=params).changed(now).problem()
+    return specification(text_of(path), file=path, params=params).changed(now, moves, drain).problem()
 
 
 def text_of(path: Path) -> str:
@@ -53,24 +58,20 @@ def problem(
     *,
     tables: Mapping[str, Any] | None = None,
     params: Mapping[str, object] | None = None,
-    now: Sequence[int | None] | None = None,
+    now: Now | None = None,
+    moves: int | None = None,
+    drain: Iterable[int | str] = (),
 ) -> Problem:
     """Make a problem from a specification's text.
 
     `tables` are numpy arrays, or sequences of rows of unequal length; they take the place of TABLEs of the same name,
-    or are added. `params` are the values of PARAMs. `now` has the bin that each ball is in now, -1 or None for none.
+    or are added. `params` are the values of PARAMs. `now` has the bin that each ball is in now, -1 or None for none, or
+    a mapping from balls to bins; `moves` is how many may leave it, `drain` has bins that are to be empty. Balls and
+    bins that have names are named by them.
     """
     if not isinstance(text, str):
         raise UserError("is no text", key="problem", value=text, remedy="Give the text of a specification.")
-    return specification(text, params=params, tables=tables).changed(now).problem()
-
-
-def changed(
-    problem: Problem, now: Sequence[int | None] | None, moves: int | None = None, drain: Iterable[int] = ()
-) -> Problem:
-    """Make a problem anew: where the balls are now, how many may move, and what is to be empty."""
-    source = problem.source.changed(now, moves, drain)
-    return problem if source is problem.source else source.problem()
+    return specification(text, params=params, tables=tables).changed(now, moves, drain).problem()
 
 
 def specification(text: str, **more: Any) -> Spec:

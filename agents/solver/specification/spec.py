@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
 from copy import copy
 from dataclasses import replace
@@ -17,16 +16,13 @@ from binwright.agents.solver.language import declared
 from binwright.agents.solver.language import syntax as s
 from binwright.agents.solver.language.errors import LARGEST, At, SpecError, refuse
 from binwright.agents.solver.language.parse import number, parse
-from binwright.agents.solver.language.tables import are_names, from_array, is_list
+from binwright.agents.solver.language.tables import Now, are_names, from_array, is_list
 from binwright.agents.solver.model.problem import Fault, Problem
-from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.specification.build import Build
 from binwright.simcore.errors import UserError, suggest
 
 OUTSIDE = At(0, 0)
 """The place of a declaration that is not in the text."""
-WHERE_NOW = "where_now"
-"""The table of NOW, where it is not in the text."""
 LIMITS = (("moves",), ("pin",), ("least",), ("friends", "foes", "different", "drain"), ("family",))
 """Kinds of declarations that limit allocations, the most particular first."""
 
@@ -48,6 +44,8 @@ class Spec:
         self.text, self.file, data = text, file, tables or {}
         self.names: dict[str, dict[str, int]] = {}
         """By what stands behind AS: the names of columns that are read, each with its number."""
+        self.now: Now = ()
+        """Where the balls are, as NOW that is not in the text says."""
         self.made: dict[At, Any] = {}
         """Tables, sets and pins of declarations that do not depend on BINS, by their place."""
         self._built: dict[int | None, Problem] = {}
@@ -66,28 +64,24 @@ class Spec:
             """Those that take the place of TABLEs of the same name."""
             self._check_declarations()
 
-    def changed(self, now: Sequence[int | None] | None, moves: int | None = None, drain: Iterable[int] = ()) -> Spec:
+    def changed(self, now: Now | None = None, moves: int | None = None, drain: Iterable[int | str] = ()) -> Spec:
         """Return it with NOW and MOVES, where these are given, in the place of its own, and more bins to DRAIN."""
-        bins = list(drain) if isinstance(drain, AbstractSet) else drain
-        for key, values in (("now", now), ("drain", bins)):
-            if values is not None and not is_list(values):
+        for key, values in (("now", [] if isinstance(now, Mapping) else now), ("drain", drain)):
+            if values is not None and (isinstance(values, str) or not isinstance(values, Iterable)):
                 remedy = "Give a list of bins: of every ball, -1 for none, such as answer.alloc; or those to empty."
                 raise UserError("is no list of bins", key=key, value=values, remedy=remedy)
-        more, tables = list[s.Node](), self.tables
+        more = list[s.Node]()
         if now is not None:
-            places = [NULL if place is None else place for place in now]
-            with self._located():
-                tables = {**tables, WHERE_NOW: from_array(WHERE_NOW, places, None)}
-            more.append(s.Node("now", OUTSIDE, (WHERE_NOW,)))
+            more.append(s.Node("now", OUTSIDE, (declared.NOW,)))
         if moves is not None:
             more.append(s.Node("moves", OUTSIDE, (_constant("moves", moves),)))
-        if constants := tuple(_constant("drain", place) for place in bins):
-            more.append(s.Node("drain", OUTSIDE, (constants, ())))
+        if bins := tuple(_bins(part, self.bins.parts[1] is not None) for part in drain):
+            more.append(s.Node("drain", OUTSIDE, (bins, ())))
         if not more:
             return self
         tree = _without(self.tree, *{node.kind for node in more} - {"drain"})
         other = self._with_tree(tree._replace(declarations=(*tree.declarations, *more)))
-        other.tables = tables
+        other.now = self.now if now is None else now
         return other
 
     def _with_tree(self, tree: s.Tree) -> Spec:
@@ -215,6 +209,18 @@ class Spec:
 def _without(tree: s.Tree, *kinds: str) -> s.Tree:
     """Leave out declarations of some kinds."""
     return tree._replace(declarations=tuple(node for node in tree.declarations if node.kind not in kinds))
+
+
+def _bins(part: int | str, named: bool) -> s.Node:
+    """Make the node of a bin to be emptied, by number or by name, or of a range like 5-7 of bins that have no names."""
+    text = str(part).strip()
+    if named and isinstance(part, str):
+        return s.Node("text", OUTSIDE, (text,))
+    low, dash, high = text.partition("-")
+    if not dash or not low:
+        return _constant("drain", text)
+    last = s.Node("binary", OUTSIDE, ("+", _constant("drain", high), _constant("", 1)))
+    return s.Node("span", OUTSIDE, (_constant("drain", low), last))
 
 
 def _constant(name: str, value: object) -> s.Node:

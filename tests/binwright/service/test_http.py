@@ -195,7 +195,7 @@ TABLE += "procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += T[BALL] end"
         (b'{"T": [1]}, "params": {"n": []}', "n is not a number"),
         (b'{"T": [1]}, "now": [[]]', "now does not say where balls are"),
         (b'{"T": [1]}, "now": {"0": true}', "now does not say where balls are"),
-        (b'{"T": [1]}, "drain": [[]]', "is no list of bins"),
+        (b'{"T": [1]}, "drain": [[]]', "drain is not a number"),
         (b'{"T": [NaN]}', "T has entries out of range"),
         (b'{"T": [1' + b"0" * 400 + b"]}", "T "),
         (b'{"T": [1]}, "params": {"n": 1' + b"0" * 400 + b"}", "range"),

@@ -1,12 +1,15 @@
 """Problems with names, and from where things are, by the service."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 
+from binwright.agents.solver import problem
+from binwright.agents.solver.language.errors import At, SpecError
+from binwright.agents.solver.language.tables import from_places
 from binwright.client import Client
-from binwright.placements import bins, drained
 from binwright.simcore.errors import UserError
 from tests.support.service import Server
 
@@ -64,15 +67,23 @@ def test_client_sends_names_and_reads_them_back(server: Server) -> None:
 
 
 def test_where_balls_are() -> None:
+    def bins(now: Any, balls: Sequence[str], bins: Sequence[str]) -> list[int]:
+        return list(from_places(now, balls, bins, At(1, 1)).values)
+
     assert bins([0, None, -1, 2], (), ()) == [0, -1, -1, 2]
     assert bins({"0": "1", "1": None}, (), ()) == [1, -1]
     assert bins({"b": "y", "gone": "x"}, ("a", "b"), ("x", "y")) == [-1, 1]
     assert bins({"a": 1}, ("a",), ("x", "y")) == [1]
     for now in ({"1": 0}, {"c": "x"}):
-        with pytest.raises(ValueError, match="ball"):
+        with pytest.raises(SpecError, match="ball"):
             bins(now, ("a",) if "c" in now else (), ())
-    assert list(drained(["2", "5-7", 9], ())) == [2, 5, 6, 7, 9]
-    assert list(drained(["y", 0], ("x", "y", "5-7"))) == [1, 0]
-    for part in ("x", "1-", "12345678", "0-99999999"):
-        with pytest.raises(UserError, match="is no list of bins"):
-            list(drained([part], ()))
+
+
+def test_bins_to_be_emptied_are_numbers_ranges_or_names() -> None:
+    text = "BINS 12 BALLS 1 RESOURCES C => 1 procedure UTILFN(BALL, BIN, ALLOC) UTIL.C += 1 end"
+    assert np.flatnonzero(problem(text, drain=["2", "5-7", 9]).drained).tolist() == [2, 5, 6, 7, 9]
+    named = text.replace("BINS 12", 'TABLE N FROM "n.csv" COLUMN "n" AS n BINS 3 AS n')
+    assert problem(named, tables={"N": ["x", "y", "5-7"]}, drain=["y", 0]).drained.tolist() == [True, True, False]
+    for part, says in (("x", "drain is not a number"), ("1-", "drain is not a number"), ("0-99999999", "no bin 12")):
+        with pytest.raises(SpecError, match=says):
+            problem(text, drain=[part])

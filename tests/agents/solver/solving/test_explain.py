@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import binwright as bw
-from binwright.agents.solver import changed, problem
+from binwright.agents.solver import problem
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.verify import faults
@@ -18,6 +18,7 @@ from binwright.cli import main
 from binwright.simcore.errors import UserError
 from tests.support.forms import forms
 from tests.support.properties import scaled
+from tests.support.solving import changed
 
 
 @scaled(0.6)

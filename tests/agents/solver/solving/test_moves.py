@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import binwright as bw
-from binwright.agents.solver import changed
 from binwright.agents.solver.language.errors import SpecError
 from binwright.agents.solver.model.bounds import impossible
 from binwright.agents.solver.model.problem import Problem
@@ -20,7 +19,7 @@ from binwright.agents.solver.model.verify import faults, utilisation
 from binwright.agents.solver.solving import exact
 from binwright.cli import main
 from tests.support.properties import scaled
-from tests.support.solving import problem
+from tests.support.solving import changed, problem
 
 PLAIN = "procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += D[BALL] end"
 SHARED = "procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += D[BALL] UTIL.Z[BIN % 2] += 1 end"

@@ -98,7 +98,7 @@ def test_answers_have_the_names_and_are_read_again(file: Path, capsys: pytest.Ca
     assert "Did you mean 'web-3'" in capsys.readouterr().err
     assert main(["solve", str(file), "--drain", "n-e"]) == 2
     said = capsys.readouterr().err
-    assert "drain: there is no such bin (got 'n-e')" in said
+    assert "unknown node called n-e" in said
     assert "Known: n-a, n-b, n-c, n-d" in said
 
 

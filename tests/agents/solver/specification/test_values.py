@@ -34,7 +34,7 @@ def test_numbers_of_numpy_are_numbers() -> None:
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a mapping for a table": ({"tables": {"D": {0: 1, 1: 2, 2: 3, 3: 2}}}, "tables['D']: is no table"),
     "a number for a table": ({"tables": {"D": 3}}, "tables['D']: is no table"),
-    "bins by ball": ({"now": {0: 1}}, "now: is no list of bins"),
+    "bins by ball": ({"now": {0: 1}}, "now does not say where balls are: balls are not 0"),
     "too many bins": ({"now": [0] * 6}, "does not say where the balls are"),
 }
 
