@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property, wraps
 from math import floor
 from types import MappingProxyType
@@ -16,7 +16,6 @@ from binwright.analysis.measure.costs.bill import Bill, Costs, bill_of, by_hour
 from binwright.analysis.measure.devices import DeviceHistory, history
 from binwright.analysis.measure.stays import OnTheWay, Order, Stays, on_the_way, stays
 from binwright.fabric.run.simulation import Simulation
-from binwright.simcore import memmap
 from binwright.simcore.errors import RunError
 from binwright.simcore.extras import pl
 from binwright.simcore.moves import Moved
@@ -46,90 +45,7 @@ FULL = (
 HOUR = 3600.0
 
 
-class Rows:
-    """Some rows of a finished run, from `begins` to before `ends`, and what became of them; none can be written to.
-
-    Rows are numbered as in the `run`, which has the columns: `part.run.duration[part.held]`.
-    """
-
-    def __init__(self, run: FinishedRun, begins: int, ends: int) -> None:
-        self.run, self.begins, self.ends = run, begins, ends
-
-    def forget(self) -> None:
-        """Give back arrays that were computed on the way, where they are large; they are computed again if needed."""
-        if len(self.run.outcome) >= LARGE:
-            for name in [*self.__dict__]:
-                if name == "places" or isinstance(getattr(type(self), name, None), column):
-                    del self.__dict__[name]
-
-    @column
-    def placed(self) -> Ints:
-        """The rows that arrived after the warm start while the run lasted, and got a place, int64 [placed]."""
-        run, begins = self.run, max(self.begins, self.run.first)
-        got_place = run.got_place[begins : min(self.ends, run.simulation.offered)]
-        return run.of_class(run.asked.leads(np.flatnonzero(got_place) + begins))
-
-    @column
-    def waits(self) -> Floats:
-        """The seconds from arrival to placement of each of `placed`, float64 [placed]."""
-        waits: Floats = self.run.decided[self.placed] - self.run.arrival[self.placed]
-        return waits
-
-    @column
-    def held(self) -> Ints:
-        """The rows that got a place, int64 [held]; those of the warm start, and those sent back, are among them."""
-        return np.flatnonzero(self.run.got_place[self.begins : self.ends]) + self.begins
-
-    @column
-    def amounts(self) -> Ints:
-        """What each of `held` holds, int64 [held, resources + tiers] quanta: links are resources like others."""
-        return np.hstack([self.run.demand[self.held], self.run.simulation.ledger.reserved(self.held)])
-
-    def amount(self, column: int) -> Ints:
-        """Return a column of `amounts`, int64 [held], without computing all of them where there are no links."""
-        return self.amounts[:, column] if self.run.tiers else self.run.demand[self.held, column]
-
-    @property
-    def start(self) -> Floats:
-        """When each of `held` was placed, float64 [held]."""
-        return read_only(self.run.decided[self.held])
-
-    @column
-    def end(self) -> Floats:
-        """When each of `held` ends or was cut short, float64 [held]; that may be after the run, or never."""
-        end: Floats = self.start + self.run.duration[self.held]
-        return np.fmin(end, self.run.interruption[self.held], out=end)
-
-    @column
-    def seconds(self) -> Floats:
-        """For how long within the measured time each of `held` was held, float64 [held]."""
-        return self.seconds_until(self.run.finish)
-
-    def seconds_until(self, until: float) -> Floats:
-        """Return for how long each of `held` was held from the measured time's begin to some time, float64 [held]."""
-        seconds: Floats = np.minimum(self.end, until)
-        seconds -= np.maximum(self.start, self.run.begin)
-        return np.clip(seconds, 0, None, out=seconds)
-
-    @column
-    def sold(self) -> npt.NDArray[np.bool_]:
-        """Which of `held` are of requests after the warm start, bool [held], whether or not they were sent back."""
-        sold: npt.NDArray[np.bool_] = self.run.sources(self.held) >= self.run.first
-        return sold
-
-    @column
-    def worth(self) -> Floats:
-        """What a second of each of `held` earns, float64 [held]."""
-        prices, resources = self.run.prices, self.run.resources
-        each = np.zeros(len(resources) + len(self.run.tiers))
-        each[[resources.index(name) for name in prices]] = list(prices.values())
-        worth: Floats = rows_dot(self.amounts, each) / QUANTUM / HOUR
-        for priority, share in self.run.pays.items():
-            worth[self.run.priority[self.held] == priority] *= share
-        return worth
-
-
-class FinishedRun(Rows):
+class FinishedRun:
     """Gives metrics what they compute from: arrays of a finished run, none of which can be written to.
 
     A row is a request of the workload, in order of arrival, or, after those, one that was sent back:
@@ -149,10 +65,9 @@ class FinishedRun(Rows):
     int64 [servers, nodes, resources] is what is installed at the end, in quanta, overcommitted or not; `samples` are
     what `Sampler.columns` gives. `begin` and `finish` are the ends of the measured time: the arrival of row `first`,
     the first after the warm start, and the last decision. A metric of the last part of the requests gets the run from
-    there on: `first` is then the first row of that part, while `since` is always the first after the warm start. What
-    `Rows` have, all rows have here; `parts` have it of some, so that a sum over many rows takes little memory. `prices`
-    are those of a unit for an hour, by resource, of which some priorities pay a share (`pays`); `costs` says what
-    servers draw and cost, if anything does; `thought` is the agent's time in nanoseconds. `moving` has the moves,
+    there on: `first` is then the first row of that part, while `since` is always the first after the warm start.
+    `prices` are those of a unit for an hour, by resource, of which some priorities pay a share (`pays`); `costs` says
+    what servers draw and cost, if anything does; `thought` is the agent's time in nanoseconds. `moving` has the moves,
     and is None where the scenario has none. `simulation` is all the rest, to be looked at only.
     """
 
@@ -190,9 +105,14 @@ class FinishedRun(Rows):
         self.got_place = read_only((self.outcome == PLACED) | (self.outcome == INTERRUPTED))
         self.begin = float(asked.arrival[first])
         self.finish = max(self.begin, float(np.nanmax(self.decided[first:], initial=self.begin)))
-        super().__init__(self, 0, len(self.outcome))
         self.only: npt.NDArray[np.bool_] | None = None
-        self._classes: dict[tuple[str, str], FinishedRun] = {}
+
+    def forget(self) -> None:
+        """Give back arrays that were computed on the way, where they are large; they are computed again if needed."""
+        if len(self.outcome) >= LARGE:
+            for name in [*self.__dict__]:
+                if name == "places" or isinstance(getattr(type(self), name, None), column):
+                    del self.__dict__[name]
 
     # -- other forms of the run ------------------------------------------------------------------------------------
 
@@ -210,16 +130,12 @@ class FinishedRun(Rows):
     def among(self, label: str, value: str) -> FinishedRun:
         """Return the run of which `offered` and `placed` have only requests with this value of a label.
 
-        If its scenario has queues, the label `queue` is the queue of a request. Called again, it returns the same.
+        If its scenario has queues, the label `queue` is the queue of a request.
         """
-        if (label, value) not in self._classes:
-            run, queues = self._again(self.first), self.simulation.queues
-            if label == "queue" and queues:
-                run.only = queues.rows(value)
-            else:
-                run.only = words_of(self.simulation.workload, label, "metrics") == value
-            self._classes[label, value] = run
-        return self._classes[label, value]
+        run, queues = self._again(self.first), self.simulation.queues
+        is_queue = label == "queue" and queues
+        run.only = queues.rows(value) if is_queue else words_of(self.simulation.workload, label, "metrics") == value
+        return run
 
     def last_part(self, share: float) -> FinishedRun:
         """Return the run as it is measured over the last `share` of the offered requests, one of them at least."""
@@ -228,14 +144,6 @@ class FinishedRun(Rows):
         late = result.samples["time"] >= result.begin  # the last sample is
         result.samples = {name: read_only(sample[late]) for name, sample in result.samples.items()}
         return result
-
-    def parts(self) -> Iterator[Rows]:
-        """Divide the rows into parts of at most a block, in order."""
-        if len(self.outcome) <= memmap.BLOCK:
-            yield self  # which keeps what it has computed
-            return
-        for rows in memmap.blocks(len(self.outcome)):
-            yield Rows(self, rows.start, rows.stop)
 
     def sources(self, rows: Ints) -> Ints:
         """Return the request of the workload that each of these rows is of, int64 [n]: some were sent back."""
@@ -247,6 +155,65 @@ class FinishedRun(Rows):
     def offered(self) -> Ints:
         """The rows that arrived after the warm start while the run lasted, int64 [n]."""
         return self.of_class(self.asked.leads(np.arange(self.first, self.simulation.offered)))
+
+    @column
+    def placed(self) -> Ints:
+        """The rows that arrived after the warm start while the run lasted, and got a place, int64 [placed]."""
+        got_place = self.got_place[self.first : self.simulation.offered]
+        return self.of_class(self.asked.leads(np.flatnonzero(got_place) + self.first))
+
+    @column
+    def waits(self) -> Floats:
+        """The seconds from arrival to placement of each of `placed`, float64 [placed]."""
+        waits: Floats = self.decided[self.placed] - self.arrival[self.placed]
+        return waits
+
+    @column
+    def held(self) -> Ints:
+        """The rows that got a place, int64 [held]; those of the warm start, and those sent back, are among them."""
+        return np.flatnonzero(self.got_place)
+
+    @column
+    def amounts(self) -> Ints:
+        """What each of `held` holds, int64 [held, resources + tiers] quanta: links are resources like others."""
+        return np.hstack([self.demand[self.held], self.simulation.ledger.reserved(self.held)])
+
+    @property
+    def start(self) -> Floats:
+        """When each of `held` was placed, float64 [held]."""
+        return read_only(self.decided[self.held])
+
+    @column
+    def end(self) -> Floats:
+        """When each of `held` ends or was cut short, float64 [held]; that may be after the run, or never."""
+        end: Floats = self.start + self.duration[self.held]
+        return np.fmin(end, self.interruption[self.held], out=end)
+
+    @column
+    def seconds(self) -> Floats:
+        """For how long within the measured time each of `held` was held, float64 [held]."""
+        return self.seconds_until(self.finish)
+
+    def seconds_until(self, until: float) -> Floats:
+        """Return for how long each of `held` was held from the measured time's begin to some time, float64 [held]."""
+        seconds: Floats = np.minimum(self.end, until)
+        seconds -= np.maximum(self.start, self.begin)
+        return np.clip(seconds, 0, None, out=seconds)
+
+    @column
+    def sold(self) -> npt.NDArray[np.bool_]:
+        """Which of `held` are of requests after the warm start, bool [held], whether or not they were sent back."""
+        sold: npt.NDArray[np.bool_] = self.sources(self.held) >= self.first
+        return sold
+
+    @column
+    def worth(self) -> Floats:
+        """What a second of each of `held` earns, float64 [held]."""
+        each = np.array([self.prices.get(name, 0.0) for name in (*self.resources, *self.tiers)])
+        worth: Floats = rows_dot(self.amounts, each) / QUANTUM / HOUR
+        for priority, share in self.pays.items():
+            worth[self.priority[self.held] == priority] *= share
+        return worth
 
     @cached_property
     def places(self) -> Stays:
@@ -280,9 +247,8 @@ class FinishedRun(Rows):
         `all` are resources and tiers, as in `amounts`. What is on the way is held twice.
         """
         moves, result = self.on_the_way, np.zeros(len(self.resources) + len(self.tiers))
-        for part in self.parts():
-            held = part.seconds_until(until)
-            result += [dot(held, part.amount(column)) for column in range(len(result))]
+        held = self.seconds_until(until)
+        result += [dot(held, column) for column in self.amounts.T]
         seconds = np.clip(np.minimum(moves.end, until) - np.maximum(moves.start, self.begin), 0, None)
         result += [dot(seconds, column) for column in moves.amounts.T]
         return result
@@ -311,7 +277,7 @@ class FinishedRun(Rows):
     @cached_property
     def last(self) -> float:
         """When the last holding period ends; infinite where one never does."""
-        return max(float(part.end.max(initial=self.begin)) for part in self.parts())
+        return float(self.end.max(initial=self.begin))
 
     # -- decisions -------------------------------------------------------------------------------------------------
 
@@ -324,10 +290,7 @@ class FinishedRun(Rows):
     def _measured(self) -> npt.NDArray[np.bool_]:
         """Which decisions are measured, bool [all decisions]; one at least, or RunError is raised."""
         answered = self.sequence
-        measured = np.empty(len(answered), np.bool_)
-        for some in memmap.blocks(len(answered)):
-            rows = answered[some]
-            measured[some] = (rows >= self.first) & (self.decided[rows] >= self.begin)
+        measured: npt.NDArray[np.bool_] = (answered >= self.first) & (self.decided[answered] >= self.begin)
         gangs = self.asked.gangs
         if gangs is not None and gangs.first is not None:  # only when the last part of a gang has its place
             first = gangs.first[answered]
@@ -363,13 +326,13 @@ class FinishedRun(Rows):
             total[column] += dot(lasts, amounts)
             now[column] += amounts[(first <= last) & (last < after)].sum()
 
-        for part in self.parts():
-            first, after = order.lasting(part.held, part.end)
-            for column in range(size.shape[1]):
-                add(first, after, column, part.amount(column))
         moves = self.on_the_way
-        for column in range(size.shape[1] if len(moves.row) else 0):
-            add(moves.first, moves.last, column, moves.amounts[:, column])
+        for first, after, amounts in (
+            (*order.lasting(self.held, self.end), self.amounts),
+            (moves.first, moves.last, moves.amounts),
+        ):
+            for column, amount in enumerate(amounts.T):
+                add(first, after, column, amount)
         installed = size[np.searchsorted(grown, last, side="right")]
         return (total / self.decisions).tolist(), (now / installed).tolist()
 

@@ -14,7 +14,6 @@ from binwright.analysis.measure.stays import added_at, outages_of, reservations
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.extras import pl
-from binwright.simcore.record import IMPOSSIBLE
 from binwright.simcore.types import Floats, Ints
 
 KEPT = 128
@@ -43,7 +42,6 @@ class Sampler:
         # Where any flavour fits, one of the smallest does.
         self._flavours = np.concatenate([smallest(flavours[spread]), smallest(flavours[~spread])])
         self._rows: list[Sequence[Any]] = []
-        self._installed: tuple[int, tuple[int, ...]] = (0, ())
         self._stride = 1
 
     def __call__(self) -> int:
@@ -57,19 +55,12 @@ class Sampler:
         simulation, view = self._simulation, self._simulation.view
         in_use, free, used, stranded = self._ledger.look(self._flavours)
         so_far = len(simulation.record.sequence), len(simulation.changes), len(view.capacity)
-        amounts = (tuple(column.tolist()) for column in (free, used, stranded))
-        self._rows.append((simulation.now, *so_far, in_use, simulation.waiting, *amounts, self._capacity()))
+        amounts = free, used, stranded, self._ledger.installed.sum(axis=(0, 1))
+        self._rows.append((simulation.now, *so_far, in_use, simulation.waiting, *map(np.copy, amounts)))
         if len(self._rows) > KEPT:
             del self._rows[1::2]
             self._stride *= 2
         return self._stride
-
-    def _capacity(self) -> tuple[int, ...]:
-        """Count the quanta installed of each resource, failed servers included; sums again when servers are added."""
-        servers = len(self._simulation.view.capacity)
-        if self._installed[0] != servers:
-            self._installed = servers, tuple(self._ledger.installed.sum(axis=(0, 1)).tolist())
-        return self._installed[1]
 
     def columns(self) -> dict[str, Any]:
         """Return the samples as columns.
@@ -95,39 +86,24 @@ Shares = npt.NDArray[np.float32]
 def states(run: FinishedRun, begin: float) -> pl.DataFrame:
     """Return a row per moment from `begin` on: the state after all that happened until then.
 
-    `time` in seconds; requests `offered` and `accepted` so far, those before the run's `first` not counted, and
-    `waiting`; `allocation_<resource>`, the share of what is installed; as lists of float32 a share of each server's
-    capacity in `used_<resource>`, and in networks, whose ledger has to remember, of each link's in `links`. Null is out
-    of service.
+    `time` in seconds; as lists of float32 a share of each server's capacity in `used_<resource>`, and in networks,
+    whose ledger has to remember, of each link's in `links`. Null is out of service.
     """
-    simulation, requests, lay = run.simulation, run.asked, run.places
+    simulation, lay = run.simulation, run.places
     times = moments(begin, simulation.now)
-    leads = requests.leads(np.arange(len(run.outcome)))
-    ours = leads[(leads >= run.first) & (leads < simulation.offered)]
-    line = leads[(leads < simulation.offered) | (leads >= len(simulation.workload))]
-    line = line[run.outcome[line] != IMPOSSIBLE]
-    # In the order of the requests: the clock of paced runs does not say when the impossible ones came.
-    came = np.maximum.accumulate(requests.arrival[ours]).clip(max=simulation.now)
-    columns: dict[str, Any] = {
-        "time": times,
-        "offered": _until(times, came),
-        "accepted": _until(times, run.decided[ours][run.got_place[ours]]),
-        "waiting": _until(times, requests.arrival[line]) - _until(times, run.decided[line]),
-    }
-    capacity, installed = simulation.view.capacity.sum(axis=1), run.capacity.sum(axis=1)
+    capacity = simulation.view.capacity.sum(axis=1)
     added, out = added_at(simulation), {kind: outages_of(simulation, kind) for kind in ("server", "link", "switch")}
 
     def down(kind: str, moment: int) -> Ints:
         now = pl.lit(times[moment])
         return out[kind].filter(pl.col("start") <= now, now < pl.col("end"))["server"].to_numpy()
 
-    allocated, used = [], []
+    used = []
     for moment, now in enumerate(_held(times, lay.start, lay.end, lay.server, lay.amounts, len(capacity))):
         servers = int((added <= times[moment]).sum())
-        allocated.append(_shares(installed[:servers].sum(axis=0), now.sum(axis=0)))
         used.append(_shares(capacity[:servers], now[:servers]))
         used[-1][down("server", moment)] = np.nan
-    columns |= {f"allocation_{name}": np.array(allocated)[:, r] for r, name in enumerate(run.resources)}
+    columns: dict[str, Any] = {"time": times}
     columns |= {f"used_{name}": _lists([shares[:, r] for shares in used]) for r, name in enumerate(run.resources)}
     if (network := simulation.ledger.network) is not None:
         topology, links = network.topology, []
@@ -152,12 +128,6 @@ def moments(begin: float, end: float) -> Floats:
     step = ldexp(1.0, power - (part == 0.5))
     between = step * np.arange(floor(begin / step) + 1, ceil(end / step))
     return np.unique(np.concatenate([[begin], between, [end]]))
-
-
-def _until(times: Floats, events: Floats) -> Ints:
-    """Count the events that had happened at each time, that instant included; those at NaN never do."""
-    result: Ints = np.searchsorted(np.sort(events), times, side="right")
-    return result
 
 
 def _held(times: Floats, start: Floats, end: Floats, where: Ints, amounts: Ints, size: int) -> Iterator[Ints]:

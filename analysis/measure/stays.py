@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from binwright.fabric.run.simulation import Simulation
-from binwright.simcore import memmap
 from binwright.simcore.extras import pl
 from binwright.simcore.moves import Moved
 from binwright.simcore.types import Floats, Ints
@@ -157,13 +156,8 @@ class Order:
 
     def __init__(self, answered: npt.NDArray[np.int32], decided: Floats) -> None:
         self._answered, count = answered, len(answered)
-        parts = (answered[some.start : some.stop + 1] for some in memmap.blocks(count))
-        self._ascends = all((part[1:] > part[:-1]).all() for part in parts)
-        self._times = decided
-        if not self._ascends or count < len(decided):
-            self._times = memmap.zeros(count, np.float64)
-            for some in memmap.blocks(count):
-                self._times[some] = decided[answered[some]]
+        self._ascends = bool((answered[1:] > answered[:-1]).all())
+        self._times = decided if self._ascends and count == len(decided) else decided[answered]
         if not self._ascends:
             self._place = np.empty(answered.max(initial=0) + 1, np.int64)
             self._place[answered] = np.arange(count)

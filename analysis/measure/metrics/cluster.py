@@ -11,7 +11,6 @@ import numpy as np
 from binwright.analysis.measure.contention import Contention
 from binwright.analysis.measure.definition import Definition, define, table
 from binwright.analysis.measure.finished_run import FinishedRun, ratio
-from binwright.simcore.memmap import blocks
 from binwright.simcore.ordered_sums import dot
 from binwright.simcore.record import IMPOSSIBLE
 from binwright.simcore.types import Floats
@@ -23,16 +22,14 @@ Shares = Callable[[FinishedRun, slice], list[float] | None]
 
 def _over_time(run: FinishedRun, columns: slice) -> list[float]:
     """Average the shares over the measured time, weighted by time."""
-    held, installed = run.held_until(run.finish)[columns], run.installed_seconds[columns]
-    return [ratio(float(seconds), float(all_of_it)) for seconds, all_of_it in zip(held, installed, strict=True)]
+    return list(map(ratio, run.held_until(run.finish)[columns].tolist(), run.installed_seconds[columns].tolist()))
 
 
 def _over_makespan(run: FinishedRun, columns: slice) -> list[float] | None:
     """Average the shares over the time until the last holding period ends, where all of them do."""
     if run.last == np.inf:
         return None
-    held, installed = run.held_until(run.last)[columns], run.installed(run.last)[columns]
-    return [ratio(float(seconds), float(all_of_it)) for seconds, all_of_it in zip(held, installed, strict=True)]
+    return list(map(ratio, run.held_until(run.last)[columns].tolist(), run.installed(run.last)[columns].tolist()))
 
 
 def _allocated(key: str, name: str, heading: str, meaning: str, shares: Shares, **how: Any) -> Definition:
@@ -48,15 +45,12 @@ def _links(key: str, name: str, heading: str, meaning: str, shares: Shares, **ho
 
 def _load(run: FinishedRun) -> list[float]:
     """Average over the measured time what would be held; what the warm start skipped does not count."""
-    wanted, installed = np.zeros(len(run.resources)), run.installed_seconds
-    for some in blocks(run.simulation.offered):
-        rows = np.arange(some.start, some.stop)
-        rows = rows[np.where(rows < run.first, run.got_place[rows], run.outcome[rows] != IMPOSSIBLE)]
-        seconds = np.minimum(run.arrival[rows] + run.duration[rows], run.finish)
-        seconds -= np.maximum(run.arrival[rows], run.begin)
-        np.clip(seconds, 0, None, out=seconds)
-        wanted += [dot(seconds, run.demand[rows, r]) for r in range(len(wanted))]
-    return [ratio(float(wanted[r]), float(installed[r])) for r in range(len(wanted))]
+    rows = np.arange(run.simulation.offered)
+    rows = rows[np.where(rows < run.first, run.got_place[rows], run.outcome[rows] != IMPOSSIBLE)]
+    seconds = np.minimum(run.arrival[rows] + run.duration[rows], run.finish)
+    seconds = np.clip(seconds - np.maximum(run.arrival[rows], run.begin), 0, None)
+    wanted = [dot(seconds, run.demand[rows, r]) for r in range(len(run.resources))]
+    return list(map(ratio, wanted, run.installed_seconds.tolist()))
 
 
 def _fragmentation(run: FinishedRun) -> list[float]:

@@ -77,14 +77,12 @@ def _running_lost(run: FinishedRun) -> int:
 
 
 def _wait_total(run: FinishedRun) -> float:
-    return float(sum(part.waits.sum() for part in run.parts()))
+    return float(run.waits.sum())
 
 
 def _wait_p95(run: FinishedRun) -> float:
     """Find the least wait that 95 % of the placed requests did not exceed; 0 where nothing was placed."""
-    if not any(part.waits.any() for part in run.parts()):
-        return 0.0  # without a look at all of them at once
-    return float(np.quantile(run.waits, 0.95, method="inverted_cdf"))
+    return float(np.quantile(run.waits, 0.95, method="inverted_cdf")) if run.waits.any() else 0.0
 
 
 def _stays(run: FinishedRun) -> Floats:
