@@ -24,8 +24,7 @@ from binwright.analysis.measure.metric import Metric
 from binwright.analysis.measure.overlap import overlap_of
 from binwright.analysis.results import escaping
 from binwright.analysis.results.columns import metric_named
-from binwright.analysis.results.combined import CombinedResults, points_as_agents
-from binwright.analysis.results.folder import ResultsFolder, as_written, telling_keys
+from binwright.analysis.results.folder import CombinedResults, ResultsFolder, as_written, points_as_agents, telling_keys
 from binwright.simcore.errors import ResultsError, UnknownName, suggest
 from binwright.simcore.extras import pl
 from binwright.simcore.types import Floats, Ints

@@ -15,15 +15,12 @@ from binwright.analysis.compare.statistics import FEWEST, Bools, Family, Groups,
 from binwright.analysis.measure.metric import MONEY, Metric
 from binwright.analysis.results import escaping
 from binwright.analysis.results.columns import TOLERANCE
-from binwright.analysis.results.combined import points_as_agents
-from binwright.analysis.results.folder import ResultsFolder, as_written, telling_keys
+from binwright.analysis.results.folder import ResultsFolder, as_written, points_as_agents, telling_keys
+from binwright.simcore.extras import pl
 from binwright.simcore.units import many_of
 
 if TYPE_CHECKING:
-    import polars as pl
     import rich.table
-
-    from binwright.analysis.results.folder import ResultsFolder
 
 BEST, TIED = "*", "="
 
@@ -116,20 +113,14 @@ class Table:
     @property
     def legend(self) -> str:
         """Say in a sentence what the values are, and what the marks mean."""
-        entries = [entry for row in self.rows for entry in row.entries if entry]
-        random = [
-            entry
-            for row in self.rows
-            for metric, entry in zip(self.metrics, row.entries, strict=True)
-            if entry and not entry.exact and not metric.timed
-        ]
+        pairs = [pair for row in self.rows for pair in zip(self.metrics, row.entries, strict=True)]
         seeds = max((row.runs - row.failed for row in self.rows), default=0)
-        marks = {entry.mark for entry in entries}
+        marks, exact = ({getattr(entry, name) for _, entry in pairs if entry} for name in ("mark", "exact"))
         several = len({row.agent for row in self.rows}) > 1
-        if not random and any(entry.exact for entry in entries):
+        if True in exact and all(entry is None or entry.exact or metric.timed for metric, entry in pairs):
             return f"Exact: nothing was drawn, other seeds give the same{f'; {BEST} best' * (BEST in marks)}."
         text = f"Mean ± half of the 95 % interval over {seeds} seeds" if seeds > 1 else "One seed"
-        text += ", exact without ±" * (seeds > 1 and any(entry.exact for entry in entries))
+        text += ", exact without ±" * (seeds > 1 and True in exact)
         if seeds < FEWEST:
             return f"{text}{f', not tested: {FEWEST} are needed' * several}."
         if TIED in marks:
@@ -149,8 +140,7 @@ class Table:
     def __str__(self) -> str:
         return f"{self.sheet.markdown()}\n\n{escaping.markdown(f'{self.same} {self.legend}')}\n"
 
-    def _repr_markdown_(self) -> str:
-        return str(self)
+    _repr_markdown_ = __str__
 
 
 def in_one_note(done: pl.DataFrame, same: Sequence[Metric], *, points: bool) -> str:

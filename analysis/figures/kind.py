@@ -13,8 +13,7 @@ from matplotlib.figure import Figure as Figure  # for those who may not import m
 from binwright.analysis.figures import FIGURES
 from binwright.analysis.figures.figure_data import LOOK, FigureData, Options
 from binwright.analysis.figures.style import finish, rendered, save, style, style_of
-from binwright.analysis.results.combined import CombinedResults
-from binwright.analysis.results.folder import ResultsFolder
+from binwright.analysis.results.folder import CombinedResults, ResultsFolder
 from binwright.simcore.errors import ResultsError, UnknownName, UserError, place_in, short
 from binwright.simcore.extras import pl
 
@@ -54,21 +53,18 @@ class Kind:
     def _drawn(self, source: Any, settings: Options) -> Figure:
         if self.is_ours:
             return self.function(source, settings)
-        name, result = getattr(self.function, "__name__", type(self.function).__name__), None
         try:
             result = self.function(source, settings)
-            if isinstance(result, Figure):
-                with catch_warnings(action="ignore"):
-                    result.draw_without_rendering()  # for what matplotlib refuses only when it draws
-                return result
+            with catch_warnings(action="ignore"):
+                result.draw_without_rendering()  # for what matplotlib refuses only when it draws
         except UserError:
             raise
         except (Exception, SystemExit) as error:
+            name = getattr(self.function, "__name__", type(self.function).__name__)
             what = short(" ".join(repr(error).split()), 200)
             problem = f"{name} raised {what} at {place_in(self.function.__module__, error)}"
             raise ResultsError(problem, remedy="Mend it, or leave this figure out.") from error
-        problem = f"{name} returned {short(repr(result))}, which is not a figure"
-        raise ResultsError(problem, remedy="Return a matplotlib Figure.")
+        return result
 
 
 def figure(*, meaning: str, needs: str = ANY, source: Source = "results") -> Callable[[Callable[..., Figure]], Kind]:

@@ -25,7 +25,7 @@ from matplotlib.font_manager import get_font_names
 from matplotlib.lines import Line2D
 from matplotlib.transforms import ScaledTranslation
 
-from binwright.analysis.figures.venues import VENUES, Venue
+from binwright.analysis.figures import VENUES, Venue
 from binwright.simcore.errors import ResultsError
 from binwright.simcore.files import replacing
 

@@ -13,7 +13,7 @@ import numpy as np
 from binwright.analysis.measure.costs.bill import USED
 from binwright.analysis.measure.stays import added_at
 from binwright.simcore.extras import pl
-from binwright.simcore.jit import inlined, kernel
+from binwright.simcore.jit import kernel
 from binwright.simcore.record import SPREAD
 from binwright.simcore.types import QUANTUM, Floats, Ints
 
@@ -44,15 +44,15 @@ def account(
 ) -> int:  # fmt: skip
     """Add up the time from `begin` to `end`, in which `active` items int64 [n] use `use` float64 [n, resources] quanta.
 
-    The active items are in order, and so are their servers. `capacity` is int64 [servers, nodes, resources]. Adds
-    quanta x seconds to `wanted` and `missing` float64 [items, resources], and seconds to `contended` float64 [servers];
-    `totals` float64 [3, resources] gets the sums of what is wanted and missing, and of the seconds in which servers
-    lack a resource. Where `power` is a resource and not -1, `drawn` float64 [3 * items, 4] gets, of every time in which
-    nothing changes on a server that holds something, the server, begin and end, and the quanta of it that are used;
-    returns how many there are.
+    The active items are in order, and so are their servers. `capacity` is int64 [servers, nodes, resources].
+    Adds quanta x seconds to `wanted` and `missing` float64 [items, resources], and seconds to `contended` float64
+    [servers]; `totals` float64 [3, resources] gets the sums of what is wanted and missing, and of the seconds in which
+    servers lack a resource. Where `power` is a resource and not -1, `drawn` float64 [3 * items, 4] gets, of every time
+    in which nothing changes on a server that holds something, the server, begin and end, and the quanta of it that are
+    used; returns how many there are.
     """
-    load = np.empty(capacity.shape[1:])
-    moments, first, noted = np.empty(2 * len(active) + 2), 0, 0
+    _, nodes, resources = capacity.shape
+    load, moments, first, noted = np.empty((nodes, resources)), np.empty(2 * len(active) + 2), 0, 0
     while first < len(active):
         s, last, count = items.server[active[first]], first, 2
         moments[0], moments[1] = begin, end
@@ -62,61 +62,44 @@ def account(
                     moments[count] = moment
                     count += 1
             last += 1
-        if count > 2:
-            moments[:count].sort()
+        moments[:count].sort()
         for k in range(count - 1):
-            since, until = moments[k], moments[k + 1]
-            if until > since:
-                part = active[first:last], use[first:last], items, capacity[s], load, wanted, missing, totals
-                lacks, used = between(since, until, *part, power)
-                contended[s] += lacks * (until - since)
-                if used >= 0:
-                    drawn[noted, 0], drawn[noted, 1], drawn[noted, 2], drawn[noted, 3] = s, since, until, used
-                    noted += 1
+            since, until, lacks, holds = moments[k], moments[k + 1], False, False
+            seconds = until - since
+            if seconds <= 0:
+                continue
+            load[:] = 0.0
+            for place in range(first, last):
+                item = active[place]
+                if items.start[item] <= since and items.end[item] >= until:
+                    for r in range(resources):
+                        load[items.node[item], r] += use[place, r]
+                        wanted[item, r] += use[place, r] * seconds
+                        holds |= items.amounts[item, r] > 0
+            for r in range(resources):
+                lacks_one = False
+                for n in range(nodes):
+                    totals[0, r] += load[n, r] * seconds
+                    totals[1, r] += max(load[n, r] - capacity[s, n, r], 0.0) * seconds
+                    lacks_one |= load[n, r] > capacity[s, n, r] * ROUNDED
+                totals[2, r] += seconds * lacks_one
+                lacks |= lacks_one
+            contended[s] += seconds * lacks
+            for place in range(first, last if lacks else first):
+                item = active[place]
+                if items.start[item] <= since and items.end[item] >= until:
+                    for r in range(resources):
+                        total, there_is = load[items.node[item], r], capacity[s, items.node[item], r]
+                        if total > there_is * ROUNDED:
+                            missing[item, r] += use[place, r] * (1 - there_is / total) * seconds
+            if power >= 0 and holds:
+                used = 0.0
+                for n in range(nodes):
+                    used += min(load[n, power], float(capacity[s, n, power]))
+                drawn[noted, 0], drawn[noted, 1], drawn[noted, 2], drawn[noted, 3] = s, since, until, used
+                noted += 1
         first = last
     return noted
-
-
-@inlined
-def between(
-    begin: float, end: float, active: Ints, use: Floats, items: Items, capacity: Ints, load: Floats, wanted: Floats,
-    missing: Floats, totals: Floats, power: int,
-) -> tuple[bool, float]:  # fmt: skip
-    """Account for one server and a time in which nothing changes on it; returns whether it lacks anything.
-
-    `active` are the items on it. Returns, too, what is used of the resource `power`, -1 where there is none or nothing
-    is held. `load` float64 [nodes, resources] is scratch.
-    """
-    nodes, resources = load.shape
-    seconds, lacks, used = end - begin, False, -1.0
-    load[:] = 0.0
-    for place in range(len(active)):
-        item = active[place]
-        if items.start[item] <= begin and items.end[item] >= end:
-            for r in range(resources):
-                load[items.node[item], r] += use[place, r]
-                wanted[item, r] += use[place, r] * seconds
-                if power >= 0 and items.amounts[item, r] > 0:
-                    used = 0.0
-    if used == 0.0:
-        for n in range(nodes):
-            used += min(load[n, power], float(capacity[n, power]))
-    for r in range(resources):
-        some = False
-        for n in range(nodes):
-            totals[0, r] += load[n, r] * seconds
-            totals[1, r] += max(load[n, r] - capacity[n, r], 0.0) * seconds
-            some |= load[n, r] > capacity[n, r] * ROUNDED
-        totals[2, r] += seconds * some
-        lacks |= some
-    for place in range(len(active) if lacks else 0):
-        item = active[place]
-        if items.start[item] <= begin and items.end[item] >= end:
-            for r in range(resources):
-                total, there_is = load[items.node[item], r], capacity[items.node[item], r]
-                if total > there_is * ROUNDED:
-                    missing[item, r] += use[place, r] * (1 - there_is / total) * seconds
-    return lacks, used
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,10 +9,10 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, TypeAdapter
 
 from binwright.analysis.measure import ASKED, BUILT_IN, FOREMOST, METRICS
-from binwright.analysis.measure.metric import Better, Metric, Table
+from binwright.analysis.measure.metric import Metric
 from binwright.simcore.errors import RunError, UserError, place_in, short
 from binwright.simcore.fields import Model, Share, Text, Where, wrong
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from binwright.analysis.measure.finished_run import FinishedRun
 
 Per = Literal["resource", "tier"]
-_CHOICES = {"better": Better, "table": Table, "per": Per}
 _REMEDY = "Write a name, {name: {last: 20 %}} for the last part, or {name: {by: {tenant: [a, b]}}} by class."
 
 
@@ -110,15 +109,15 @@ class Definition:
 
     def measured(self, run: FinishedRun) -> dict[str, Any]:
         """Compute the metric: its value by column, without those that the run does not have."""
-        columns, values = self.columns(run.resources, run.tiers), []
+        columns = self.columns(run.resources, run.tiers)
         run = run if self.last is None else run.last_part(self.last)
         if self.classes:
             parts = [run.among(*each) for each in self.classes]
             values = [self(part) if len(part.placed) else None for part in parts]
-        elif columns and (value := self(run)) is not None:
-            values = [value] if self.per is None else value
-        pairs = zip(columns, values, strict=len(values) > 0)
-        return {column.name: value for column, value in pairs if value is not None}
+        else:
+            value = self(run) if columns else None
+            values = [None] * len(columns) if value is None else [value] if self.per is None else value
+        return {column.name: each for column, each in zip(columns, values, strict=True) if each is not None}
 
 
 def _narrowed(metric: Metric, suffix: str, what: str, meaning: str) -> Metric:
@@ -127,20 +126,17 @@ def _narrowed(metric: Metric, suffix: str, what: str, meaning: str) -> Metric:
     return replace(metric, name=f"{metric.name}_{suffix}", heading=heading, meaning=meaning, table="always")
 
 
+_METRIC = TypeAdapter(Metric)
+
+
 def metric(
     *,
-    heading: str,
-    meaning: str,
-    unit: str = "",
-    better: Better = "neither",
     name: str = "",
     key: str = "",
     per: Per | None = None,
-    table: Table = "always",
-    timed: bool = False,
-    beyond: bool = False,
     in_parts: bool = False,
     needs: Callable[[FinishedRun], Any] | None = None,
+    **described: Any,
 ) -> Callable[[Callable[..., Any]], Definition]:
     """Make a metric of a function that takes a finished run and returns a number, or None where there is no value.
 
@@ -148,19 +144,19 @@ def metric(
     `name`, `heading` and `meaning` have `{}` where the resource or the tier stands. With `in_parts` there may be a
     metric of the last part of a run, too: the function keeps to the measured time of the run that it gets, and to its
     rows from `first` on. `needs` returns what the metric is computed from, which the function takes as its second
-    argument; where that is None, the metric is empty. The other arguments are those of `Metric`; `name` is the
-    function's by default.
+    argument; where that is None, the metric is empty. The other arguments are those of `Metric`, of which `heading` has
+    to be there; `name` is the function's by default.
     """
-    if better not in get_args(Better) or table not in get_args(Table) or per not in (None, *get_args(Per)):
-        kinds = ", ".join(f"{name} {' or '.join(get_args(kind))}" for name, kind in _CHOICES.items())
-        raise ValueError(f"a metric's choices are {kinds}")
+    if per not in (None, *get_args(Per)):
+        raise ValueError(f"per is {' or '.join(get_args(Per))}, not {per}")
 
     def make(function: Callable[..., Any]) -> Definition:
         own = name or function.__name__
         if (per is not None) != ("{}" in own):
             raise ValueError("a metric per resource or tier, and no other one, has {} in its name")
-        described = Metric(own, heading, unit, better, meaning, table, timed, beyond)
-        return Definition(function, described, key or own, per, in_parts, needs)
+        return Definition(
+            function, _METRIC.validate_python({"name": own, **described}), key or own, per, in_parts, needs
+        )
 
     return make
 

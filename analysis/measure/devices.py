@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from binwright.analysis.measure.stays import Order
+from binwright.analysis.measure.stays import lasting
 from binwright.fabric.devices import empty_devices
 from binwright.fabric.fragmentation import CAUSES, USABLE, cpu_of, follow, typical
 from binwright.simcore.types import QUANTUM, Floats, Ints
@@ -46,7 +46,7 @@ def history(run: FinishedRun) -> DeviceHistory | None:
         return None
     view, lay = ledger.view, run.places
     held = run.held[lay.who]
-    first, after = Order(answered, run.decided).lasting(held, lay.end)
+    first, after = lasting(simulation, held, lay.end)
     placed_at, gone_at = np.where(lay.first < 0, first, lay.first), np.where(lay.last < 0, after, lay.last)
     # Whoever moved on before the next decision was there after none.
     order = np.argsort(placed_at, kind="stable")

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from binwright.analysis.measure.contention import Contention, contention_of
 from binwright.analysis.measure.costs.bill import Bill, Costs, bill_of, by_hour
 from binwright.analysis.measure.devices import DeviceHistory, history
-from binwright.analysis.measure.stays import OnTheWay, Order, Stays, on_the_way, stays
+from binwright.analysis.measure.stays import OnTheWay, Stays, lasting, on_the_way, stays
 from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.errors import RunError
 from binwright.simcore.extras import pl
@@ -236,9 +236,8 @@ class FinishedRun:
     @cached_property
     def on_the_way(self) -> OnTheWay:
         """The moves that were begun, the warm start's and those after the measured time included."""
-        ends = np.full(len(self.outcome) if self.moving else 0, np.inf)
-        if self.moving:
-            ends[self.held] = self.end
+        ends = np.full(len(self.outcome), np.inf)
+        ends[self.held] = self.end
         return on_the_way(self.simulation, ends)
 
     def held_until(self, until: float) -> Floats:
@@ -311,7 +310,7 @@ class FinishedRun:
 
         First the mean over all that are measured, then after the last one of these.
         """
-        measured, size, order = self._measured, self._sizes[1], Order(self.sequence, self.decided)
+        measured, size = self._measured, self._sizes[1]
         last = len(measured) - 1 - int(measured[::-1].argmax())
         grown = [change.decisions for change in self.simulation.changes if change.what == "expansion"]
         total, now = np.zeros((2, size.shape[1]))
@@ -321,18 +320,13 @@ class FinishedRun:
             at = size[np.searchsorted(grown, np.arange(len(measured)), side="right")]
             weights = [np.append(0.0, np.cumsum(measured / column)) for column in at.T]
 
-        def add(first: Ints, after: Ints, column: int, amounts: Ints) -> None:
-            lasts = weights[column][after] - weights[column][first] if weights else (after - first) / size[0, column]
-            total[column] += dot(lasts, amounts)
-            now[column] += amounts[(first <= last) & (last < after)].sum()
-
         moves = self.on_the_way
-        for first, after, amounts in (
-            (*order.lasting(self.held, self.end), self.amounts),
-            (moves.first, moves.last, moves.amounts),
-        ):
-            for column, amount in enumerate(amounts.T):
-                add(first, after, column, amount)
+        in_order = *lasting(self.simulation, self.held, self.end), self.amounts
+        for first, after, amounts in (in_order, (moves.first, moves.last, moves.amounts)):
+            for n, amount in enumerate(amounts.T):
+                lasts = weights[n][after] - weights[n][first] if weights else (after - first) / size[0, n]
+                total[n] += dot(lasts, amount)
+            now += amounts[(first <= last) & (last < after)].sum(axis=0)
         installed = size[np.searchsorted(grown, last, side="right")]
         return (total / self.decisions).tolist(), (now / installed).tolist()
 

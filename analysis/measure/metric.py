@@ -1,13 +1,18 @@
-"""What is known of a metric: its heading, its unit, which way is better, what it means, and how people read it."""
+"""What is known of a metric: its heading, its unit, what it means, how people read it; and conditions on metrics."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from math import floor, inf, isinf, log10
+from decimal import Decimal
+from math import floor, inf, isfinite, isinf, log10
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+
+from binwright.simcore.errors import UserError, suggest
+from binwright.simcore.units import TIME, Measure
 
 Better = Literal["higher", "lower", "neither"]
 Table = Literal["always", "differs", "harm", "first", "never"]
@@ -138,3 +143,70 @@ def unit_of_time(seconds: float) -> tuple[float, str]:
         if abs(seconds) >= 2 * size:
             return 1 / size, unit
     return 1.0, " s"
+
+
+_FORM = re.compile(r"\s*([^\s<>=≤≥]+)\s*(>=|<=|≥|≤)\s*(.*?)\s*")
+REMEDY = 'Write a metric, >= or <=, and a number: "acceptance >= 99 %", "wait_p95 <= 10 min".'
+_PERCENT = Measure("share", "", {"%": Decimal("0.01")})
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """When a mean is enough: `metric` is at least, or at most, `value`, in the unit of runs.parquet.
+
+    All of `others` must be met, too.
+    """
+
+    metric: Metric
+    relation: Literal[">=", "<="]
+    value: float
+    others: tuple[Target, ...] = ()
+
+    @property
+    def sign(self) -> int:
+        """1 where more of the metric is nearer to the target, -1 where less is."""
+        return 1 if self.relation == ">=" else -1
+
+    def met(self, mean: float) -> bool:
+        """Whether a mean meets it, but for what floats round."""
+        return self.sign * (mean - self.value) >= -1e-12 * max(1.0, abs(self.value))
+
+
+def target_of(until: str, metrics: Sequence[Metric]) -> Target:
+    """Read `acceptance >= 99 %`, of one of these metrics, or several of them with ` and ` between."""
+    problem, result = "does not say when a cluster is large enough", list[Target]()
+    known = {metric.name: metric for metric in metrics}
+    for each in until.split(" and "):
+        if (parts := _FORM.fullmatch(each)) is None:
+            raise UserError(problem, key="until", value=each, remedy=REMEDY)
+        name, sign, text = parts.groups()
+        if name not in known:
+            missing = f"runs of this scenario have no metric {name}"
+            raise UserError(missing, key="until", value=each, remedy=suggest(name, known))
+        metric = known[name]
+        target = Target(metric, ">=" if sign in (">=", "≥") else "<=", _value(metric, text, each))
+        if metric.unit == "%" and not metric.beyond and not any(map(target.met, (0.0, 1.0))):
+            problem = f"no share is so: {metric.name} lies between 0 and 100 %"
+            raise UserError(problem, key="until", value=each, remedy=REMEDY)
+        result.append(target)
+    return replace(result[0], others=tuple(result[1:]))
+
+
+def _value(metric: Metric, text: str, condition: str) -> float:
+    """Read the number behind the sign, in the metric's unit."""
+    try:
+        if metric.unit == "s":
+            return TIME.parse(text)
+        if metric.unit == "%":
+            share = _PERCENT.parse(text)
+            if share <= 1 or "%" in text:
+                return share
+            raise UserError("is more than 100 %")
+        if isfinite(number := float(text.removesuffix(metric.unit))):
+            return number
+        problem = "is not finite"
+    except (UserError, ValueError) as error:
+        problem = error.problem if isinstance(error, UserError) else "is not a number"
+    raise UserError(
+        f"{text or 'nothing'}, behind {metric.name}, {problem}", key="until", value=condition, remedy=REMEDY
+    )

@@ -6,7 +6,6 @@ from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.extras import pl
@@ -106,13 +105,8 @@ def added_at(simulation: Simulation) -> Floats:
 
 
 class OnTheWay(NamedTuple):
-    """Lists what requests that move hold beside what they would hold if they stayed where they were placed first.
+    """Lists what is held beside what would be held if nothing moved; as in `Stays`, with `amounts` of tiers, too."""
 
-    That is their second place while they are on the way, and after that what it reserves more of links than the one
-    that they left. `amounts` int64 [k, resources + tiers] are quanta, `row` int64 [k]; the rest is as in `Stays`.
-    """
-
-    row: Ints
     start: Floats
     end: Floats
     first: Ints
@@ -121,15 +115,18 @@ class OnTheWay(NamedTuple):
 
 
 def on_the_way(simulation: Simulation, end: Floats) -> OnTheWay:
-    """List the moves of a run, whose requests end at `end` float64 [rows]. Those under way end after all decisions."""
-    record, demand, network = simulation.record, simulation.asked().demand, simulation.ledger.network
+    """List the moves of a run, whose requests end at `end` float64 [rows]. Those under way end after all decisions.
+
+    Who moves holds a second place on the way, and after that what it reserves more of links than the one that was left.
+    """
+    demand, network = simulation.asked().demand, simulation.ledger.network
     log = simulation.moving.log if simulation.moving else []
     row = np.array([moved.row for moved in log], np.int64)
     start = np.array([moved.begin for moved in log], np.float64)
     due = np.array([moved.due if np.isnan(moved.end) else moved.end for moved in log], np.float64)
     first, last = np.array([moved.decisions for moved in log], np.int64).reshape(-1, 2).T
-    last = np.where(last < 0, len(record.sequence), last)
-    result = OnTheWay(row, start, np.fmin(due, end[row]), first, last, demand[row])
+    last = np.where(last < 0, len(simulation.record.sequence), last)
+    result = OnTheWay(start, np.fmin(due, end[row]), first, last, demand[row])
     if network is None:
         return result
     seen: dict[int, tuple[int, Any]] = {}
@@ -142,33 +139,20 @@ def on_the_way(simulation: Simulation, end: Floats) -> OnTheWay:
         seen[moved.row] = number + 1, to if moved.outcome == "done" else from_
     arrived = np.array([moved.outcome == "done" for moved in log], np.bool_)
     who = row[arrived]
-    order = Order(np.frombuffer(record.sequence, np.int32), record.decided[: record.rows])
-    after = OnTheWay(
-        who, due[arrived], end[who], last[arrived], order.lasting(who, end[who])[1], np.zeros_like(demand[who])
-    )
+    until = lasting(simulation, who, end[who])[1]
+    after = OnTheWay(due[arrived], end[who], last[arrived], until, np.zeros_like(demand[who]))
     links = np.array([*second, *compress(more, arrived)], np.int64).reshape(-1, len(network.tiers))
     both = OnTheWay(*(np.concatenate(pair) for pair in zip(result, after, strict=True)))
     return both._replace(amounts=np.hstack([both.amounts, links]))
 
 
-class Order:
-    """Knows the order of decisions: `answered` int32 [k] are the rows in it, `decided` float64 [rows] their times."""
+def lasting(simulation: Simulation, held: Ints, end: Floats) -> tuple[Ints, Ints]:
+    """Find the decision right after which each request is there first, and that after which it is no more.
 
-    def __init__(self, answered: npt.NDArray[np.int32], decided: Floats) -> None:
-        self._answered, count = answered, len(answered)
-        self._ascends = bool((answered[1:] > answered[:-1]).all())
-        self._times = decided if self._ascends and count == len(decided) else decided[answered]
-        if not self._ascends:
-            self._place = np.empty(answered.max(initial=0) + 1, np.int64)
-            self._place[answered] = np.arange(count)
-
-    def lasting(self, held: Ints, end: Floats) -> tuple[Ints, Ints]:
-        """Find the decision right after which each request is there first, and that after which it is no more.
-
-        `held` int64 [h] are rows that got a place, with their `end` float64 [h]; what is returned is int64 [h].
-        """
-        # Of another type it would be searched in a copy of all of them.
-        row = held.astype(self._answered.dtype)
-        first = np.searchsorted(self._answered, row) if self._ascends else self._place[row]
-        after = np.searchsorted(self._times, end, side="left")
-        return first, np.maximum(after, first + 1, out=after)
+    `held` int64 [h] are rows that got a place, with their `end` float64 [h]; what is returned is int64 [h].
+    """
+    record = simulation.record
+    answered, place = np.frombuffer(record.sequence, np.int32), np.zeros(record.rows, np.int64)
+    place[answered] = np.arange(len(answered))
+    first, after = place[held], np.searchsorted(record.decided[answered], end, side="left")
+    return first, np.maximum(after, first + 1)

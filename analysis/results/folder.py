@@ -1,4 +1,4 @@
-"""Results on disk, read back."""
+"""Results on disk, read back: those of one folder, or of several as one."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import replace
 from io import BytesIO
 from math import inf
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 
 from binwright.analysis.measure.metric import Metric
-from binwright.analysis.results.columns import RUNS, Choice, Columns, choose_metrics, read_columns
+from binwright.analysis.results.columns import RUNS, Choice, Columns, choose_metrics, merged, read_columns
 from binwright.analysis.results.escaping import plain
 from binwright.simcore.errors import ResultsError, without_numbers
-
-if TYPE_CHECKING:
-    import polars as pl
+from binwright.simcore.extras import pl
 
 
 def refused_shares(
@@ -117,8 +117,6 @@ class ResultsFolder:
 
     def said(self, key: str) -> Any:
         """Return what the scenario says below one of its keys; None where that is nothing, or not to be read."""
-        import yaml
-
         try:
             text = self.scenario_file.read_text("utf-8")
             # Only its lines: all of a long scenario would take longer than everything else.
@@ -147,8 +145,6 @@ class ResultsFolder:
     @property
     def done(self) -> pl.DataFrame:
         """The runs that finished; a value that is no number is none."""
-        import polars as pl
-
         numbers = pl.col(pl.Float32, pl.Float64)
         done = self.runs.filter(pl.col("status") == "done")
         return done.with_columns(pl.when(numbers.is_finite()).then(numbers))
@@ -242,8 +238,6 @@ def check_target(file: str | Path) -> None:
 
 def _read_runs(folder: Path) -> tuple[pl.DataFrame, Columns]:
     """Read the table of runs, and what its columns are."""
-    import polars as pl
-
     path, scenario, has_journal = folder / RUNS, folder / "scenario.yaml", (folder / "journal.jsonl").is_file()
     again = "Run the scenario again with this version of Binwright"
     again += ": it takes finished runs from journal.jsonl" * has_journal
@@ -268,10 +262,87 @@ def _read_runs(folder: Path) -> tuple[pl.DataFrame, Columns]:
 
 
 def _read(source: Path | bytes, path: Path, remedy: str) -> pl.DataFrame:
-    import polars as pl
-
     try:
         return pl.read_parquet(source, glob=False)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         first = (str(error).splitlines() or [""])[0]
         raise ResultsError(f"this is not a readable Parquet file: {first}", file=path, remedy=remedy) from error
+
+
+class CombinedResults(ResultsFolder):
+    """Puts several results together: a column `scenario` tells different names apart, as if it had been swept.
+
+    The names are those given, or the scenarios'. Of one scenario, the same run in two folders counts once; an agent
+    that two folders ran with different settings has its folder before its label, which is in `_agent` alone.
+    """
+
+    def __init__(self, parts: Sequence[ResultsFolder], names: Sequence[str] = ()) -> None:
+        if not parts:
+            raise ResultsError("there are no results to compare", remedy="Name a results folder.")
+        names = names or [part.name for part in parts]
+        folders = Counter(part.folder.resolve().name for part in parts)
+        frames = []
+        for part, name in zip(parts, names, strict=True):
+            folder = part.folder.resolve().name
+            apart = {"scenario": name, "_folder": folder if folders[folder] == 1 else str(part.folder)}
+            frames.append(
+                part.runs.with_columns(_agent=pl.col("agent"), **{key: pl.lit(x) for key, x in apart.items()})
+            )
+        columns = merged(part.columns for part in parts)
+        try:
+            runs = pl.concat(frames, how="diagonal_relaxed")
+        except pl.exceptions.PolarsError as error:
+            problem = f"these results do not go together: {str(error).splitlines()[0]}"
+            remedy = "Name folders that the same version of Binwright wrote."
+            raise ResultsError(problem, file=parts[-1].folder, remedy=remedy) from error
+        if len(parts) > 1:
+            one_run = ["scenario", *columns.swept, "_agent", "seed"]
+            runs = runs.unique([*one_run, "run"], keep="first", maintain_order=True)
+            twice = runs.filter(pl.struct(one_run).is_duplicated()).select("scenario", "_agent").unique()
+            runs = runs.join(
+                twice.with_columns(_twice=True), on=["scenario", "_agent"], how="left", maintain_order="left"
+            ).with_columns(agent=pl.when("_twice").then(pl.format("{}/{}", "_folder", "_agent")).otherwise("_agent"))
+        swept = ["scenario"] if runs["scenario"].n_unique() > 1 else []
+        self.runs, self.columns = runs, replace(columns, swept=(*swept, *columns.swept))
+        self.folder = Path(" + ".join(dict.fromkeys(names)))
+        self._parts = list(parts)
+        self._part = {run: part for part in parts for run in part.runs["run"]}
+
+    def _detail(self, run: str, kind: str) -> pl.DataFrame:
+        return self._part[run]._detail(run, kind)
+
+    @property
+    def name(self) -> str:
+        return str(self.folder)
+
+    @property
+    def headlines(self) -> list[str]:
+        return [name for part in self._parts for name in part.headlines]
+
+    @property
+    def unfinished(self) -> str:
+        return " ".join(dict.fromkeys(filter(None, (part.unfinished for part in self._parts))))
+
+    def said(self, key: str) -> Any:
+        """Return what the first scenario says below one of its keys."""
+        return self._parts[0].said(key)
+
+    def part(self, run: str) -> ResultsFolder:
+        return self._part[run]
+
+
+def points_as_agents(results: ResultsFolder) -> ResultsFolder:
+    """Let the points of a sweep take the place of agents where there is one agent: then they are what is compared."""
+    keys = telling_keys(results.runs, results.swept)
+    if not keys or results.runs["agent"].n_unique() > 1 or results.runs.select(keys).n_unique() < 2:
+        return results
+    result, short = copy(results), [results.short(key) for key in keys]
+    names = []
+    for point in results.runs.select(keys).iter_rows():
+        words = list(map(as_written, point))
+        names.append(words[0] if len(keys) == 1 else ", ".join(map(" ".join, zip(short, words, strict=True))))
+    agents = pl.Series("agent", names)
+    result.runs = results.runs.with_columns(agents, agents.alias("_agent"))
+    result.columns = replace(results.columns, swept=())
+    result.row_heading = short[0] if len(keys) == 1 else "point"
+    return result

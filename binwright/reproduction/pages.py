@@ -41,7 +41,7 @@ def pictures(whole: Publication, runs: Mapping[Place, Runs]) -> Iterator[Picture
     """Draw a publication's figures, with its names of agents."""
     from binwright.analysis.figures.kind import draw, image
     from binwright.analysis.figures.style import style
-    from binwright.analysis.results.combined import CombinedResults
+    from binwright.analysis.results.folder import CombinedResults
 
     for drawing in whole.figures:
         options = dict(drawing["options"])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from binwright.analysis.measure.samples import states
-from binwright.analysis.measure.stays import Order, on_the_way
+from binwright.analysis.measure.stays import lasting
 from binwright.fabric.fragmentation import CAUSES
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.feature import Feature
@@ -115,7 +115,7 @@ def _samples(run: FinishedRun) -> pl.DataFrame:
     for kind in ("used", "free", "stranded", "capacity"):
         columns |= {f"{kind}_{name}": samples[kind][:, r] / QUANTUM for r, name in enumerate(simulation.view.resources)}
     if tiers := simulation.ledger.tiers:
-        used = _reserved(simulation)[samples["decisions"]]
+        used = _reserved(run)[samples["decisions"]]
         for number, (name, total) in enumerate(tiers.items()):
             columns |= {
                 f"used_{name}": used[:, number] / QUANTUM,
@@ -161,23 +161,13 @@ def _words(codes: Any, words: tuple[str, ...]) -> pl.Series:
     return text.gather(pl.Series(codes.astype(np.int64) + 1))
 
 
-def _reserved(simulation: Simulation) -> Ints:
+def _reserved(run: FinishedRun) -> Ints:
     """Count the quanta that are reserved on each tier right after so many decisions, int64 [decisions + 2, tiers]."""
-    record, asked = simulation.record, simulation.asked()
-    rows = slice(0, record.rows)
-    decided = record.decided[rows]
-    held = np.flatnonzero(np.isin(record.outcome[rows], (PLACED, INTERRUPTED)))
-    end = np.fmin(decided[held] + asked.duration[held], record.interruption[rows][held])
-    answered = np.frombuffer(record.sequence, np.int32)
-    reserved = simulation.ledger.reserved(held)
-    first, after = Order(answered, decided).lasting(held, end)
-    change = np.zeros((len(answered) + 2, reserved.shape[1]), np.int64)
-    ends = np.full(record.rows, np.inf)
-    ends[held] = end
-    moves = on_the_way(simulation, ends)
-    first, after = np.append(first, moves.first), np.append(after, moves.last)
-    reserved = np.concatenate([reserved, moves.amounts[:, asked.demand.shape[1] :]])
-    np.add.at(change, first + 1, reserved)
-    np.subtract.at(change, after + 1, reserved)
+    first, after = lasting(run.simulation, run.held, run.end)
+    moves, links = run.on_the_way, slice(len(run.resources), None)
+    reserved = np.concatenate([run.amounts[:, links], moves.amounts[:, links]])
+    change = np.zeros((len(run.sequence) + 2, reserved.shape[1]), np.int64)
+    np.add.at(change, np.append(first, moves.first) + 1, reserved)
+    np.subtract.at(change, np.append(after, moves.last) + 1, reserved)
     reserved_then: Ints = change.cumsum(axis=0)
     return reserved_then

@@ -4,7 +4,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
-from binwright.analysis.figures.venues import Venue
+from binwright.analysis.figures import Venue
 from binwright.analysis.measure.definition import MetricSpec
 from binwright.simcore.fields import Model, Shown
 

@@ -9,9 +9,8 @@ from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 from pydantic_core import to_jsonable_python
 
 from binwright.agents.learned import TRAINERS
-from binwright.analysis.measure.condition import target_of
 from binwright.analysis.measure.definition import check_added, describe
-from binwright.analysis.measure.metric import Metric
+from binwright.analysis.measure.metric import Metric, target_of
 from binwright.scenarios.agent_spec import AgentEntry, AgentSpec
 from binwright.scenarios.features import features, used, with_keys
 from binwright.scenarios.features.feature import CORE, Named, WithFeatures, chosen, way, written

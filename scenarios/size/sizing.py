@@ -17,7 +17,7 @@ import polars as pl
 
 from binwright.analysis.compare.comparison import EQUAL, SAME, UNTESTED, Comparison
 from binwright.analysis.compare.statistics import mean_interval
-from binwright.analysis.measure.condition import Target, target_of
+from binwright.analysis.measure.metric import Target, target_of
 from binwright.analysis.results_api import Results
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.build.cluster import ratios_of

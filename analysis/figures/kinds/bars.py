@@ -11,9 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from binwright.analysis.compare.statistics import mean_interval
-from binwright.analysis.figures.figure_data import FigureData, Options, Row
+from binwright.analysis.figures.figure_data import BARS, FigureData, Options, Row, named_rows
 from binwright.analysis.figures.kind import figure
-from binwright.analysis.figures.panels import BARS, named_rows
 from binwright.analysis.figures.style import BLACK, SHADES, heading, narrow, new, tidy
 from binwright.analysis.results.folder import refused_shares
 from binwright.fabric.network import SPANS

@@ -11,9 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from binwright.analysis.compare.table import and_
-from binwright.analysis.figures.figure_data import FigureData, Options
+from binwright.analysis.figures.figure_data import FigureData, Options, curve
 from binwright.analysis.figures.kind import figure
-from binwright.analysis.figures.panels import curve
 from binwright.analysis.figures.style import GREY, heading, new, points, tidy
 from binwright.simcore.errors import ResultsError
 

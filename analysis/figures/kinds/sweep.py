@@ -8,9 +8,8 @@ from operator import itemgetter
 
 from matplotlib.figure import Figure
 
-from binwright.analysis.figures.figure_data import MOST, Average, FigureData, Options, Row
+from binwright.analysis.figures.figure_data import MOST, Average, FigureData, Options, Row, curve
 from binwright.analysis.figures.kind import figure
-from binwright.analysis.figures.panels import curve
 from binwright.analysis.figures.style import heading, legend, panel_axes, tidy
 from binwright.analysis.measure.metric import Metric
 from binwright.simcore.errors import ResultsError, suggest

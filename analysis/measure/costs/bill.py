@@ -84,30 +84,26 @@ def bill_of(run: FinishedRun, costs: Costs) -> Bill:
 
     Raises RunError where values over time end before the run does.
     """
-    finish = run.finish
-    spells, woken = _drawn(run, costs, finish)
+    spells, woken = _drawn(run, costs, run.finish)
     paid = spells.filter(pl.col("state").is_in([EMPTY, USED]))
     result = Bill(float(_seconds(paid).sum()) / HOUR, moves=_paid_for_moves(run, costs))
-    prices = [tariff.price for tariff in costs.tariffs if tariff.price is not None]
-    is_priced = len(prices) == len(costs.tariffs)
-    if is_priced:
+    prices = [tariff.price for tariff in costs.tariffs]
+    rents: list[float | None] = [None] * len(costs.energy)
+    if None not in prices:
         seconds = (float(_seconds(paid.filter(pl.col("kind") == n)).sum()) for n in range(len(prices)))
-        result.servers = float(sum(price * each / HOUR for price, each in zip(prices, seconds, strict=True)))
+        result.servers = float(sum(price * each / HOUR for price, each in zip(prices, seconds, strict=True) if price))
+        hourly = np.array(prices, np.float64)[paid["kind"].to_numpy()] * _seconds(paid) / HOUR
+        rents = np.bincount(paid["site"].to_numpy(), hourly, len(costs.energy)).tolist()
     if not costs.has_power:
         return result
-    by_site = [_came_to(rate, _at(n, spells), _at(n, woken), finish) for n, rate in enumerate(costs.energy)]
-    energy, carbon, money = ([*column] if None not in column else None for column in zip(*by_site, strict=True))
-    result.energy = sum(energy or ())
-    result.carbon, result.electricity = (None if column is None else sum(column) for column in (carbon, money))
+    by_site = [_came_to(costs, n, spells, woken, run.finish) for n in range(len(costs.energy))]
+    result.energy, result.carbon, result.electricity = (
+        None if None in column else sum(column) for column in zip(*by_site, strict=True)
+    )
     if costs.energy[0].name:
-        rents = None
-        if is_priced:
-            hourly = np.array(prices, np.float64)[paid["kind"].to_numpy()] * _seconds(paid) / HOUR
-            rents = np.bincount(paid["site"].to_numpy(), hourly, len(costs.energy)).tolist()
-        columns = (column or [None] * len(by_site) for column in (energy, carbon, rents, money))
         result.sites = tuple(
-            {"energy": drawn, "carbon": emitted, "cost": _known_sum(rent, paid)}
-            for drawn, emitted, rent, paid in zip(*columns, strict=True)
+            {"energy": energy, "carbon": carbon, "cost": _known_sum(rent, money)}
+            for (energy, carbon, money), rent in zip(by_site, rents, strict=True)
         )
     return result
 
@@ -124,7 +120,7 @@ def by_hour(run: FinishedRun, costs: Costs) -> pl.DataFrame:
         spent = _within(spells, since, until)
         wakes = woken.filter(pl.col("time") >= since, pl.col("time") < until)
         for n, rate in enumerate(costs.energy):
-            rows.append((since, rate.name, *_came_to(rate, _at(n, spent), _at(n, wakes), run.finish)))
+            rows.append((since, rate.name, *_came_to(costs, n, spent, wakes, run.finish)))
     columns = ["time", "site", "energy", "carbon", "electricity"]
     return pl.DataFrame(rows, columns, orient="row", infer_schema_length=None)
 
@@ -229,14 +225,12 @@ def _seconds(spells: pl.DataFrame) -> Floats:
     return result
 
 
-def _at(site: int, frame: pl.DataFrame) -> pl.DataFrame:
-    return frame.filter(pl.col("site") == site)
-
-
 def _came_to(
-    rate: SiteEnergy, spells: pl.DataFrame, woken: pl.DataFrame, finish: float
+    costs: Costs, site: int, spells: pl.DataFrame, woken: pl.DataFrame, finish: float
 ) -> tuple[float, float | None, float | None]:
-    """Add up energy in kWh, carbon in kg and money; None where a rate is not known."""
+    """Add up energy in kWh, carbon in kg and money of a site; None where a rate is not known."""
+    rate = costs.energy[site]
+    spells, woken = (frame.filter(pl.col("site") == site) for frame in (spells, woken))
     watts, joules = spells["watts"].to_numpy(), woken["joules"].to_numpy()
 
     def over(course: TimeSeries) -> float:

@@ -6,8 +6,7 @@ import numpy as np
 from pydantic import Field
 
 from binwright.analysis.measure.costs.bill import Costs, SiteEnergy
-from binwright.analysis.measure.costs.over_time import OverTime
-from binwright.analysis.measure.costs.tariffs import CostsSpec, Electricity
+from binwright.analysis.measure.costs.tariffs import CostsSpec, Electricity, OverTime
 from binwright.scenarios.features.feature import Feature, Point
 from binwright.simcore.errors import suggest
 from binwright.simcore.fields import Model, Number, wrong

@@ -24,7 +24,7 @@ from binwright.analysis.compare.comparison import Comparison
 from binwright.analysis.figures import FIGURES
 from binwright.analysis.figures.figure_data import Verdicts
 from binwright.analysis.figures.kind import draw, kind_named
-from binwright.analysis.figures.kinds.gantt import rows
+from binwright.analysis.figures.kinds.servers import rows
 from binwright.analysis.figures.style import rendered
 from binwright.analysis.results_api import Results
 from binwright.simcore.errors import ResultsError, UserError

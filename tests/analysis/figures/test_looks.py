@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from binwright.analysis.compare.comparison import Comparison
+from binwright.analysis.figures import VENUES, Venue
 from binwright.analysis.figures.kind import draw
 from binwright.analysis.figures.style import save
-from binwright.analysis.figures.venues import VENUES, Venue
 from binwright.analysis.results_api import Results
 from binwright.cli import main
 from binwright.scenarios.batch.batch import Batch

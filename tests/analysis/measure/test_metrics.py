@@ -32,7 +32,6 @@ from tests.reference import engine
 from tests.reference.looks import stranded
 from tests.reference.moving import Rules
 from tests.support.moving import Told, move_in
-from tests.support.properties import scaled
 from tests.support.runs import PRICES, RESOURCES, Case, Demand, Run, cases, run
 from tests.support.simulations import drive, first_fit, simulate
 from tests.support.tariffs import costs as costs_of
