@@ -12,7 +12,7 @@ import numpy as np
 
 from binwright.analysis.compare.sheet import Cell, Sheet, hidden
 from binwright.analysis.compare.statistics import FEWEST, Bools, Family, Groups, differences, in_words, mean_interval
-from binwright.analysis.measure.metric import MONEY, Metric
+from binwright.analysis.measure.metric import Metric
 from binwright.analysis.results import escaping
 from binwright.analysis.results.columns import TOLERANCE
 from binwright.analysis.results.folder import ResultsFolder, as_written, points_as_agents, telling_keys
@@ -288,14 +288,6 @@ def and_(names: list[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
-METRICS = (
-    Metric("placed", "placed %", "%"),
-    Metric("energy", "energy", "kWh"),
-    Metric("carbon", "carbon", "kg"),
-    Metric("cost_month", "cost per month", MONEY),
-)
-
-
 def site_table(results: ResultsFolder) -> Sheet | None:
     """Make a table with the point, the agent, the site, its share of the placed, and its bill; None without sites."""
     if "sites" not in results.done.columns:
@@ -305,13 +297,8 @@ def site_table(results: ResultsFolder) -> Sheet | None:
     for *point, agent, text in results.done.select(*swept, "agent", "sites").drop_nulls("sites").iter_rows():
         for site, values_of_site in json.loads(text).items():
             result.setdefault((*map(as_written, point), results.heading(agent), site), []).append(values_of_site)
-    currency = next((each.unit for each in results.columns.metrics if each.name == "cost"), "")
-    shown = [each.paid_in("" if currency == MONEY else currency) for each in METRICS]
-    shown = [
-        each
-        for each in shown
-        if any(values_of_site.get(each.name) is not None for runs in result.values() for values_of_site in runs)
-    ]
+    of_bill = [each for each in results.metrics if each.name in ("energy", "carbon", "cost_month")]
+    shown = [Metric("placed", "placed %", "%"), *of_bill]
     rows = [[*map(Cell, who), *(_mean(each, runs) for each in shown)] for who, runs in result.items()]
     headings = [*map(results.heading, swept), "agent", "site", *(each.heading for each in shown)]
     return Sheet(headings, rows, len(swept) + 2, "Sites: means and 95 % intervals over the runs") if rows else None

@@ -55,10 +55,6 @@ class MetricSpec(Model):
         return {"name": name, **(options or {})}
 
 
-class NoData(Exception):
-    """Says that a run does not have what a metric reads: the metric is empty then."""
-
-
 @dataclass(eq=False)
 class Definition:
     """Computes one metric of a run and describes its columns: one, or one for each resource, tier or class.
@@ -81,13 +77,10 @@ class Definition:
 
     def __call__(self, run: FinishedRun) -> Any:
         """Compute the value, or a value for each part; None where the run does not have what it needs."""
-        try:
-            if self.needs is None:
-                return self.function(run)
-            data = self.needs(run)
-            return None if data is None else self.function(run, data)
-        except NoData:
-            return None
+        if self.needs is None:
+            return self.function(run)
+        data = self.needs(run)
+        return None if data is None else self.function(run, data)
 
     @lru_cache(1 << 10)  # noqa: B019 (there are few definitions, and all runs of a batch have the same columns)
     def columns(self, resources: tuple[str, ...], tiers: tuple[str, ...]) -> list[Metric]:

@@ -12,12 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from binwright.analysis.measure.contention import Contention, contention_of
-from binwright.analysis.measure.costs.bill import Bill, Costs, bill_of, by_hour
+from binwright.analysis.measure.costs.bill import Bill, Costs, bill_of
 from binwright.analysis.measure.devices import DeviceHistory, history
 from binwright.analysis.measure.stays import OnTheWay, Stays, lasting, on_the_way, stays
 from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.errors import RunError
-from binwright.simcore.extras import pl
 from binwright.simcore.moves import Moved
 from binwright.simcore.ordered_sums import dot, rows_dot
 from binwright.simcore.record import IMPOSSIBLE, INTERRUPTED, PENDING, PLACED
@@ -361,12 +360,6 @@ class FinishedRun:
     def bill(self) -> Bill | None:
         """What the servers came to, where somebody says what they draw or cost."""
         return bill_of(self, self.costs) if self.costs else None
-
-    @property
-    def by_hour(self) -> pl.DataFrame:
-        """What each site came to in every hour, where somebody says what servers draw."""
-        assert self.costs
-        return by_hour(self, self.costs)
 
 
 def ratio(part: float, whole: float) -> float:

@@ -114,7 +114,7 @@ def choose_metrics(
     main = named or differ or ([] if harm else informative[:1])
     first = [*main[:1], *harm, *main[1:]]
     left = [metric for metric in informative if metric not in first]
-    shown = {*vary, *added, *_missing(done, names, met)}
+    shown = {*vary, *added, *(name for name in names if done[name].null_count())}
     others = [metric for metric in left if metric.name in shown or metric.timed]
     others.sort(key=lambda metric: 2 if metric.timed else metric.name not in apart)
     return Choice(first, others, [metric for metric in left if metric not in others])
@@ -148,18 +148,6 @@ def _apart(done: pl.DataFrame, names: Sequence[str], met: Sequence[str]) -> set[
     spread = [((pl.max(name) - pl.min(name)) > TOLERANCE * pl.max(name).abs()).alias(name) for name in names]
     result = done.group_by(met).agg(spread) if names else done
     return {name for name in names if result[name].any()}
-
-
-def _missing(done: pl.DataFrame, names: Sequence[str], met: Sequence[str]) -> set[str]:
-    """Find the metrics without a value of some agent on some seed of its point, which nobody knows to be the same."""
-    if not names:
-        return set()
-    points = [key for key in met if key != "seed"]
-    agents = pl.col("agent").n_unique()
-    wanted = done.with_columns((agents.over(points) if points else agents).alias("_agents"))
-    has_value = pl.col(names).cast(pl.Float64).is_not_nan().fill_null(value=False)
-    result = wanted.group_by(met).agg(has_value.sum(), pl.first("_agents"))
-    return {name for name in names if (result[name] < result["_agents"]).any()}
 
 
 def metric_named(name: str, done: pl.DataFrame, metrics: Sequence[Metric]) -> Metric:

@@ -108,13 +108,14 @@ def bill_of(run: FinishedRun, costs: Costs) -> Bill:
     return result
 
 
-def by_hour(run: FinishedRun, costs: Costs) -> pl.DataFrame:
+def by_hour(run: FinishedRun) -> pl.DataFrame:
     """List what each site came to in every whole hour of the clock, parts at the ends included.
 
     Columns: `time` from which on the hour is, `site`, `energy` in kWh, `carbon` in kg, `electricity` in money.
     """
+    assert run.costs
+    costs, rows = run.costs, list[tuple[Any, ...]]()
     spells, woken = _drawn(run, costs, float(np.nextafter(run.finish, inf)))
-    rows: list[tuple[Any, ...]] = []
     for hour in range(floor(run.begin / HOUR), floor(run.finish / HOUR) + 1):
         since, until = hour * HOUR, (hour + 1) * HOUR
         spent = _within(spells, since, until)

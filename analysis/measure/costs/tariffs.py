@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Literal, Self, TypeAlias
 from unicodedata import category
@@ -11,7 +10,7 @@ from unicodedata import category
 import numpy as np
 from pydantic import AfterValidator, Field, model_validator
 
-from binwright.simcore.errors import ScenarioError, suggest, unread
+from binwright.simcore.errors import ScenarioError, suggest
 from binwright.simcore.fields import (
     FromOne,
     Model,
@@ -26,7 +25,6 @@ from binwright.simcore.fields import (
     wrong,
 )
 from binwright.simcore.time_series import HOUR, TimeSeries
-from binwright.simcore.types import Floats
 from binwright.simcore.unions import PlainOrMapping
 from binwright.simcore.units import POWER, TIME, many_of
 from binwright.workloads.traces.cells import moments, number, report
@@ -71,52 +69,38 @@ class OverTime(Model):
         return self
 
     def read(self, key: str, *, below_zero: bool) -> TimeSeries:
-        """Read the file, which `key` of the scenario names; `below_zero` says whether there may be such numbers."""
+        """Read the file, which `key` of the scenario names; `below_zero` says whether there may be such numbers.
+
+        Times must be `every` apart.
+        """
         if self.daily:
             return TimeSeries(np.array(self.daily, np.float64), DAY / len(self.daily), self.start)
-        assert self.path
-        try:
-            changed = Path(self.path).stat().st_mtime_ns
-        except OSError as error:
-            problem, remedy = unread(error, self.path, "Give a CSV file in UTF-8 with a header.")
-            raise ScenarioError(problem, file=self.path, key=f"{key}.path", remedy=remedy) from None
-        values = _numbers(self, key, below_zero, changed)
-        if self.start >= self.every * len(values):
-            hours = self.every * len(values) / HOUR
-            remedy = f"It has {hours:g} h in {many_of(len(values), 'row')}: give a shorter time."
-            raise ScenarioError("is after the end of the file", file=self.path, key=f"{key}.start", remedy=remedy)
+        path = Path(str(self.path))
+        frame = read_text(path)
+        columns = frame.columns[1:]  # behind the number of the line
+        others = [column for column in columns if column != self.time]
+        name = self.column or (others[0] if len(others) == 1 else "")
+        for column in (name, self.time or name):
+            if column not in columns:
+                problem = f"has no column {column}" if column else f"has {len(others)} columns of numbers"
+                remedy = f"Name one of {', '.join(columns)}."
+                raise ScenarioError(problem, file=path, line=1, key=f"{key}.column", remedy=remedy)
+        if frame.is_empty():
+            raise ScenarioError("has no rows", file=path, key=f"{key}.column", remedy="Give a row for every hour.")
+        result, remedy = number(frame, name, path), f"Give a number in every row{', from 0' * (not below_zero)}."
+        odd = {name: (~(result.is_finite() & ((result >= 0) | below_zero)).fill_null(False), remedy)}
+        if self.time:
+            times = moments(frame, self.time, path, 1.0)
+            remedy = f"Give a row every {TIME.show(self.every)}, with times like 2026-11-23T02:00+00:00."
+            odd[self.time] = times.is_null() | (times.diff() != self.every).fill_null(False), remedy
+        for column, (rows, remedy) in odd.items():
+            if rows.any():
+                report(frame, rows, path, column, "is not what belongs here", remedy, frame[column].filter(rows)[0])
+        if self.start >= (lasts := self.every * len(result)):
+            remedy = f"It has {lasts / HOUR:g} h in {many_of(len(result), 'row')}: give a shorter time."
+            raise ScenarioError("is after the end of the file", file=path, key=f"{key}.start", remedy=remedy)
         source = f"the file {self.path} of {key}"
-        return TimeSeries(values, self.every, self.start, self.at_end == "repeat", source)
-
-
-@lru_cache(8)
-def _numbers(spec: OverTime, key: str, below_zero: bool, changed: int) -> Floats:
-    """Read the numbers in a column of a file that was `changed` last at this time; times must be `every` apart."""
-    assert spec.path
-    path = Path(spec.path)
-    frame = read_text(path)
-    columns = frame.columns[1:]  # behind the number of the line
-    others = [column for column in columns if column != spec.time]
-    name = spec.column or (others[0] if len(others) == 1 else "")
-    for column in (name, spec.time or name):
-        if column not in columns:
-            problem = f"has no column {column}" if column else f"has {len(others)} columns of numbers"
-            remedy = f"Name one of {', '.join(columns)}."
-            raise ScenarioError(problem, file=path, line=1, key=f"{key}.column", remedy=remedy)
-    if frame.is_empty():
-        raise ScenarioError("has no rows", file=path, key=f"{key}.column", remedy="Give a row for every hour.")
-    result, remedy = number(frame, name, path), f"Give a number in every row{', from 0' * (not below_zero)}."
-    odd = {name: (~(result.is_finite() & ((result >= 0) | below_zero)).fill_null(False), remedy)}
-    if spec.time:
-        times = moments(frame, spec.time, path, 1.0)
-        remedy = f"Give a row every {TIME.show(spec.every)}, with times like 2026-11-23T02:00+00:00."
-        odd[spec.time] = times.is_null() | (times.diff() != spec.every).fill_null(False), remedy
-    for column, (rows, remedy) in odd.items():
-        if rows.any():
-            report(frame, rows, path, column, "is not what belongs here", remedy, frame[column].filter(rows)[0])
-    values = result.to_numpy().copy()
-    values.flags.writeable = False  # it is kept for other runs
-    return values
+        return TimeSeries(result.to_numpy(), self.every, self.start, self.at_end == "repeat", source)
 
 
 def _is_currency(name: str) -> str:

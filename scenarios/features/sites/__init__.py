@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from binwright.analysis.measure.costs.bill import SiteEnergy
+from binwright.analysis.measure.costs.bill import SiteEnergy, by_hour
 from binwright.analysis.measure.costs.tariffs import Electricity
 from binwright.analysis.measure.finished_run import FinishedRun
 from binwright.fabric.run.simulation import Simulation
@@ -142,7 +142,7 @@ class _Feature(Feature):
     key = "sites"
     keys: ClassVar = {"": _Keys}
     learned = False
-    details: ClassVar = {"sites": lambda run: run.by_hour}
+    details: ClassVar = {"sites": by_hour}
     name = "sites"
     excludes: ClassVar = {
         "cluster.network": "one network has no sites",
