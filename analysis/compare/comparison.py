@@ -67,9 +67,6 @@ class Comparison:
         Who names a baseline asks for the comparisons with it, and p-values are corrected for these; without one they
         are corrected for every two agents, and so they are with `all_pairs`: when the results chose the baseline.
         """
-        if metrics is not None and not metrics:
-            remedy = "Name one, or leave it out for all worth showing."
-            raise ResultsError("no metric is named", key="metrics", remedy=remedy)
         if not isinstance(results, ResultsFolder):
             results = results[0] if len(results) == 1 else CombinedResults(results)
         self.is_named = baseline is not None and not all_pairs

@@ -197,12 +197,9 @@ class Groups:
 
 def _numbered(frame: pl.DataFrame, keys: Sequence[str]) -> Ints:
     """Give the different values of `keys` numbers from 0, in order of appearance; returns each row's, int64 [rows]."""
-    if not keys:
-        return np.zeros(len(frame), np.int64)
-    groups = frame.with_row_index("_row").group_by(keys, maintain_order=True).agg("_row")["_row"]
-    numbers = np.empty(len(frame), np.int64)
-    numbers[groups.explode().to_numpy()] = np.repeat(np.arange(len(groups)), groups.list.len().to_numpy())
-    return numbers
+    known = dict[tuple[Any, ...], int]()
+    rows = frame.select(keys).rows() if keys else [()] * len(frame)
+    return np.array([known.setdefault(row, len(known)) for row in rows], np.int64)
 
 
 ANSWER = [("p", float), ("alone", float), ("ranks", bool), ("exact", bool), ("told", bool)]
@@ -232,7 +229,7 @@ class Family:
         self.exact: Bools = agree & ~groups.drawn & (not metric.timed)
         self.mean, self.half = by_count(values, mean_interval, 2)
         self.half[self.exact] = 0.0
-        left, right = _pairs(groups.point)
+        left, right = np.nonzero(np.triu(groups.point[:, None] == groups.point, 1))
         number = groups.point[left]
         difference = differences(values[left], values[right])
         count = (~np.isnan(difference)).sum(axis=1)
@@ -275,13 +272,3 @@ def in_words(size: int, *, apart: bool, beside: str = "") -> str:
     """
     at = " at each point" if apart else ""
     return f"Holm over {many_of(size, 'pair')}{beside and f' {beside}'}{at}"
-
-
-def _pairs(point: Ints) -> tuple[Ints, Ints]:
-    """Pair every two groups of a point, which are neighbours: the first of each and the second, int64 [pairs]."""
-    ones, others = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-    for step in range(1, int(np.bincount(point).max(initial=0))):
-        first = np.flatnonzero(point[step:] == point[:-step])
-        ones.append(first)
-        others.append(first + step)
-    return np.concatenate(ones), np.concatenate(others)

@@ -88,9 +88,6 @@ def kind_named(name: str) -> Kind:
     if isinstance(result, Kind):
         result.is_ours = name in FIGURES and not FIGURES.is_added(name)
         return result
-    if not callable(result):
-        remedy = "Name a function of (chosen, options) that returns a matplotlib Figure."
-        raise ResultsError("is no figure", key="--kind", value=name, remedy=remedy)
     return Kind(result, (result.__doc__ or short_name(name)).strip().splitlines()[0])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache, update_wrapper
+from functools import cache, update_wrapper
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -82,7 +82,6 @@ class Definition:
         data = self.needs(run)
         return None if data is None else self.function(run, data)
 
-    @lru_cache(1 << 10)  # noqa: B019 (there are few definitions, and all runs of a batch have the same columns)
     def columns(self, resources: tuple[str, ...], tiers: tuple[str, ...]) -> list[Metric]:
         """Describe its columns, for a cluster with these resources and tiers."""
         metric = self.described
@@ -243,12 +242,9 @@ def check_added(
     taken = {*NO_METRICS, *KEPT_APART, *swept, "scenario", *(each.name for each in describe(resources, tiers))}
     for number, spec in enumerate(added):
         try:
-            if spec.name in BUILT_IN and spec.last is None and not spec.by:
-                remedy = "Take it out of the list."
-                raise UserError("is measured in every run that has what it needs", value=spec.name, remedy=remedy)
             columns = {each.name for each in added_metric(spec).columns(tuple(resources), tuple(tiers))}
             if shared := sorted(columns & taken):
-                remedy = 'Give the metric another name: rename the function, or write @metric(name="...", ...).'
+                remedy = 'Take it out, or give your metric another name: @metric(name="...", ...).'
                 raise UserError(f"there is a column {shared[0]} already", value=spec.name, remedy=remedy)
         except UserError as error:
             error.key = str(number)

@@ -22,7 +22,7 @@ from binwright.analysis.compare.table import Table, finding, site_table
 from binwright.analysis.figures import FIGURES
 from binwright.analysis.figures.kind import draw, image, kind_named
 from binwright.analysis.measure.overlap import overlap_of
-from binwright.analysis.results.folder import ResultsFolder, as_written, check_target, refused_shares
+from binwright.analysis.results.folder import ResultsFolder, as_written, refused_shares
 from binwright.simcore.errors import ResultsError, UserError
 from binwright.simcore.files import write_text
 from binwright.simcore.units import many_of
@@ -71,7 +71,8 @@ def write(results: ResultsFolder, path: str | Path | None = None, drawing: Liste
     `drawing` is called with the name of each figure before it is drawn.
     """
     target = Path(path) if path is not None else results.folder / "report.html"
-    check_target(target)
+    if target.suffix != ".html":
+        raise ResultsError("does not end in .html", file=target, remedy="Name another file with --out.")
     write_text(target, compose(results, drawing))
     return target
 

@@ -77,10 +77,6 @@ def telling_keys(runs: pl.DataFrame, swept: Sequence[str]) -> list[str]:
 
 NEEDED = ("run", "agent", "seed", "version", "status")
 """Columns that runs.parquet has whatever was measured."""
-OWN_FILES = ("scenario.yaml", "journal.jsonl", RUNS)
-"""What results consist of, besides their details."""
-RESULTS = ("journal.jsonl", RUNS)
-"""A folder with one of these has results in it."""
 
 
 def _details(kind: str, what: str) -> Callable[[ResultsFolder, str], pl.DataFrame]:
@@ -225,15 +221,6 @@ class ResultsFolder:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self.folder)!r}: {len(self.runs)} runs, {len(self.failed)} failed)"
-
-
-def check_target(file: str | Path) -> None:
-    """Refuse to write to a file that results consist of."""
-    path = Path(file).resolve()
-    folder = path.parent.parent if path.parent.name == "details" else path.parent
-    if (path.name in OWN_FILES or folder != path.parent) and any((folder / name).is_file() for name in RESULTS):
-        remedy = "Name another file with --out."
-        raise ResultsError("is a part of results, and would be overwritten", file=file, remedy=remedy)
 
 
 def _read_runs(folder: Path) -> tuple[pl.DataFrame, Columns]:

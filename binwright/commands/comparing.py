@@ -16,15 +16,12 @@ FORMS = {".md": "markdown", ".csv": "csv", ".tex": "latex"}
 def compare(args: Namespace) -> int:
     """Answer `binwright compare RESULTS...`."""
     from binwright.analysis.compare.comparison import Comparison
-    from binwright.analysis.results.folder import check_target
     from binwright.analysis.results_api import load_many
 
     form = FORMS.get(Path(args.out).suffix) if args.out else ""
     if form is None:
         remedy = "End it with .md, .csv or .tex."
         raise ResultsError("does not say the format by its ending", file=args.out, key="--out", remedy=remedy)
-    if args.out:
-        check_target(args.out)
     results = load_many(args.results)
     if all(each.done.is_empty() for each in results):
         problem = f"there is nothing to compare: every run failed, the first with {results[0].failed['error'][0]}"

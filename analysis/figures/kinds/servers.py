@@ -87,9 +87,6 @@ WIDE = 100
 @figure(meaning="requests on servers over time, with moves and interruptions", needs="record: [requests]")
 def gantt(chosen: FigureData, options: Options) -> Figure:
     """Draw the first seed of every agent at one point; darker bars ask for more of the first resource."""
-    if options.metrics:
-        remedy = "Leave it out: bars are as dark as what they ask of the first resource."
-        raise ResultsError("gantt draws no metrics", key=f"--metric {options.metrics[0]}", remedy=remedy)
     agents = chosen.few_agents(MOST_AGENTS)
     seed, runs = chosen.one_seed(agents)
     frames = {agent: _placed(chosen, run) for agent, run in runs.items()}

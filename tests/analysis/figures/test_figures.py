@@ -305,8 +305,6 @@ def test_gantt_has_a_bar_for_every_placed_request(found: dict[str, Results]) -> 
     crosses = [line for line in figure.axes[0].lines if line.get_marker() == "x"]
     cut = sum(len(np.atleast_1d(np.asarray(line.get_xdata()))) for line in crosses)
     assert cut == (outcome == "interrupted").sum()
-    with pytest.raises(ResultsError, match=r"--metric cpu: gantt draws no metrics"):
-        draw(results, "gantt", agents=["best-fit"], metrics=["cpu"])
 
 
 def test_gains_are_the_paired_differences_hatched_where_not_significant(found: dict[str, Results]) -> None:
