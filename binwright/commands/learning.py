@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 from argparse import Namespace
 from math import isnan
-from typing import TYPE_CHECKING, Any
+from time import monotonic
+from typing import Any
 
 from binwright.cli import FAILED
 from binwright.commands.console import new_table, note, out, pair, print_line, print_location, read_yaml
 from binwright.commands.progress import Live, StatusLine, duration
 from binwright.scenarios.schema.load import folder_for, load_scenario
-
-if TYPE_CHECKING:
-    from binwright.scenarios.search.search import State
 
 
 def tune(args: Namespace) -> int:
@@ -44,11 +42,11 @@ def search(args: Namespace) -> int:
     """Answer `binwright search FILE`."""
     from binwright.scenarios.search.search import search as find
 
-    scenario = load_scenario(args.file, args.sets)
+    scenario, began = load_scenario(args.file, args.sets), monotonic()
     with StatusLine("search", args.evaluations, said="running first-fit first") as line:
 
-        def on_progress(state: State) -> None:
-            line.reached(state.evaluations, duration(state.seconds), f"best {state.mean:.5g}: {state.best}")
+        def on_progress(evaluations: int, best: str, mean: float) -> None:
+            line.reached(evaluations, duration(monotonic() - began), f"best {mean:.5g}: {best}")
 
         how = {name: getattr(args, name) for name in ("metric", "evaluations", "jobs", "out")}
         result = find(scenario, on_progress=on_progress, **how)

@@ -5,16 +5,14 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from math import nan
 from pathlib import Path
-from time import monotonic
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import polars as pl
 import yaml
 
-from binwright.agents.formulas.parse import Term, expression
+from binwright.agents.formulas.parse import expression
 from binwright.agents.formulas.program import LOST, Formula
 from binwright.analysis.compare.comparison import Comparison
 from binwright.analysis.results_api import Results
@@ -38,11 +36,31 @@ PROPOSALS, KEPT, STAGES, FEWEST = 54, 3, 4, 4
 """Rules of a race; one of so many goes on to so many times as many seeds; how many stages and seeds there are."""
 FINALISTS = 8
 """So many of the best rules are played on the seeds of validation."""
-LONGEST, DEPTH = 80, 4
-"""Steps of the longest rule that is proposed, and how deep its operations are nested."""
-BINARY = (*("+",) * 4, *("-",) * 4, *("*",) * 3, "/", "min", "max")
-WORTH = ("+", "+", "-", "*", "*", "min", "max")
-UNARY = ("abs(", "sqrt(", "-(")
+LONGEST, DEPTH = 80, 5
+"""Steps of the longest rule that is proposed, and how deep its parts are nested."""
+GRAMMAR: dict[str, dict[str, float]] = {
+    "rule": {"<score>": 50, "0.001 * <leaf> - lost(<worth>)": 50},
+    "score": {
+        "<leaf>": 20,
+        "where(<leaf> < <leaf>, <score>, <score>)": 8,
+        **dict.fromkeys(("abs(<score>)", "sqrt(<score>)", "-(<score>)"), 3),
+        **dict.fromkeys(("(<score> + <score>)", "(<score> - <score>)"), 18),
+        "(<score> * <score>)": 14,
+        **dict.fromkeys(("(<score> / <score>)", "min(<score>, <score>)", "max(<score>, <score>)"), 4),
+    },
+    "leaf": {"<number>": 25, "(<feature>)": 75},
+    "worth": {
+        "<room>": 10,
+        "(<share> <= <room>)": 30,
+        "<room> ** <number>": 15,
+        **dict.fromkeys(("(<worth> + <worth>)", "(<worth> * <worth>)"), 13),
+        **dict.fromkeys(("(<worth> - <worth>)", "min(<worth>, <worth>)", "max(<worth>, <worth>)"), 6),
+    },
+}
+"""What each part of a rule may be, and how often; a part that is nested too deep has none of its own kind below it.
+
+A rule is any score of a place, or what a server's worth loses by the request, with a little of something else.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +83,6 @@ class SearchResult:
         return Comparison([self.results], LABEL, [self.metric])
 
 
-class State(NamedTuple):
-    """Says how far a search is: the best rule so far, and its mean of the metric."""
-
-    evaluations: int
-    seconds: float
-    best: str
-    mean: float
-
-
 def search(
     scenario: str | Path | Scenario,
     *overrides: Override,
@@ -85,35 +94,37 @@ def search(
     seed: int = 0,
     jobs: int | None = None,
     out: str | Path | None = None,
-    on_progress: Callable[[State], None] = lambda state: None,
+    on_progress: Callable[[int, str, float], None] = lambda evaluations, best, mean: None,
     finished: Callable[[Row], None] = lambda row: None,
 ) -> SearchResult:
     """Search a formula with the best mean of `metric` in a scenario.
 
     The budget is `evaluations`, plays of a rule on one seed. `seeds` are those of the race, `validation` those of the
     choice among its best, and `test` of the scenario's own are for the chosen rule beside the scenario's agents. `out`
-    (default `results/<name>/search`) gets found.yaml and these runs. `on_progress` is called after every race,
-    `finished` with every run on the test seeds.
+    (default `results/<name>/search`) gets found.yaml and these runs. `on_progress` is called after every race with
+    the plays so far, the best rule and its mean, `finished` with every run on the test seeds.
     """
     scenario = loaded(scenario, overrides)
     for key, value in {"seeds": seeds, "validation": validation, "test": test, "evaluations": evaluations}.items():
         if value < LEAST[key]:
             raise UserError("is too few", key=key, value=value, remedy=f"Give {LEAST[key]} or more.")
-    folder, began = folder_for(scenario, out, "search"), monotonic()
+    folder = folder_for(scenario, out, "search")
     plays, means = Plays(scenario, metric, jobs), dict[str, float]()
-    for rule, mean in _raced(plays, seeds, seed):
+    for rule, mean in _winners(plays, seeds, seed):
         means[rule] = mean
         best = max(means, key=means.__getitem__)
-        on_progress(State(plays.done, monotonic() - began, best, means[best] * plays.sign))
+        on_progress(plays.done, best, means[best] * plays.sign)
         if plays.done >= evaluations:
             break
     rules = sorted(means, key=means.__getitem__, reverse=True)[:FINALISTS]
     validated = plays.objective(rules, range(validation), APART).mean(axis=1)
     chosen = rules[int(np.nanargmax(validated))]
-    rows = [
-        (rule == chosen, means[rule] * plays.sign, float(mean) * plays.sign, rule)
-        for rule, mean in zip(rules, validated, strict=True)
-    ]
+    finalists = {
+        "chosen": [rule == chosen for rule in rules],
+        "search": [means[rule] * plays.sign for rule in rules],
+        "validation": validated * plays.sign,
+        "rule": rules,
+    }
     agent = AgentSpec.model_validate({"name": "formula", "options": {"score": chosen}, "label": LABEL})
     agents = {each.label: each for each in (agent, *scenario.agents)}
     update = {"agents": tuple(agents.values()), "replications": test, "record": (), "train": None}
@@ -122,37 +133,32 @@ def search(
     results = Batch(tested, folder / "test").run(jobs=jobs, finished=finished)
     entry = yaml.safe_dump({"agents": [agent.model_dump()]}, sort_keys=False, width=1000, default_flow_style=None)
     write_text(folder / "found.yaml", f"# Found by `binwright search` for {metric} in {scenario.name}.\n{entry}")
-    frame = pl.DataFrame(rows, ("chosen", "search", "validation", "rule"), orient="row")
-    return SearchResult(frame, chosen, agent.model_dump(), results, metric)
+    return SearchResult(pl.DataFrame(finalists), chosen, agent.model_dump(), results, metric)
 
 
-def _raced(plays: "Plays", seeds: int, seed: int) -> Iterator[tuple[str, float]]:
+def _winners(plays: "Plays", seeds: int, seed: int) -> Iterator[tuple[str, float]]:
     """Yield rules that were played on all seeds with their mean objective: `0`, and the winner of each race, for ever.
 
     In a race all rules play on a few seeds, and the best third of them on three times as many, until the last stage.
     """
-    rng, order = stream(seed, "rules"), stream(seed, "race").permutation(seeds)
-    proposer, known = Proposer(plays.scenario.resources, plays.nodes, rng), {"0"}
-    mean = float(plays.objective(["0"], range(seeds)).mean())
+    rng, order = stream(seed, "rules"), stream(seed, "race").permutation(seeds).tolist()
+    grammar = grammar_for(plays.scenario.resources, plays.nodes)
+    mean = float(plays.objective(["0"], order).mean())
     if not np.isfinite(mean):
         remedy = "Take one that `binwright run` shows for this scenario, whatever its agents do."
         raise UserError("has no value in some or all runs", key="metric", value=plays.metric, remedy=remedy)
     yield "0", mean
     stages = [until for stage in range(STAGES) if (until := seeds // KEPT**stage) >= min(FEWEST, seeds)][::-1]
     while True:
-        rules = list(dict.fromkeys(proposer.new() for _ in range(PROPOSALS)))
-        rules = [rule for rule in rules if rule not in known] or ["0"]
-        known.update(rules)
-        values, done = np.full((len(rules), seeds), nan), 0
+        rules = np.array(sorted({proposed(grammar, rng) for _ in range(PROPOSALS)}))
+        values = np.zeros((len(rules), 0))
         for until in stages:
-            now, done = order[done:until].tolist(), until
-            values[:, now] = plays.objective(rules, now)
-            means = values[:, order[:until]].mean(axis=1)
-            places = np.argsort(-np.where(np.isfinite(means), means, -np.inf), kind="stable")
-            places = places[: 1 if until == seeds else max(1, len(rules) // KEPT)]
-            rules, values, means = [rules[place] for place in places], values[places], means[places]
-        if np.isfinite(means[0]):
-            yield rules[0], float(means[0])
+            values = np.hstack([values, plays.objective(rules, order[values.shape[1] : until])])
+            best = np.argsort(-np.nan_to_num(values.mean(axis=1), nan=-np.inf), kind="stable")
+            best = best[: max(1, len(rules) // KEPT)]
+            rules, values = rules[best], values[best]
+        if np.isfinite(mean := float(values[0].mean())):
+            yield str(rules[0]), mean
 
 
 class Plays:
@@ -166,85 +172,54 @@ class Plays:
         self.scenario, self.metric, self._jobs, self.done = scenario, metric, jobs or usable_cpus(), 0
         self._prepared = PreparedScenario(scenario, metric)
         self.nodes: int = self._prepared.world.ledger(0).view.free.shape[1]
-        self.value(expression("0"), 0)  # whoever cannot play here says so
+        self.value("0", 0)  # whoever cannot play here says so
         self.sign = self._prepared.sign
 
     def objective(self, rules: Sequence[str], at: Sequence[int], apart: int = 0) -> Floats:
         """Return the objective of rules on seeds number `at`, `apart` from those of the race, float64 [rules, at]."""
         self.done += len(rules) * len(at)
-        formulas = list(map(expression, rules))
-
-        def column(number: int) -> list[float]:
-            return [self.value(formula, FIRST + apart + number) for formula in formulas]
-
         with ThreadPoolExecutor(self._jobs) as pool:
-            return self.sign * np.array(list(pool.map(column, at)), float).T
+            columns = pool.map(lambda number: [self.value(rule, FIRST + apart + number) for rule in rules], at)
+            return self.sign * np.array(list(columns), float).T
 
-    def value(self, formula: Term, seed: int) -> float:
-        """Play a formula on the requests of a seed; NaN is of one that scores no number wherever a request fits."""
+    def value(self, rule: str, seed: int) -> float:
+        """Play a rule on the requests of a seed; NaN is of one that scores no number wherever a request fits."""
         try:
-            value, agents = self._prepared.value(partial(Formula.of, formula), seed)
+            value, agents = self._prepared.value(partial(Formula, rule), seed)
         except RunError:
-            return nan
-        return nan if any(isinstance(agent, Formula) and agent.numbers[2][LOST] for agent in agents) else value
+            return np.nan
+        return np.nan if any(isinstance(agent, Formula) and agent.numbers[2][LOST] for agent in agents) else value
 
 
-class Proposer:
-    """Proposes formulas for servers with these resources and so many nodes; all chance is that of `rng`."""
-
-    def __init__(self, resources: Sequence[str], nodes: int, rng: np.random.Generator) -> None:
-        self._rng, names = rng, [re.sub(r"\W", "_", resource) for resource in resources]
-        scopes = ("", "server_", "other_", "least_", "most_") if nodes > 1 else ("",)
-        self._leaves: list[str] = []
-        for name in names:
-            self._leaves += [f"{scope}share_{name}" for scope in scopes] * 2
-            self._leaves += [f"free_{name} / capacity_{name}", f"demand_{name} / capacity_{name}"]
-            self._leaves += [f"least_free_{name} / most_capacity_{name}"] * (nodes > 1)
-        self._worth: list[str] = []
-        for scope in ("least_", "most_", "server_") if nodes > 1 else ("server_",):
-            shares = [f"{scope}share_{name}" for name in names]
-            self._worth += [*shares, *([f"min({', '.join(shares)})"] if len(shares) > 1 else [])]
-
-    def new(self) -> str:
-        """Propose a formula: any, or what a server's worth loses by a request, with a little of any other."""
-        while True:
-            if self._rng.random() < 0.5:
-                text = self._tree(DEPTH)
-            else:
-                text = f"0.001 * {self._tree(1)} - lost({self._worth_tree(DEPTH - 1)})"
-            if 1 < expression(text).size <= LONGEST:
-                return text
-
-    def _pick(self, some: Sequence[str]) -> str:
-        return some[int(self._rng.integers(len(some)))]
-
-    def _number(self) -> str:
-        return f"{10 ** self._rng.uniform(-2, 0.7):.2g}"
-
-    def _leaf(self) -> str:
-        return self._number() if self._rng.random() < 0.25 else f"({self._pick(self._leaves)})"
-
-    def _tree(self, depth: int) -> str:
-        if depth == 0 or self._rng.random() < 0.2:
-            return self._leaf()
-        kind, below = self._rng.random(), depth - 1
-        if kind < 0.1:
-            return f"where({self._leaf()} < {self._leaf()}, {self._tree(below)}, {self._tree(below)})"
-        if kind < 0.2:
-            return f"{self._pick(UNARY)}{self._tree(below)})"
-        return _joined(self._pick(BINARY), self._tree(below), self._tree(below))
-
-    def _worth_tree(self, depth: int) -> str:
-        """Propose what a server is worth: a sum of products, powers and steps of what is free on it."""
-        kind, leaf = self._rng.random(), self._pick(self._worth)
-        if kind < 0.3:
-            return f"({self._rng.uniform(0.05, 0.95):.2g} <= {leaf})"
-        if depth == 0 or kind < 0.4:
-            return leaf
-        if kind < 0.55:
-            return f"{leaf} ** {self._number()}"
-        return _joined(self._pick(WORTH), self._worth_tree(depth - 1), self._worth_tree(depth - 1))
+def grammar_for(resources: Sequence[str], nodes: int) -> dict[str, dict[str, float]]:
+    """Complete the grammar with the features of places on servers with these resources and so many nodes."""
+    names, several = [re.sub(r"\W", "_", resource) for resource in resources], nodes > 1
+    features, room = dict[str, float](), dict[str, float]()
+    for name in names:
+        scopes = ("", "server_", "other_", "least_", "most_") if several else ("",)
+        features |= {f"{scope}share_{name}": 2 for scope in scopes}
+        features |= {f"{amount}_{name} / capacity_{name}": 1 for amount in ("free", "demand")}
+        features |= {f"least_free_{name} / most_capacity_{name}": 1} if several else {}
+    for scope in ("least_", "most_", "server_") if several else ("server_",):
+        shares = [f"{scope}share_{name}" for name in names]
+        room |= dict.fromkeys([*shares, f"min({', '.join(shares)})"] if len(shares) > 1 else shares, 1)
+    return {**GRAMMAR, "feature": features, "room": room}
 
 
-def _joined(op: str, x: str, y: str) -> str:
-    return f"{op}({x}, {y})" if op in ("min", "max") else f"({x} {op} {y})"
+def proposed(grammar: dict[str, dict[str, float]], rng: np.random.Generator) -> str:
+    """Propose a formula by a grammar, not longer than rules may be."""
+
+    def part(kind: str, depth: int) -> str:
+        if kind == "number":
+            return f"{10 ** rng.uniform(-2, 0.7):.2g}"
+        if kind == "share":
+            return f"{rng.uniform(0.05, 0.95):.2g}"
+        forms = [form for form in grammar[kind] if depth > 0 or f"<{kind}>" not in form]
+        weights = np.array([grammar[kind][form] for form in forms], float)
+        form = forms[int(rng.choice(len(forms), p=weights / weights.sum()))]
+        return re.sub("<([a-z]+)>", lambda match: part(match[1], depth - 1), form)
+
+    while True:
+        text = part("rule", DEPTH)
+        if 1 < expression(text).size <= LONGEST:
+            return text

@@ -1,5 +1,6 @@
 """`binwright search`: plays are runs, the same seed finds the same, and the rule is an agent."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import binwright as bw
 from binwright.cli import main
 from binwright.scenarios.learn.tune import FIRST
 from binwright.scenarios.schema.load import load_scenario, scenario_from
+from binwright.scenarios.search import search
 from binwright.scenarios.search.search import Plays
 from binwright.simcore.errors import UserError
 from tests.support.scenarios import random_requests
@@ -23,8 +25,15 @@ TINY: dict[str, Any] = {
     "agents": ["first-fit", {"best-fit": {"node": "loose"}}, "random"],
 }
 HOW: dict[str, Any] = {
-    "metric": "scheduled", "seeds": 12, "validation": 10, "test": 6, "evaluations": 1500, "jobs": 1,
+    "metric": "scheduled", "seeds": 12, "validation": 6, "test": 6, "evaluations": 150, "jobs": 1,
 }  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def small_races(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "PROPOSALS", 12)
+
+
 RULES = ("0", "-share_cpu", "least_share_mem / (1 + other_free_cpu) - demand_mem")
 
 
@@ -53,7 +62,7 @@ def test_search_finds_the_same_with_one_seed_and_more_with_more_evaluations(tmp_
     again = bw.search(scenario, out=tmp_path, **{**HOW, "jobs": 3})
     assert again.finalists.equals(whole.finalists)
     assert again.chosen == whole.chosen
-    longer = bw.search(scenario, out=tmp_path, **{**HOW, "evaluations": 3000})
+    longer = bw.search(scenario, out=tmp_path, **{**HOW, "evaluations": 400})
     assert longer.finalists["search"][0] >= whole.finalists["search"][0]
     assert bw.search(scenario, out=tmp_path, **{**HOW, "seed": 1}).finalists.equals(whole.finalists) is False
 
@@ -79,7 +88,10 @@ def test_mistakes_are_refused(tmp_path: Path) -> None:
         bw.search(scenario, out=tmp_path / "without", **{**HOW, "metric": "preemptions"})
 
 
-def test_search_prints_the_rule_and_the_comparison(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_search_prints_the_rule_and_the_comparison(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search, "search", partial(search.search, seeds=12, validation=6, test=3))
     file = tmp_path / "tiny.yaml"
     file.write_text(yaml.safe_dump(TINY))
     options = "--metric scheduled --evaluations 300 --jobs 1 --out"
