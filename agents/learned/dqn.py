@@ -235,7 +235,6 @@ class DQN(NumaTrainer):
         samples.sort(axis=1)  # the order makes no difference, but to the time that memory takes
         returns = len(buffer.outcome) if self.returns == "episode" else self.returns
         settings = self.rate, self.discount, returns, self.loss == "huber", self.target, self.tau, self.averaged
-        self.networks, self.moments = self.networks.copy(), self.moments.copy()  # a snapshot may hold the old ones
         memory = buffer.outcome, buffer.rewards, buffer.baseline, buffer.records, buffer.observations
         scratch = scratch_for(self.batch, self.shape, buffer.records, buffer.observations, self.networks.shape[1])
         state = self.networks, self.moments, self.shape, Learning(*settings, self.slots), imitates, self.updated

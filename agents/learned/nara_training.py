@@ -124,4 +124,4 @@ class NaraTrainer(Proximal, Trainer):
         return {"acceptance": float(results[0] / results.sum()), **shares}
 
     def weights(self) -> tuple[Tensors, dict[str, Any]]:
-        return arrays_of(self.policy), {**described(self._playing.view), "form": self.form}
+        return arrays_of(self.policy.state_dict()), {**described(self._playing.view), "form": self.form}

@@ -103,7 +103,7 @@ FORGET_FROM = 100_000
 
 
 class ReplayBuffer:
-    """Holds the last `most` decisions, and each different observation in them once; no array here is written to.
+    """Holds the last `most` decisions, and each different observation in them once.
 
     `outcome` int8 [n], `rewards` float64 [n], `baseline` float64 [n] (what the target of paired returns is less by),
     `records` uint32 [n, any], `observations` float32 [any, inputs], whose first row stands for none. A choice is worth
@@ -154,7 +154,6 @@ class ReplayBuffer:
         columns = np.r_[CELLS : self._shared, self._shared : self.records.shape[1] : 2]
         cells = np.append(self.records[:, columns], 0)
         used, numbers = np.unique(cells // self._outputs, return_inverse=True)
-        self.records = self.records.copy()
         self.records[:, columns] = (numbers * self._outputs + cells % self._outputs)[:-1].reshape(-1, len(columns))
         self.observations = self.observations[used]
         self.limit = max(FORGET_FROM, 2 * len(used))

@@ -1,4 +1,4 @@
-"""Reads and writes the weights of agents and the checkpoints of trainings."""
+"""Reads and writes the weights of agents."""
 
 from __future__ import annotations
 
@@ -41,18 +41,15 @@ def write(file: Path, tensors: Mapping[str, npt.NDArray[Any]], notes: Mapping[st
             unfinished.write_bytes(data)
 
 
-def read(file: Path, *, state: bool = False) -> tuple[Tensors, dict[str, Any]]:
-    """Read weights that `write` wrote, or with `state` what a training goes on from, which is no weights."""
+def read(file: Path) -> tuple[Tensors, dict[str, Any]]:
+    """Read weights that `write` wrote."""
     safe_open = extra("safetensors").safe_open
     problem = "there is no such file"
     if file.is_file():
         try:
             with safe_open(file, framework="numpy") as opened:
                 tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118  # no mapping
-                notes = json.loads((opened.metadata() or {})["notes"])
-                if state or "trainer" not in notes:
-                    return tensors, notes
-                problem = "is what a training goes on from, and no weights; these are in best.safetensors beside it"
+                return tensors, json.loads((opened.metadata() or {})["notes"])
         except Exception as error:  # safetensors has an error class of its own for every kind of damage
             problem = f"has no weights: {error}"
     raise UserError(problem, file=file, remedy="Give a .safetensors file that `binwright train` wrote.")

@@ -32,15 +32,13 @@ TRIES = 2
 class Work(NamedTuple):
     """What workers do: `start` is their code, which calls `serve` with `{handle}`, in the environment `env`.
 
-    `lost` makes the answer of a task whose workers died `tries` times, from how the last one ended. A worker that
-    nobody needs any more has `grace` seconds.
+    `lost` makes the answer of a task whose workers died `tries` times, from how the last one ended.
     """
 
     start: str
     env: Mapping[str, str]
     lost: Callable[[Any, str], Any]
     tries: int = 1
-    grace: float = 0.0
 
 
 def _lost(task: Task, how: str) -> Any:
@@ -67,10 +65,6 @@ class Pool:
         """End all workers, whatever they do."""
         for worker in self._workers:
             worker.pipe.close()
-        with suppress(subprocess.TimeoutExpired, KeyboardInterrupt):
-            for worker in self._workers:
-                worker.process.wait(self._work.grace)
-        for worker in self._workers:
             worker.process.kill()
             worker.end()
 

@@ -4,9 +4,8 @@ Several are trained at a time, in processes of this machine: each comes to the s
 times, as if they were trained one after the other.
 """
 
-import signal
+import os
 import traceback
-from _thread import interrupt_main
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
@@ -160,23 +159,18 @@ def gathered(folder: Path) -> pl.DataFrame:
     return log
 
 
-GRACE = 30.0
-"""Seconds that a process has for its last checkpoint."""
-
-
 def _lost(job: TrainingJob, how: str) -> UserError:
     remedy = "What is trained is kept: the same command goes on."
     return UserError(f"the process that trained seed {job.seed} {how}", file=job.own, remedy=remedy)
 
 
 # The libraries of a training may use the same threads as alone, so that sums have the same order.
-TRAININGS = Work("from binwright.scenarios.learn.training import work; work({handle})", {}, _lost, grace=GRACE)
+TRAININGS = Work("from binwright.scenarios.learn.training import work; work({handle})", {}, _lost)
 
 
 def work(handle: int) -> None:
     """Run the trainings that come, in this process, and tell what becomes of them, until nobody listens."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the command is in the background
-    serve(handle, _answer, interrupt_main)
+    serve(handle, _answer, lambda: os._exit(0))
 
 
 def _answer(job: TrainingJob, say: Callable[[Row | str], None]) -> Exception | None:
@@ -290,6 +284,6 @@ def log_of(folder: Path, point: dict[str, Any], seed: int) -> pl.DataFrame:
     """Read the iterations that a seed has done."""
     own = (folder / named(point) if point else folder) / f"seed-{seed}"
     file = own / "log.parquet"
-    if not (file.exists() and (own / "state.json").exists()):
+    if not (file.exists() and (own / "state.pt").exists()):
         return pl.DataFrame()
     return pl.read_parquet(file).filter(pl.col("split") == "train")

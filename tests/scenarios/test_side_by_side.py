@@ -36,7 +36,7 @@ def come_to(folder: Path) -> dict[str, Any]:
     """Read everything that trainings left in a folder, but for times."""
     found: dict[str, Any] = {}
     for file in sorted(folder.rglob("*.safetensors")):
-        tensors, notes = read(file, state=True)
+        tensors, notes = read(file)
         notes = {key: value for key, value in notes.items() if "seconds" not in key}
         notes["trained"] = {key: value for key, value in notes.get("trained", {}).items() if "seconds" not in key}
         found[str(file.relative_to(folder))] = {name: array.tobytes() for name, array in tensors.items()}, notes
@@ -58,7 +58,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory, agent: str) -> dict[str, Any
 
 @pytest.mark.long
 def test_processes_come_to_the_same_and_go_on(tmp_path: Path, agent: str, alone: dict[str, Any]) -> None:
-    assert len([name for name in alone if name.endswith("state.safetensors")]) == 4
+    assert len([name for name in alone if name.endswith("best.safetensors")]) == 4
     rows: list[dict[str, Any]] = []
     with pytest.raises(KeyboardInterrupt):
         bw.train(given(agent), out=tmp_path, jobs=2, on_progress=interrupted(3))

@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from binwright.agents.learned import loop
 from binwright.agents.learned.weights import read
 from binwright.fabric.cluster import NEVER, Cluster
 from binwright.scenarios.batch.batch import Batch
@@ -14,6 +15,7 @@ from binwright.scenarios.learn.training import train
 from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.types import Workload
 from tests.support.scenarios import random_requests, run_as
+from tests.support.training import plain
 
 
 def busy(n: int, names: tuple[str, ...] = ("cpu", "mem"), nodes: int = 2) -> tuple[Workload, Cluster]:
@@ -58,7 +60,7 @@ def a_little(agent: dict[str, Any]) -> dict[str, Any]:
 
 def going_on(scenario: dict[str, Any], folder: Path, rows: int = 2) -> pl.DataFrame:
     """Training that is interrupted after so many rows of its log ends as if it was not: that log; and it is used."""
-    pytest.importorskip("torch")
+    torch = pytest.importorskip("torch")
     whole = train(scenario_from(scenario), folder / "whole")
     seen: list[dict[str, Any]] = []
 
@@ -67,18 +69,19 @@ def going_on(scenario: dict[str, Any], folder: Path, rows: int = 2) -> pl.DataFr
         if len(seen) == rows:
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        train(scenario_from(scenario), folder / "parts", watch=interrupt)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loop, "PATIENCE", 0.0)
+        with pytest.raises(KeyboardInterrupt):
+            train(scenario_from(scenario), folder / "parts", watch=interrupt)
     again = train(scenario_from(scenario), folder / "parts")
     kept = [name for name in whole.columns if "seconds" not in name]
     assert whole.select(kept).equals(again.select(kept))
-    for file in ("best", "state"):
-        one, other = (
-            read(next((folder / part).glob(f"*/{file}.safetensors")), state=True)[0] for part in ("whole", "parts")
-        )
-        assert one.keys() == other.keys()
-        for name, array in one.items():
-            np.testing.assert_array_equal(array, other[name])
+    one, other = (read(next((folder / part).glob("*/best.safetensors")))[0] for part in ("whole", "parts"))
+    assert one.keys() == other.keys()
+    for name, array in one.items():
+        np.testing.assert_array_equal(array, other[name])
+    one, other = (plain(torch.load(next((folder / part).glob("*/state.pt")))) for part in ("whole", "parts"))
+    assert one == other
     return whole
 
 
