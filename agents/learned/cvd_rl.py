@@ -129,22 +129,6 @@ def cvd_rl(
     return code
 
 
-def q_network(view: View, counts: tuple[int, int], lookahead: bool, decomposition: bool, units: Floats) -> QNetwork:
-    """Describe a network for these candidates and operators, which sees absolute sizes in `units`, if there are any."""
-    how = np.array([*counts, lookahead, decomposition, *units], np.float64)
-    shape = sizes(how, len(view.capacity))
-    notes = {
-        "agent": "cvd-rl",
-        "resources": list(view.resources),
-        "lookahead": lookahead,
-        "decomposition": decomposition,
-        **({} if decomposition else {"servers": len(view.capacity)}),
-        "layers": list(shape),
-        **({"units": [int(unit) for unit in units]} if len(units) else {}),
-    }
-    return QNetwork(shape, how, notes)
-
-
 class CvdRL(DQNAgent):
     """Of `k` candidates, two fifths by Best-Fit and the rest by `internal`, the one that leaves the cluster most worth.
 
@@ -173,8 +157,20 @@ class CvdRL(DQNAgent):
         self._candidates, self._operators, self.any_size = counts(filter, k), (lookahead, decomposition), decomposition
 
     def network(self, view: View, notes: Mapping[str, Any]) -> QNetwork:
-        check_servers(view, "cvd-rl")
-        return q_network(view, self._candidates, *self._operators, np.array(notes.get("units", ()), np.float64))
+        check_servers(view, self.name)
+        (lookahead, decomposition), units = self._operators, notes.get("units", [])
+        how = np.array([*self._candidates, lookahead, decomposition, *units], np.float64)
+        shape = sizes(how, len(view.capacity))
+        described = {
+            "agent": self.name,
+            "resources": list(view.resources),
+            "lookahead": lookahead,
+            "decomposition": decomposition,
+            **({} if decomposition else {"servers": len(view.capacity)}),
+            "layers": list(shape),
+            **({"units": units} if units else {}),
+        }
+        return QNetwork(shape, how, described)
 
 
 @dataclass
@@ -187,24 +183,24 @@ class CvdTrainer(DQN):
     """
 
     agent = "cvd-rl"
-    scan = staticmethod(cvd_rl)
     filter: Filter = "both"
     k: Count | None = None
     lookahead: bool = True
     decomposition: bool = True
     sizes: Literal["relative", "absolute"] = "relative"
 
-    def __post_init__(self) -> None:
-        self._candidates = counts(self.filter, self.k)
+    def new_agent(self) -> CvdRL:
+        chosen = {name: getattr(self, name) for name in ("filter", "k", "lookahead", "decomposition")}
+        return CvdRL("untrained", **chosen)
 
     @property
     def slots(self) -> int:
         """How many candidates the filter lets through, or how many places there are."""
-        return sum(self._candidates) or super().slots
+        return sum(counts(self.filter, self.k)) or super().slots
 
     def network_for(self, view: View) -> QNetwork:
-        units = np.floor(view.capacity.mean(axis=(0, 1))) if self.sizes == "absolute" else np.zeros(0)
-        made = q_network(view, self._candidates, self.lookahead, self.decomposition, units)
+        units = [int(unit) for unit in view.capacity.mean(axis=(0, 1))] if self.sizes == "absolute" else []
+        made = self.new_agent().network(view, {"units": units})
         return made._replace(notes=made.notes | {"filter": self.filter, "k": self.k})
 
     def cells(self, decisions: Decisions) -> tuple[Ints, Ints, Ints]:

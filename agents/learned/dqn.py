@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from binwright.agents.learned.dqn_update import Learning, Reals, Shape, scratch_for, update
+from binwright.agents.learned.dqn_update import Learning, Reals, scratch_for, update
 from binwright.agents.learned.loop import Count, CountFromZero, Positive, PositiveShare, Share
 from binwright.agents.learned.mlp import size_of, untrained
 from binwright.agents.learned.numa import (
@@ -138,13 +138,15 @@ class DQN(NumaTrainer):
         *("buffer.observations", "buffer.limit"),
     )
 
-    scan: ClassVar[Any]
-    """The agent's kernel, a `Scan` whose numbers are as in `DQNAgent`."""
     dueling: ClassVar[bool] = False
 
     @abstractmethod
+    def new_agent(self) -> DQNAgent:
+        """Make the agent that is trained."""
+
     def network_for(self, view: View) -> QNetwork:
         """Describe the network, or refuse servers that the agent is not for."""
+        return self.new_agent().network(view, {})
 
     @abstractmethod
     def cells(self, decisions: Decisions) -> tuple[Ints, Ints, Ints]:
@@ -155,15 +157,14 @@ class DQN(NumaTrainer):
 
     def begin(self, training: World, validation: World, seed: int) -> None:
         super().begin(training, validation, seed)
-        self.described = self.network_for(self.view)
+        self.described, self._scan = self.network_for(self.view), self.new_agent().scan
         layers, rng = self.described.sizes, stream(seed, "train", "weights")
-        self.shape = Shape(len(layers) - 1, layers[1], layers[-1], self.dueling)
         weights = untrained(layers, rng)
         if self.dueling:  # the value of the state comes last, and is for learning only
             weights = np.concatenate([weights, untrained((layers[-2], 1), rng)])
         self.networks = np.tile(weights.astype(np.float32), (3, 1))
         self.moments, self.updated = np.zeros((2, len(weights)), np.float32), 0
-        self.buffer = ReplayBuffer(self.memory, layers[0], self.shape.outputs, self.slots)
+        self.buffer = ReplayBuffer(self.memory, layers[0], layers[-1], self.slots)
         self._trajectory = empty_trajectory(ROWS, self.slots, self.view.capacity)
         self.teacher_rule = compiled_rule(self.teacher, self.view, stream(seed, "train", "teacher"))
         if self.paired and (self.returns != "episode" or training.overflow.mode != "stop"):
@@ -234,11 +235,14 @@ class DQN(NumaTrainer):
         samples = known[rng.integers(len(known), size=(updates, self.batch))]
         samples.sort(axis=1)  # the order makes no difference, but to the time that memory takes
         returns = len(buffer.outcome) if self.returns == "episode" else self.returns
+        layers = self.described.sizes
+        shape = len(layers) - 1, layers[1], layers[-1], self.dueling, self.slots
         settings = self.rate, self.discount, returns, self.loss == "huber", self.target, self.tau, self.averaged
+        how = Learning(*shape, *settings)
         memory = buffer.outcome, buffer.rewards, buffer.baseline, buffer.records, buffer.observations
-        scratch = scratch_for(self.batch, self.shape, buffer.records, buffer.observations, self.networks.shape[1])
-        state = self.networks, self.moments, self.shape, Learning(*settings, self.slots), imitates, self.updated
+        scratch = scratch_for(self.batch, how, buffer.records, buffer.observations, self.networks.shape[1])
         metrics = np.empty((updates, 2))
+        state = self.networks, self.moments, how, imitates, self.updated
         self.updated = update(samples, memory, *state, scratch, metrics)
         return metrics
 
@@ -253,7 +257,7 @@ class DQN(NumaTrainer):
     def rule(self, network: Reals, trajectory: Floats) -> Compiled:
         """Return the agent's rule with these weights, which explores and writes to the trajectory unless it is [0]."""
         weights = network[: size_of(self.described.sizes)].astype(np.float64)
-        return Compiled(self.scan, (weights, self.described.how, trajectory))
+        return Compiled(self._scan, (weights, self.described.how, trajectory))
 
     def weights(self) -> tuple[Tensors, dict[str, Any]]:
         return {"weights": self.networks[AVERAGE][: size_of(self.described.sizes)].copy()}, self.described.notes

@@ -18,23 +18,19 @@ from binwright.simcore.types import Floats, Ints
 Reals: TypeAlias = npt.NDArray[np.float32]
 
 
-class Shape(NamedTuple):
-    """Says how many layers with weights the network has, the units between them, and its outputs.
+class Learning(NamedTuple):
+    """Holds what an update needs of the network, and of the settings of `binwright.agents.learned.dqn.DQN`.
 
-    The weights are of each layer those of the first input, of the second, ..., then the biases. `dueling` outputs are
-    advantages less their mean, plus the value of the state, whose weights come last (Wang et al. 2016,
-    arXiv:1511.06581).
+    The network has so many `layers` with weights, `width` units between them, and `outputs`; its weights are of each
+    layer those of the first input, of the second, ..., then the biases. `dueling` outputs are advantages less their
+    mean, plus the value of the state, whose weights come last (Wang et al. 2016, arXiv:1511.06581).
     """
 
     layers: int
     width: int
     outputs: int
     dueling: bool
-
-
-class Learning(NamedTuple):
-    """Holds the settings of `binwright.agents.learned.dqn.DQN` that an update needs."""
-
+    slots: int
     rate: float
     discount: float
     returns: int
@@ -42,18 +38,10 @@ class Learning(NamedTuple):
     target: int
     tau: float
     averaged: float
-    slots: int
 
 
 class Scratch(NamedTuple):
-    """Holds arrays that updates write to; `most` observations are in a batch at most, and `cells` in the buffer.
-
-    `seen` float32 [most, inputs]; `hidden` float32 [layers, most, width]; `outs` float32 [2, most, outputs], of the
-    target network and of the network; `below` float32 [2, most, width]; `total` float32 [most]; `grad` float32
-    [weights], 0 between updates; `later`, `values` and `slopes` float32 [cells]; `met` int64 [most]; `known` uint8
-    [observations], 0 between updates but for the first; `rows` int64 [2, batch], where decisions lie in the buffer, and
-    those after them; `sums` and `discounts` float64 [batch].
-    """
+    """Holds arrays that updates write to; `grad` and, but for the first, `known` are 0 between updates."""
 
     seen: Reals
     hidden: Reals
@@ -71,28 +59,38 @@ class Scratch(NamedTuple):
     discounts: Floats
 
 
-def scratch_for(batch: int, shape: Shape, records: Any, observations: Reals, weights: int) -> Scratch:
+def scratch_for(batch: int, how: Learning, records: Any, observations: Reals, weights: int) -> Scratch:
     """Make the arrays that updates by batches of so many decisions need."""
-    most, cells = min(len(observations), batch * records.shape[1]), len(observations) * shape.outputs
-    known = np.zeros(len(observations), np.uint8)
-    known[0] = 1
+    most, cells = min(len(observations), batch * records.shape[1]), len(observations) * how.outputs
 
     def reals(*size: int) -> Reals:
         return np.zeros(size, np.float32)
 
-    layers = reals(most, observations.shape[1]), reals(shape.layers, most, shape.width), reals(2, most, shape.outputs)
-    slopes = reals(2, most, shape.width), reals(most), reals(weights), reals(cells), reals(cells), reals(cells)
-    rows = np.zeros((2, batch), np.int64)
-    return Scratch(*layers, *slopes, np.zeros(most, np.int64), known, rows, np.zeros(batch), np.zeros(batch))
+    return Scratch(
+        seen=reals(most, observations.shape[1]),
+        hidden=reals(how.layers, most, how.width),
+        outs=reals(2, most, how.outputs),  # of the target network, and of the network
+        below=reals(2, most, how.width),
+        total=reals(most),
+        grad=reals(weights),
+        later=reals(cells),
+        values=reals(cells),
+        slopes=reals(cells),
+        met=np.zeros(most, np.int64),
+        known=np.eye(1, len(observations), dtype=np.uint8)[0],
+        rows=np.zeros((2, batch), np.int64),  # where decisions lie in the buffer, and those after them
+        sums=np.zeros(batch),
+        discounts=np.zeros(batch),
+    )
 
 
 @reordering
-def forward(theta: Reals, shape: Shape, seen: Reals, hidden: Reals, values: Reals) -> None:
+def forward(theta: Reals, how: Learning, seen: Reals, hidden: Reals, values: Reals) -> None:
     """Write the outputs for `seen` float32 [n, inputs] to `values` [n, outputs]; each layer's units go to `hidden`."""
     count, at, last, inputs = len(seen), 0, seen, 0
     units = seen
-    for layer in range(shape.layers):
-        ends = layer == shape.layers - 1
+    for layer in range(how.layers):
+        ends = layer == how.layers - 1
         last, inputs = units, units.shape[1]
         out = values if ends else hidden[layer][:count]
         outputs = out.shape[1]
@@ -103,36 +101,36 @@ def forward(theta: Reals, shape: Shape, seen: Reals, hidden: Reals, values: Real
             for j in range(outputs):
                 out[row, j] = max(out[row, j] + theta[end + j], lowest)
         at, units = end + outputs, out
-    if shape.dueling:
+    if how.dueling:
         for row in range(count):
-            state = theta[at + inputs] - values[row].sum() / np.float32(shape.outputs)
+            state = theta[at + inputs] - values[row].sum() / np.float32(how.outputs)
             for j in range(inputs):
                 state += last[row, j] * theta[at + j]
-            for j in range(shape.outputs):
+            for j in range(how.outputs):
                 values[row, j] += state
 
 
 @reordering
 def backward(
-    theta: Reals, shape: Shape, seen: Reals, hidden: Reals, slopes: Reals, grad: Reals, below: Reals, total: Reals
+    theta: Reals, how: Learning, seen: Reals, hidden: Reals, slopes: Reals, grad: Reals, below: Reals, total: Reals
 ) -> None:
     """Add to `grad` the gradient of sum(slopes * values) of what `forward` computed; changes `slopes` and scratch.
 
     `slopes` are float32 [n, outputs], `below` float32 [2, n, width], `total` float32 [n].
     """
     count, end = len(seen), len(theta)
-    inputs = shape.width if shape.layers > 1 else seen.shape[1]
-    if shape.dueling:
+    inputs = how.width if how.layers > 1 else seen.shape[1]
+    if how.dueling:
         end -= inputs + 1
-        last = hidden[shape.layers - 2][:count] if shape.layers > 1 else seen
+        last = hidden[how.layers - 2][:count] if how.layers > 1 else seen
         for row in range(count):
             total[row] = slopes[row].sum()
-            slopes[row] -= total[row] / np.float32(shape.outputs)
+            slopes[row] -= total[row] / np.float32(how.outputs)
             grad[end + inputs] += total[row]
             for j in range(inputs):
                 grad[end + j] += total[row] * last[row, j]
     state, gradient = end, slopes
-    for layer in range(shape.layers - 1, -1, -1):
+    for layer in range(how.layers - 1, -1, -1):
         units = hidden[layer - 1][:count] if layer > 0 else seen
         inputs, outputs = units.shape[1], gradient.shape[1]
         bias = end - outputs
@@ -144,7 +142,7 @@ def backward(
         if layer > 0:
             gradient_below = below[layer % 2][:count]
             np.dot(gradient, theta[at:bias].reshape(inputs, outputs).T, gradient_below)
-            if shape.dueling and layer == shape.layers - 1:
+            if how.dueling and layer == how.layers - 1:
                 for row in range(count):
                     gradient_below[row] += total[row] * theta[state : state + inputs]
             for row in range(count):
@@ -202,7 +200,7 @@ def total_of(records: Any, row: int, slots: int, slot: int, values: Reals) -> An
 
 @reordering
 def gather(
-    samples: Ints, memory: Any, networks: Reals, shape: Shape, how: Learning, imitates: bool, room: Scratch
+    samples: Ints, memory: Any, networks: Reals, how: Learning, imitates: bool, room: Scratch
 ) -> tuple[int, int]:
     """Value all observations that the decisions `samples` int64 [batch], and those after them, need.
 
@@ -223,7 +221,7 @@ def gather(
         first, last = 0, how.slots
         if not imitates:
             first, last = records[row, CHOSEN], records[row, CHOSEN] + 1
-        count = meet(records, row, first, last, how.slots, shape.outputs, met, known, count)
+        count = meet(records, row, first, last, how.slots, how.outputs, met, known, count)
     current = count
     for b in range(batch):
         row, sums[b], discounts[b] = samples[b], 0.0, 1.0
@@ -237,16 +235,16 @@ def gather(
             row += 1
         rows[1, b] = row
         if discounts[b] > 0:
-            count = meet(records, row, 0, how.slots, how.slots, shape.outputs, met, known, count)
+            count = meet(records, row, 0, how.slots, how.slots, how.outputs, met, known, count)
     for k in range(count):
         known[met[k]] = 0
         for i in range(seen.shape[1]):
             seen[k, i] = observations[met[k], i]
     for which in range(2):
-        forward(networks[which], shape, seen[:count], room.hidden, outs[which][:count])
+        forward(networks[which], how, seen[:count], room.hidden, outs[which][:count])
     for k in range(count):
-        for j in range(shape.outputs):
-            cell = met[k] * shape.outputs + j
+        for j in range(how.outputs):
+            cell = met[k] * how.outputs + j
             later[cell], values[cell], slopes[cell] = outs[0, k, j], outs[1, k, j], 0
     return taught, current
 
@@ -301,8 +299,8 @@ def follow(network: Reals, theta: Reals, share: float) -> None:
 
 @reordering
 def update(
-    samples: Ints, memory: Any, networks: Reals, moments: Reals, shape: Shape, how: Learning, imitates: bool,
-    learned: int, room: Scratch, metrics: Floats,
+    samples: Ints, memory: Any, networks: Reals, moments: Reals, how: Learning, imitates: bool, learned: int,
+    room: Scratch, metrics: Floats,
 ) -> int:  # fmt: skip
     """Learn from batches int64 [updates, batch] of decisions in `memory`; returns how many updates there were in all.
 
@@ -311,13 +309,13 @@ def update(
     """
     target, theta, average, grad = networks[0], networks[1], networks[2], room.grad
     for number in range(len(samples)):
-        taught, current = gather(samples[number], memory, networks, shape, how, imitates, room)
+        taught, current = gather(samples[number], memory, networks, how, imitates, room)
         metrics[number, 0], metrics[number, 1] = slope(memory[3], memory[2], how, imitates, taught, room)
         slopes, cells, met = room.outs[0][:current], room.slopes, room.met
         for k in range(current):
-            for j in range(shape.outputs):
-                slopes[k, j] = cells[met[k] * shape.outputs + j]
-        backward(theta, shape, room.seen[:current], room.hidden, slopes, grad, room.below, room.total)
+            for j in range(how.outputs):
+                slopes[k, j] = cells[met[k] * how.outputs + j]
+        backward(theta, how, room.seen[:current], room.hidden, slopes, grad, room.below, room.total)
         learned += 1
         rate, root = np.float32(how.rate / (1 - 0.9**learned)), np.float32(np.sqrt(1 - 0.999**learned))
         for i in range(len(theta)):

@@ -6,7 +6,6 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from typing import Annotated, Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -16,14 +15,11 @@ from binwright.agents import AGENTS
 from binwright.agents.learned.loop import TRAINING, Count, Trainer
 from binwright.agents.world import World
 from binwright.fabric.compiled.numa_replay import Replay
-from binwright.fabric.ledger import Ledger
-from binwright.fabric.run.play import play_compiled
 from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.cores import usable_cpus
 from binwright.simcore.errors import UserError
 from binwright.simcore.options import check_options
 from binwright.simcore.rng import stream
-from binwright.simcore.rules import Overflow
 from binwright.simcore.types import Agent, Compiled, Floats, Ints, View
 
 NODES = 2
@@ -84,26 +80,14 @@ def replays_of(world: World, seeds: Sequence[int], shares: Sequence[float]) -> l
     for seed in seeds:
         workload = world.draw(seed)
         for share in shares:
-            ledger = world.ledger(0)
-            resource = ledger.view.resources.index(warm.resource) if warm else 0
-            simulation = Simulation(workload, ledger, Overflow("drop"), compiled=True)
-            start: tuple[int, float] | None = (resource, share)
+            simulation, filler = Simulation(workload, world.ledger(0), world.overflow, compiled=True), None
+            resource = simulation.view.resources.index(warm.resource) if warm else 0
             if warm is None or warm.agent is not None:
                 agent = warm.agent() if warm and warm.agent else AGENTS.load("best-fit")()
-                agent.start(ledger.view, stream(seed, "warm-start"))
-                wanted = share * int(ledger.view.capacity[:, :, resource].sum())
-                largest = int(workload.demand[:, resource].max(initial=1))
-                play_compiled(simulation, agent, partial(_missing, ledger, resource, wanted, largest))
-                start = None
-            simulation.overflow = world.overflow
-            replays.append(Replay(simulation, start))
+                agent.start(simulation.view, stream(seed, "warm-start"))
+                filler = agent.compiled
+            replays.append(Replay(simulation, (resource, share), filler))
     return replays
-
-
-def _missing(ledger: Ledger, resource: int, wanted: float, largest: int) -> int:
-    """Return after how many more placements, at least, so much of a resource is used; 0 once it is."""
-    left = wanted - int(ledger.used()[resource])
-    return max(1, int(left // largest)) if left > 0 else 0
 
 
 def discriminative_episodes(

@@ -60,17 +60,6 @@ def sched_rl(
     return code
 
 
-def q_network(view: View) -> QNetwork:
-    """Describe a network whose shared layers see what is free, the demand, and whether it is spread."""
-    servers, nodes, resources = view.capacity.shape
-    if (view.capacity == 0).any() or (view.capacity != view.capacity[0, 0]).any():
-        problem = "sched-rl is for servers that are all alike, as are their nodes"
-        raise UserError(problem, key="agents", remedy="Take another agent, such as internal.")
-    sizes = (view.capacity.size + resources + 1, *(WIDTH,) * HIDDEN, servers * nodes)
-    notes = {"agent": "sched-rl", "servers": servers, "nodes": nodes, "layers": list(sizes)}
-    return QNetwork(sizes, NONE, notes | {"resources": list(view.resources)})
-
-
 class SchedRL(DQNAgent):
     """The place with the largest advantage, by one network that sees the whole cluster.
 
@@ -87,7 +76,13 @@ class SchedRL(DQNAgent):
         self._file = find("sched-rl", weights, path)
 
     def network(self, view: View, notes: Mapping[str, Any]) -> QNetwork:
-        return q_network(view)
+        servers, nodes, resources = view.capacity.shape
+        if (view.capacity == 0).any() or (view.capacity != view.capacity[0, 0]).any():
+            problem = "sched-rl is for servers that are all alike, as are their nodes"
+            raise UserError(problem, key="agents", remedy="Take another agent, such as internal.")
+        sizes = (view.capacity.size + resources + 1, *(WIDTH,) * HIDDEN, servers * nodes)
+        described = {"agent": "sched-rl", "servers": servers, "nodes": nodes, "layers": list(sizes)}
+        return QNetwork(sizes, NONE, described | {"resources": list(view.resources)})
 
 
 @dataclass
@@ -95,11 +90,10 @@ class SchedTrainer(DQN):
     """Dueling double DQN over all places; settings are in `binwright.agents.learned.dqn`."""
 
     agent = "sched-rl"
-    scan = staticmethod(sched_rl)
     dueling = True
 
-    def network_for(self, view: View) -> QNetwork:
-        return q_network(view)
+    def new_agent(self) -> SchedRL:
+        return SchedRL()
 
     def cells(self, decisions: Decisions) -> tuple[Ints, Ints, Ints]:
         """Value each place by its own output for what is free, the demand and whether it is spread."""

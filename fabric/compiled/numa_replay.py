@@ -27,10 +27,13 @@ class Replay:
     may use a replay at a time.
 
     With `warm`, a resource and a share, every rule first fills the cluster itself, skipping what fits nowhere, until
-    that share of the resource is in use. What it places until then does not count.
+    that share of the resource is in use; with a `filler` this rule does so, for all. What is placed until then does
+    not count.
     """
 
-    def __init__(self, simulation: Simulation, warm: tuple[int, float] | None = None) -> None:
+    def __init__(
+        self, simulation: Simulation, warm: tuple[int, float] | None = None, filler: Compiled | None = None
+    ) -> None:
         if len(simulation.tables.parts) or simulation.moving or simulation.preempting or simulation.events.fails:
             raise ValueError("a replay plays no gangs, moves, evictions, or failures")
         if simulation.quotas or simulation.rules:
@@ -42,6 +45,9 @@ class Replay:
         self._largest = int(simulation.workload.demand[:, warm[0]].max(initial=1)) if warm else 1
         self._start = self._copied()
         self._answered = int(self._state.answers[0])
+        if filler:
+            self._begin(filler, filler)
+            self._warm, self._start = None, self._copied()
 
     @property
     def capacity(self) -> Ints:
