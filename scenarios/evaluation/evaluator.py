@@ -201,18 +201,18 @@ class Evaluator:
         self._baseline = self._parse(settings.agents[0] if baseline is None else baseline)
         self._base: dict[Split, list[float]] = {}
         self._lock = Lock()
-        self._of_baseline("search")
+        self.of_baseline("search")
 
     def __call__(self, policy: Policy, on: Split = "search") -> Evaluation:
         """Evaluate a policy; whatever is wrong with it is the `reason` of what is returned."""
         if on not in self.seeds:
             raise UserError("no such split of the seeds", key="on", value=on, remedy=suggest(on, self.seeds))
-        base = self._of_baseline(on)
+        base = self.of_baseline(on)
         began = perf_counter()
         label = short(policy if isinstance(policy, str) else getattr(policy, "__name__", repr(policy)), 200)
         try:
             read = self._parse(policy)
-            label, (values, refused) = read.label, self._values(read, on)
+            label, (values, refused) = read.label, self.play(read.make, self.seeds[on])
         except (Exception, TooLong) as error:
             return Evaluation(label, self.metric, on, reason=reason_of(error), seconds=perf_counter() - began)
         finally:
@@ -230,14 +230,14 @@ class Evaluator:
 
     def many(self, policies: Iterable[Policy], on: Split = "search", jobs: int | None = None) -> list[Evaluation]:
         """Evaluate policies, so many at once (default: one for each CPU), and return what each came to, in order."""
-        self._of_baseline(on)
+        self.of_baseline(on)
         with ThreadPoolExecutor(jobs or usable_cpus()) as pool:
             return list(pool.map(partial(self, on=on), policies))
 
-    def _of_baseline(self, on: Split) -> list[float]:
+    def of_baseline(self, on: Split) -> list[float]:
         """Return what the baseline has on each seed."""
         if on not in self._base:
-            self._base[on], _ = self._values(self._baseline, on)
+            self._base[on], _ = self.play(self._baseline.make, self.seeds[on])
         return self._base[on]
 
     def _parse(self, policy: Policy) -> _ParsedPolicy:
@@ -247,11 +247,11 @@ class Evaluator:
             feature_named(name, self.scenario.resources)
         return read
 
-    def _values(self, policy: _ParsedPolicy, on: Split) -> tuple[list[float], str]:
-        """Play a policy on the seeds of a split; returns the metric on each and `no_score`."""
+    def play(self, make: Callable[[], Agent], seeds: Iterable[int]) -> tuple[list[float], str]:
+        """Play new agents, one on each of the seeds; returns the metric on each and `no_score`."""
         values, counts = list[float](), np.zeros(2)
-        for seed in self.seeds[on]:
-            value, agents = self._prepared.value(policy.make, seed)
+        for seed in seeds:
+            value, agents = self._prepared.value(make, seed)
             values.append(value)
             for agent in agents:
                 if isinstance(agent, Formula):

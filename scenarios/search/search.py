@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,14 +14,14 @@ import polars as pl
 import yaml
 
 from binwright.agents.formulas.parse import expression
-from binwright.agents.formulas.program import LOST, Formula
+from binwright.agents.formulas.program import Formula
 from binwright.analysis.compare.comparison import Comparison
 from binwright.analysis.results_api import Results
 from binwright.scenarios.agent_spec import AgentSpec
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.batch.journal import Row
-from binwright.scenarios.evaluation.evaluator import APART, PreparedScenario
-from binwright.scenarios.learn.tune import FIRST
+from binwright.scenarios.build.world import build_world
+from binwright.scenarios.evaluation.evaluator import Evaluator
 from binwright.scenarios.schema.load import Override, folder_for, loaded
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.cores import usable_cpus
@@ -108,21 +109,22 @@ def search(
     for key, value in {"seeds": seeds, "validation": validation, "test": test, "evaluations": evaluations}.items():
         if value < LEAST[key]:
             raise UserError("is too few", key=key, value=value, remedy=f"Give {LEAST[key]} or more.")
-    folder = folder_for(scenario, out, "search")
-    plays, means = Plays(scenario, metric, jobs), dict[str, float]()
-    for rule, mean in _winners(plays, seeds, seed):
+    folder, means = folder_for(scenario, out, "search"), dict[str, float]()
+    evaluator = Evaluator(scenario, metric=metric, seeds=seeds, validation=validation, baseline="0")
+    race = Race(evaluator, jobs, seed)
+    for rule, mean in race.winners():
         means[rule] = mean
         best = max(means, key=means.__getitem__)
-        on_progress(plays.done, best, means[best] * plays.sign)
-        if plays.done >= evaluations:
+        on_progress(race.plays, best, means[best] * evaluator.sign)
+        if race.plays >= evaluations:
             break
     rules = sorted(means, key=means.__getitem__, reverse=True)[:FINALISTS]
-    validated = plays.objective(rules, range(validation), APART).mean(axis=1)
+    validated = race.played(rules, evaluator.seeds["validation"]).mean(axis=1)
     chosen = rules[int(np.nanargmax(validated))]
     finalists = {
         "chosen": [rule == chosen for rule in rules],
-        "search": [means[rule] * plays.sign for rule in rules],
-        "validation": validated * plays.sign,
+        "search": [means[rule] * evaluator.sign for rule in rules],
+        "validation": validated * evaluator.sign,
         "rule": rules,
     }
     agent = AgentSpec.model_validate({"name": "formula", "options": {"score": chosen}, "label": LABEL})
@@ -136,64 +138,59 @@ def search(
     return SearchResult(pl.DataFrame(finalists), chosen, agent.model_dump(), results, metric)
 
 
-def _winners(plays: "Plays", seeds: int, seed: int) -> Iterator[tuple[str, float]]:
-    """Yield rules that were played on all seeds with their mean objective: `0`, and the winner of each race, for ever.
+class Race:
+    """Has random rules play on the seeds of an evaluator's search, on all cores; `plays` counts rules times seeds."""
 
-    In a race all rules play on a few seeds, and the best third of them on three times as many, until the last stage.
-    """
-    rng, order = stream(seed, "rules"), stream(seed, "race").permutation(seeds).tolist()
-    grammar = grammar_for(plays.scenario.resources, plays.nodes)
-    mean = float(plays.objective(["0"], order).mean())
-    if not np.isfinite(mean):
-        remedy = "Take one that `binwright run` shows for this scenario, whatever its agents do."
-        raise UserError("has no value in some or all runs", key="metric", value=plays.metric, remedy=remedy)
-    yield "0", mean
-    stages = [until for stage in range(STAGES) if (until := seeds // KEPT**stage) >= min(FEWEST, seeds)][::-1]
-    while True:
-        rules = np.array(sorted({proposed(grammar, rng) for _ in range(PROPOSALS)}))
-        values = np.zeros((len(rules), 0))
-        for until in stages:
-            values = np.hstack([values, plays.objective(rules, order[values.shape[1] : until])])
-            best = np.argsort(-np.nan_to_num(values.mean(axis=1), nan=-np.inf), kind="stable")
-            best = best[: max(1, len(rules) // KEPT)]
-            rules, values = rules[best], values[best]
-        if np.isfinite(mean := float(values[0].mean())):
-            yield str(rules[0]), mean
+    def __init__(self, evaluator: Evaluator, jobs: int | None, seed: int) -> None:
+        self.evaluator, self.plays, self._jobs, self._seed = evaluator, 0, jobs or usable_cpus(), seed
 
+    def played(self, rules: Sequence[str], seeds: Sequence[int]) -> Floats:
+        """Return the metric of rules, negative where less of it is better, float64 [rules, seeds].
 
-class Plays:
-    """Plays formulas on seeds on all cores.
+        A rule without a value, or that scores no number wherever a request fits, has NaN.
+        """
+        self.plays += len(rules) * len(seeds)
 
-    The objective, of which more is better, is the metric, with a minus where less of it is better. `done` counts plays
-    of a rule on a seed.
-    """
+        def row(rule: str) -> list[float]:
+            with suppress(RunError):
+                values, refused = self.evaluator.play(partial(Formula, rule), seeds)
+                if not refused:
+                    return values
+            return [np.nan] * len(seeds)
 
-    def __init__(self, scenario: Scenario, metric: str, jobs: int | None) -> None:
-        self.scenario, self.metric, self._jobs, self.done = scenario, metric, jobs or usable_cpus(), 0
-        self._prepared = PreparedScenario(scenario, metric)
-        self.nodes: int = self._prepared.world.ledger(0).view.free.shape[1]
-        self.value("0", 0)  # whoever cannot play here says so
-        self.sign = self._prepared.sign
-
-    def objective(self, rules: Sequence[str], at: Sequence[int], apart: int = 0) -> Floats:
-        """Return the objective of rules on seeds number `at`, `apart` from those of the race, float64 [rules, at]."""
-        self.done += len(rules) * len(at)
         with ThreadPoolExecutor(self._jobs) as pool:
-            columns = pool.map(lambda number: [self.value(rule, FIRST + apart + number) for rule in rules], at)
-            return self.sign * np.array(list(columns), float).T
+            return self.evaluator.sign * np.array(list(pool.map(row, rules)), float)
 
-    def value(self, rule: str, seed: int) -> float:
-        """Play a rule on the requests of a seed; NaN is of one that scores no number wherever a request fits."""
-        try:
-            value, agents = self._prepared.value(partial(Formula, rule), seed)
-        except RunError:
-            return np.nan
-        return np.nan if any(isinstance(agent, Formula) and agent.numbers[2][LOST] for agent in agents) else value
+    def winners(self) -> Iterator[tuple[str, float]]:
+        """Yield rules that were played on all seeds with their means: `0`, and the winner of each race, for ever.
+
+        In a race all rules play on a few seeds, and the best third of them on three times as many, until the last.
+        """
+        evaluator, rng = self.evaluator, stream(self._seed, "rules")
+        mean = evaluator.sign * float(np.mean(evaluator.of_baseline("search")))
+        if not np.isfinite(mean):
+            remedy = "Take one that `binwright run` shows for this scenario, whatever its agents do."
+            raise UserError("has no value in some or all runs", key="metric", value=evaluator.metric, remedy=remedy)
+        yield "0", mean
+        grammar = grammar_for(evaluator.scenario)
+        order = stream(self._seed, "race").permutation(evaluator.seeds["search"]).tolist()
+        stages = [until for n in range(STAGES) if (until := len(order) // KEPT**n) >= min(FEWEST, len(order))][::-1]
+        while True:
+            rules = np.array(sorted({proposed(grammar, rng) for _ in range(PROPOSALS)}))
+            values = np.zeros((len(rules), 0))
+            for until in stages:
+                values = np.hstack([values, self.played(rules.tolist(), order[values.shape[1] : until])])
+                best = np.argsort(-np.nan_to_num(values.mean(axis=1), nan=-np.inf), kind="stable")
+                best = best[: max(1, len(rules) // KEPT)]
+                rules, values = rules[best], values[best]
+            if np.isfinite(mean := float(values[0].mean())):
+                yield str(rules[0]), mean
 
 
-def grammar_for(resources: Sequence[str], nodes: int) -> dict[str, dict[str, float]]:
-    """Complete the grammar with the features of places on servers with these resources and so many nodes."""
-    names, several = [re.sub(r"\W", "_", resource) for resource in resources], nodes > 1
+def grammar_for(scenario: Scenario) -> dict[str, dict[str, float]]:
+    """Complete the grammar with the features of places in a scenario."""
+    names = [re.sub(r"\W", "_", resource) for resource in scenario.resources]
+    several = build_world(scenario).ledger(0).view.free.shape[1] > 1
     features, room = dict[str, float](), dict[str, float]()
     for name in names:
         scopes = ("", "server_", "other_", "least_", "most_") if several else ("",)

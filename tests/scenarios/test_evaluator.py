@@ -29,7 +29,7 @@ def scenario(**keys: Any) -> Scenario:
 @pytest.fixture(scope="module")
 def evaluator() -> Evaluator:
     made = Evaluator(scenario(), seeds=3, validation=2, test=4)
-    made._of_baseline("test")
+    made.of_baseline("test")
     return made
 
 

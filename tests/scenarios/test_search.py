@@ -10,10 +10,10 @@ import yaml
 
 import binwright as bw
 from binwright.cli import main
+from binwright.scenarios.evaluation.evaluator import Evaluator
 from binwright.scenarios.learn.tune import FIRST
 from binwright.scenarios.schema.load import load_scenario, scenario_from
 from binwright.scenarios.search import search
-from binwright.scenarios.search.search import Plays
 from binwright.simcore.errors import UserError
 from tests.support.scenarios import random_requests
 
@@ -51,7 +51,8 @@ def test_a_play_is_what_a_run_comes_to(metric: str, changed: dict[str, Any], tmp
     agents = [{"formula": {"score": rule}} for rule in RULES]
     scenario = scenario_from({**TINY, **changed, "agents": agents, "seed": FIRST + 3, "replications": 2})
     runs = bw.run(scenario, out=tmp_path).runs
-    found = Plays(scenario, metric, 1).objective([*RULES, "1e999 - 1e999 * free_cpu"], [3, 4])
+    race = search.Race(Evaluator(scenario, metric=metric, seeds=1, baseline="0"), 1, 0)
+    found = race.played([*RULES, "1e999 - 1e999 * free_cpu"], [FIRST + 3, FIRST + 4])
     assert found[:-1].T.ravel().tolist() == runs[metric].to_list()
     assert np.isnan(found[-1]).all(), "it scores no number"
 
