@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 import binwright as bw
+from binwright.agents.learned import loop
 from binwright.agents.learned.weights import read
 from binwright.scenarios.learn.training import check_sweep, points, summary
 from binwright.scenarios.schema.scenario import Scenario
@@ -39,7 +40,10 @@ def test_points_are_all_combinations_and_keep_the_other_settings() -> None:
 
 
 @pytest.mark.long  # compiles a trainer's kernels
-def test_every_point_is_trained_as_it_would_be_alone_and_goes_on(tmp_path: Path) -> None:
+def test_every_point_is_trained_as_it_would_be_alone_and_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loop, "PATIENCE", 0.0)  # a checkpoint after every iteration
     swept = tiny(sweep={"rate": [0.1, 0.001]})
     rows: list[dict[str, Any]] = []
     with pytest.raises(KeyboardInterrupt):
