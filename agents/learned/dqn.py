@@ -234,11 +234,21 @@ class DQN(NumaTrainer):
             raise UserError(problem, key="train.episodes", remedy="Give more requests, or more servers.")
         samples = known[rng.integers(len(known), size=(updates, self.batch))]
         samples.sort(axis=1)  # the order makes no difference, but to the time that memory takes
-        returns = len(buffer.outcome) if self.returns == "episode" else self.returns
         layers = self.described.sizes
-        shape = len(layers) - 1, layers[1], layers[-1], self.dueling, self.slots
-        settings = self.rate, self.discount, returns, self.loss == "huber", self.target, self.tau, self.averaged
-        how = Learning(*shape, *settings)
+        how = Learning(
+            layers=len(layers) - 1,
+            width=layers[1],
+            outputs=layers[-1],
+            dueling=self.dueling,
+            slots=self.slots,
+            rate=self.rate,
+            discount=self.discount,
+            returns=len(buffer.outcome) if self.returns == "episode" else self.returns,
+            huber=self.loss == "huber",
+            target=self.target,
+            tau=self.tau,
+            averaged=self.averaged,
+        )
         memory = buffer.outcome, buffer.rewards, buffer.baseline, buffer.records, buffer.observations
         scratch = scratch_for(self.batch, how, buffer.records, buffer.observations, self.networks.shape[1])
         metrics = np.empty((updates, 2))
