@@ -44,35 +44,27 @@ def reached(goals: Sequence[Reached]) -> list[dict[str, Any]]:
     return [goal._asdict() | {"gap": goal.gap} for goal in goals]
 
 
+AS_IT_IS = "status", "search", "interrupted", "bins", "used", "bound", "gap", "placed", "checked", "impossible"
+"""What `--json` has of an answer by the same name."""
+
+
 def as_json(answer: Answer) -> dict[str, Any]:
     """Shape an answer as `--json` prints it."""
-    return {
-        "status": answer.status,
-        "search": answer.search,
-        "interrupted": answer.interrupted,
-        "bins": answer.bins,
-        "used": answer.used,
-        "bound": answer.bound,
-        "gap": answer.gap,
-        "placed": answer.placed,
-        "balls": answer.problem.balls,
-        "searched": answer.problem.searched,
-        "checked": answer.checked,
+    problem = answer.problem
+    moves = [{"ball": ball, "from": source, "to": _place(target)} for ball, source, target in answer.moves]
+    return {name: getattr(answer, name) for name in AS_IT_IS} | {
+        "balls": problem.balls,
+        "searched": problem.searched,
         "seconds": round(answer.seconds, 6),
-        "impossible": answer.impossible,
         "at_fault": [each._asdict() for each in answer.at_fault],
         "goals": reached(answer.goals),
         "notes": list(answer.notes),
-        "left": left(answer.problem, answer.alloc),
-        "moves": _moves(answer) if (answer.problem.now >= 0).any() else None,
-        "ball_names": list(answer.problem.ball_names) or None,
-        "bin_names": list(answer.problem.bin_names) or None,
+        "left": left(problem, answer.alloc),
+        "moves": moves if (problem.now >= 0).any() else None,
+        "ball_names": list(problem.ball_names) or None,
+        "bin_names": list(problem.bin_names) or None,
         "alloc": [_place(place) for place in answer.alloc],
     }
-
-
-def _moves(answer: Answer) -> list[dict[str, int | None]]:
-    return [{"ball": ball, "from": source, "to": _place(target)} for ball, source, target in answer.moves]
 
 
 def _place(place: int) -> int | None:

@@ -38,8 +38,7 @@ class Servers(Formulation):
             "PART": np.full((balls, self.nodes, self.kinds), most),
             "SPREAD": np.ones(balls, np.int64),
         }
-        fixed, bins = {"CAPACITY": capacity}, self.servers * self.nodes
-        online = Online(self.setup, "numa", self.sizes, fixed, varying, balls, bins)
+        online = Online(self.setup, "numa", self.sizes, {}, varying, balls, self.servers * self.nodes)
         if len(online.problem.units) != balls:
             remedy = "Remove FRIENDS, or let requests be answered one by one."
             raise UserError("FRIENDS would join requests", file=self.setup.path, remedy=remedy)

@@ -46,8 +46,8 @@ class Jobs(Formulation):
             "DEMAND": np.full((jobs, self.kinds), in_units(self.capacity.max())),
             "FREE": np.full((self.servers, self.slots, self.kinds), in_units(self.capacity.sum(axis=0).max())),
         }
-        sizes, fixed = self.sizes | {"SLOTS": self.slots}, {"CAPACITY": in_units(self.capacity)}
-        return Online(self.setup, "jobs", sizes, fixed, varying, jobs, self.slots * self.servers)
+        sizes = self.sizes | {"SLOTS": self.slots}
+        return Online(self.setup, "jobs", sizes, {}, varying, jobs, self.slots * self.servers)
 
     def answers(self, view: View, requests: Sequence[Request]) -> Iterator[tuple[Request, Placement]]:
         """Yield the jobs that start now."""

@@ -5,13 +5,13 @@ a smaller group is better, and of the groups of one level that may hold all ball
 first. Groups and bins that cannot hold enough are left out without a call of UTILFN.
 
 Groups are runs of bins in one order, those of a level inside those of the next. Bins are filled one after another. In
-problems where one ball more may need less (see `Problem.elastic`), a group's own dimensions may be over their capacity
-until the group is left, whatever its level; then balls go out again, the last first, until they are not.
+problems where one ball more may need less (see `Problem.elastic`), a group's own dimension may be over its capacity
+until the group is left, whatever its level; then balls go out again, the last first, until it is not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -25,9 +25,9 @@ from binwright.simcore.types import Ints
 
 
 class Near(NamedTuple):
-    """Groups, and which dimensions are a group's own: all bins that touch them are in it, and in no smaller one.
+    """Groups of bins that are near one another.
 
-    Groups are numbered level by level; those of level 0 are the bins, in `order`, and the last one has them all.
+    They are numbered level by level; those of level 0 are the bins, in `order`, and the last one has them all.
     """
 
     order: Ints
@@ -38,41 +38,30 @@ class Near(NamedTuple):
     """[groups]: its first place in `order`."""
     end: Ints
     """[groups]"""
-    owner: Ints
-    """[dims]: the group, for elastic dimensions; -1 for others."""
-    own_first: Ints
-    """[groups + 1]"""
     own: Ints
-    """The groups' own dimensions."""
+    """[groups]: the dimension that is the group's own, -1 for none."""
 
 
 class Nearby(Template):
     """One template for requests of different numbers of balls, up to as many as it declares.
 
-    The balls of a request are the first ones; the others are not placed. `levels` int64 [any, bins] has the group of
-    every bin, in smaller groups and then in larger ones around these.
-    `largest` [kinds] is the most that a bin ever has of each kind that bounds are made of.
+    The balls of a request are the first ones; the others are not placed. `parts` int64 [levels, bins] is the part of
+    every bin, numbered through all levels, the smallest first. An elastic resource with an index for the part has the
+    groups' own dimensions. `largest` [kinds] is the most that a bin ever has of each kind that bounds are made of.
     """
 
     near: ClassVar[bool] = True
 
-    def __init__(self, levels: Sequence[Ints], largest: Ints, *stated: Any) -> None:
+    def __init__(self, parts: Ints, largest: Ints, *stated: Any) -> None:
         super().__init__(*stated)
-        self._fixed = call, flat, room = self._call, self._flat, self._room
-        order, group, begin, end = nested(levels, self.problem.bins)
-        # A dimension's own group is the smallest with all bins in which ball 0 touches it. It guides the search only:
-        # that no dimension is over in the end is made sure in any case.
-        owner = np.full(self.problem.dims, -1, np.int64)
-        first, last = touched(call, flat, room, order)
-        known = np.flatnonzero((last >= first) & (flat.elastic > 0))
-        for groups in group[::-1]:
-            same = known[groups[first[known]] == groups[last[known]]]
-            owner[same] = groups[first[same]]
-        own = np.argsort(owner, kind="stable")[np.count_nonzero(owner < 0) :]
-        own_first = np.searchsorted(owner[own], np.arange(len(begin) + 1))
-        self._near = Near(order, group, begin, end, owner, own_first, own)
-        self._largest, self._free = largest, np.zeros((len(begin), len(largest)), np.int64)
-        self._attempt = prepared(attempt, *self._fixed, self._near, begin, 1, 0, 1)
+        order, group, begin, end = nested(parts)
+        own = np.full(len(begin), -1)
+        for family in self.problem.families:
+            if family.falls and family.sizes == (parts.max() + 1,):
+                own[group[1:-1]] = family.offset + parts[:, order]
+        self._fixed = self._call, self._flat, self._room, Near(order, group, begin, end, own)
+        self._near, self._largest, self._free = self._fixed[-1], largest, np.zeros((len(begin), len(largest)), np.int64)
+        self._attempt = prepared(attempt, *self._fixed, begin, 1, 0, 1)
 
     def write_free(self, name: str, free: Ints) -> None:
         """Write the table [bins, kinds] of what bins have free of some kinds; it gives bounds, too."""
@@ -90,7 +79,7 @@ class Nearby(Template):
         many = int(np.count_nonzero(units.members[units.offsets[:-1]] < balls))
         fitting = slots(self._free, least)
         for level, group in self._groups(fitting, attempts, balls, int(slots(self._largest, least)) >= balls):
-            if self._attempt(*self._fixed, self._near, fitting, many, level, group):
+            if self._attempt(*self._fixed, fitting, many, level, group):
                 self._best[:] = self._room.alloc
                 yield self._best
 
@@ -109,10 +98,10 @@ class Nearby(Template):
             yield from ((level, group) for group in chosen.tolist())
 
 
-def nested(levels: Sequence[Ints], bins: int) -> tuple[Ints, Ints, Ints, Ints]:
-    """Make groups [bins] for every level, and one with all bins, as runs: the first four fields of `Near`."""
-    every = np.arange(bins)
-    levels = [every, *levels, np.zeros(bins, np.int64)]
+def nested(parts: Ints) -> tuple[Ints, Ints, Ints, Ints]:
+    """Make groups of every level, of bins, and one with all bins, as runs: the first four fields of `Near`."""
+    every = np.arange(parts.shape[1])
+    levels = [every, *parts, np.zeros_like(every)]
     order = np.lexsort(levels)
     group, begin, count = [], [], 0
     for level in levels:
@@ -121,7 +110,7 @@ def nested(levels: Sequence[Ints], bins: int) -> tuple[Ints, Ints, Ints, Ints]:
         group.append(count + np.searchsorted(starts, every, side="right") - 1)
         begin.append(starts)
         count += len(starts)
-    ends = [np.append(starts[1:], bins) for starts in begin]
+    ends = [np.append(starts[1:], len(every)) for starts in begin]
     return order, np.array(group), np.concatenate(begin), np.concatenate(ends)
 
 
@@ -133,61 +122,31 @@ def slots(available: Ints, least: Ints) -> Ints:
 
 
 @kernel
-def touched(call: Utilfn, flat: Flat, room: Room, order: Ints) -> tuple[Ints, Ints]:
-    """Find the first and the last place in `order` [bins] where ball 0 touches each dimension, alone; [dims] each."""
-    first, last = np.full(len(room.used), len(order), np.int64), np.full(len(room.used), -1, np.int64)
-    ceiling = np.full(len(room.used), ENDLESS, np.int64)
-    room.alloc[:] = NULL
-    for at in range(len(order)):
-        n = call(0, order[at], room.alloc, flat.data, flat.numbers, room.used, ceiling, room.dims, room.amounts, 0)
-        for k in range(n):
-            first[room.dims[k]] = min(first[room.dims[k]], at)
-            last[room.dims[k]] = at
-    return first, last
+def leave(call: Utilfn, flat: Flat, room: Room, dim: int, mark: int, placed: int, count: int) -> tuple[int, int]:
+    """Take units out again that need something of a dimension, the last first, until it is not over.
 
-
-@kernel
-def helps(call: Utilfn, flat: Flat, near: Near, room: Room, group: int, unit: int) -> bool:
-    """Take a unit out if something of the group's own that is over needs less without it; tells whether it did."""
-    place = room.alloc[flat.unit_balls[flat.units[unit]]]
-    n = lift_out(call, flat, room, unit, place, flat.ceiling)
-    less = False
-    for k in range(n):
-        dim = room.dims[k]
-        less = less or (near.owner[dim] == group and room.used[dim] > flat.ceiling[dim])
-    if less:
-        for k in range(n):
-            change(flat, room, room.dims[k], -room.amounts[k])
-    else:
-        put_back(flat, room, unit, place)
-    return less
-
-
-@kernel
-def leave(
-    call: Utilfn, flat: Flat, near: Near, room: Room, group: int, mark: int, placed: int, count: int
-) -> tuple[int, int]:
-    """Take units of the group, those from `mark` on, out again, the last first, until nothing of its own is over.
-
-    Returns how many units are placed and left; -1 for those left if that cannot be.
+    Returns how many units are placed and left; -1 for those left if it is over without the units from `mark` on, too.
     """
-    at = near.own_first[group]
-    while at < near.own_first[group + 1]:
-        if room.used[near.own[at]] <= flat.ceiling[near.own[at]]:
-            at += 1
-            continue
-        which = placed - 1
-        while which >= mark and not helps(call, flat, near, room, group, room.placed[which]):
-            which -= 1
+    which = placed - 1
+    while room.used[dim] > flat.ceiling[dim]:
         if which < mark:
             return placed, -1
+        unit = room.placed[which]
+        place = room.alloc[flat.unit_balls[flat.units[unit]]]
+        n = lift_out(call, flat, room, unit, place, flat.ceiling)
+        if not (room.dims[: max(0, n)] == dim).any():
+            put_back(flat, room, unit, place)
+            which -= 1
+            continue
+        for k in range(n):
+            change(flat, room, room.dims[k], -room.amounts[k])
         for k in range(count, 0, -1):  # it comes first again
             room.left[k] = room.left[k - 1]
-        room.left[0] = room.placed[which]
+        room.left[0] = unit
         placed, count = placed - 1, count + 1
         for k in range(which, placed):
             room.placed[k] = room.placed[k + 1]
-        at = near.own_first[group]
+        which = placed - 1
     return placed, count
 
 
@@ -233,7 +192,8 @@ def attempt(
             around = near.group[above, at]
             if above > 0 and count > 0 and end < near.end[around]:
                 break
-            placed, count = leave(call, flat, near, room, around, marks[above], placed, count)
+            if near.own[around] >= 0:
+                placed, count = leave(call, flat, room, near.own[around], marks[above], placed, count)
             if count < 0:
                 return False
             end = near.end[around]

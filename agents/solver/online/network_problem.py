@@ -14,7 +14,7 @@ from binwright.agents.solver.online.template import Formulation, Online, Setup, 
 from binwright.fabric.network import NetworkView, Provisioned
 from binwright.fabric.routing import Routes, find_path
 from binwright.simcore.jit import kernel, lean, prepared
-from binwright.simcore.types import Amounts, Ints, Refusal, Request
+from binwright.simcore.types import Ints, Refusal, Request
 
 PIECES = 16
 """What a request is cut into, of each resource."""
@@ -48,31 +48,27 @@ class Connected(Formulation):
 
     def __init__(self, setup: Setup, view: NetworkView) -> None:
         super().__init__(setup, view)
-        topology = view.topology
-        self.capacity = view.capacity.sum(axis=1)
-        self.home = topology.rack_of.astype(np.int64)
-        self.most = self.capacity.sum(axis=0).tolist()
+        topology, pieces, amounts = view.topology, self.kinds * PIECES, view.capacity.sum(axis=1)
+        racks, capacity = topology.rack_of.astype(np.int64), in_units(amounts)
+        pods = topology.pod_of[racks].astype(np.int64)
+        self.most = amounts.sum(axis=0).tolist()
         self.widest = max(1, int(topology.link_capacity.max(initial=0)))
-        self.open, self.reach = np.ones(self.servers, np.int64), np.ones((topology.racks,) * 2, np.int64)
-        self.online = self._online(topology.pod_of[self.home].astype(np.int64))
-        self.reaching = prepared(reaching, view.routing.routes, view.link_free, 1, True, self.open, self.reach)
-        self.filler = InOrder()
-        self.filler.start(view, np.random.default_rng())  # nothing is drawn
-
-    def _online(self, pod: Ints) -> Online:
-        pieces, capacity = self.kinds * PIECES, in_units(self.capacity)
-        largest = in_units(np.maximum(self.capacity.max(axis=0), 1))
-        fixed = {"CAPACITY": capacity, "LARGEST": largest, "RACK": self.home, "POD": pod}
+        self.reach = np.ones((topology.racks,) * 2, np.int64)
+        largest = in_units(np.maximum(amounts.max(axis=0), 1))
+        fixed = {"LARGEST": largest, "RACK": racks, "POD": pods}
         varying = {
             "FREE": capacity,
             "WIRE": np.full(self.servers, in_units(self.widest)),
             "NEED": np.full(1, in_units(self.widest)),
-            "OPEN": self.open[None],
+            "OPEN": np.ones((1, self.servers), np.int64),
             "REACH": self.reach[None],
             "DEMAND": np.full((pieces, self.kinds), in_units(max(self.most))),
         }
-        sizes = self.sizes | {"RACKS": len(self.reach), "PIECES": pieces}
-        return Online(self.setup, "fabric", sizes, fixed, varying, pieces, self.servers)
+        sizes = self.sizes | {"RACKS": topology.racks, "PIECES": pieces}
+        self.online = Online(setup, "fabric", sizes, fixed, varying, pieces, self.servers)
+        self.reaching = prepared(reaching, view.routing.routes, view.link_free, 1, True, self.reach)
+        self.filler = InOrder()
+        self.filler.start(view, np.random.default_rng())  # nothing is drawn
 
     def answer(self, view: NetworkView, request: Request) -> Provisioned | Refusal | None:
         """Choose the servers of a request, and fill them as the cluster is now; None if they have not enough any more.
@@ -81,7 +77,18 @@ class Connected(Formulation):
         """
         if exceeds(request, self.most) or request.bandwidth > self.widest:
             return None
-        servers = self._servers(view, request)
+        links, online = view.link_free[: self.servers], self.online
+        self.reaching(view.routing.routes, view.link_free, request.bandwidth, view.weighted, self.reach)
+        demand = np.array(request.demand)[:, None]
+        share = demand // PIECES + (np.arange(PIECES) < demand % PIECES)
+        cut = share[:, :, None] * np.eye(self.kinds, dtype=np.int64)[:, None]  # [kind, piece, kind]
+        online.write("OPEN", links >= request.bandwidth)
+        online.write("REACH", self.reach)
+        online.write("FREE", view.free.sum(axis=1))
+        online.write("WIRE", np.maximum(links, 0))
+        online.write("NEED", request.bandwidth)
+        online.write("DEMAND", cut.reshape(-1, self.kinds))
+        servers = online.find(self.setup.next_seed(), self.setup.attempts, self.kinds * PIECES)
         if servers.min() < 0:
             return None
         # Those that take most pieces first: the request may be complete without the last ones.
@@ -91,47 +98,11 @@ class Connected(Formulation):
         self.filler.order[used] = -1
         return self.filler.decide(view, request)
 
-    def _servers(self, view: NetworkView, request: Request) -> Ints:
-        """Find the servers of the pieces of a request [pieces], -1 for those that find none."""
-        seed = self.setup.next_seed()  # taken without a search, too, so that those that follow are the same
-        links, free = view.link_free, view.free.sum(axis=1)
-        self.reaching(view.routing.routes, links, request.bandwidth, view.weighted, self.open, self.reach)
-        if not may_hold(free, request.demand, self.home, self.open, self.reach):
-            return np.full(1, -1)
-        demand = np.array(request.demand)[:, None]
-        share = demand // PIECES + (np.arange(PIECES) < demand % PIECES)
-        cut = share[:, :, None] * np.eye(self.kinds, dtype=np.int64)[:, None]  # [kind, piece, kind]
-        online = self.online
-        online.write("OPEN", self.open)
-        online.write("REACH", self.reach)
-        online.write("FREE", free)
-        online.write("WIRE", np.maximum(links[: self.servers], 0))
-        online.write("NEED", request.bandwidth)
-        online.write("DEMAND", cut.reshape(-1, self.kinds))
-        return online.find(seed, self.setup.attempts, self.kinds * PIECES)
-
 
 @kernel
-def reaching(routes: Routes, link_free: Ints, bandwidth: int, weighted: bool, open_: Ints, reach: Ints) -> None:
-    """Write which servers' own links have the bandwidth, and which racks have a path between them.
-
-    These are `open_` [servers] and `reach` [racks, racks].
-    """
-    for server in range(len(open_)):
-        open_[server] = 1 if link_free[server] >= bandwidth else 0
+def reaching(routes: Routes, link_free: Ints, bandwidth: int, weighted: bool, reach: Ints) -> None:
+    """Write which racks have a path with the bandwidth between them, 0 or 1 in `reach` [racks, racks]."""
     for rack in range(len(reach)):
         for other in range(rack + 1):
             reachable = find_path(routes, link_free, rack, other, bandwidth, weighted) >= 0
             reach[rack, other] = reach[other, rack] = 1 if reachable else 0
-
-
-def may_hold(free: Ints, demand: Amounts, home: Ints, opens: Ints, reach: Ints) -> bool:
-    """Tell whether one server, or those around one rack together, may hold a demand; where none may, no search helps.
-
-    `free` is [servers, kinds], `home` [servers] is the rack; `opens` and `reach` are as `reaching` writes them.
-    """
-    if (free >= demand).all(axis=1).any():
-        return True
-    racks = np.zeros((len(reach), len(demand)), np.int64)
-    np.add.at(racks, home, free * opens[:, None])
-    return bool((reach @ racks >= demand).all(axis=1).any())

@@ -56,11 +56,8 @@ class Virtual(Formulation):
             "MACHINE": np.full((machines, self.kinds), most),
             "RATE": np.full((machines, machines) if self.template == "secondnet" else 1, widest),
         }
-        bins = len(self.capacity)
-        counts = [bins, *(len(np.unique(level)) for level in self.of)]
-        levels = [level for level, before, after in zip(self.of, counts, counts[1:], strict=False) if after < before]
-        stated = self.setup, self.template, self.sizes, {"PART": self.of.T}, varying, machines, bins
-        return Nearby(levels, self.largest, *stated)
+        stated = self.setup, self.template, self.sizes, {"PART": self.of.T}, varying, machines, len(self.capacity)
+        return Nearby(self.of, self.largest, *stated)
 
     def answer(self, view: NetworkView, request: Request) -> Embedding | None:
         """Choose where the machines of a request go, and the paths between them."""

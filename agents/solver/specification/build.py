@@ -6,11 +6,11 @@ Some declarations become what there is without them: statements of UTILFN, resou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import combinations, islice
 from math import prod
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -38,12 +38,13 @@ from binwright.simcore.types import Ints
 if TYPE_CHECKING:
     from binwright.agents.solver.specification.spec import Spec
 SETS = ("friends", "foes", "different", "groups", "drain")
+COUNTED = ("balls", "soft", "pin", "now", "linked", "friends", "foes", "different", "drain")
+"""Kinds of declarations that may say another thing for another number of bins."""
 AFTER = {
     "BALLS": ("friends", "foes", "different", "linked", "pin", "now"),
     "BINS": ("groups", "drain", "pin", "now"),
 }
 """Kinds of declarations that stand below the one of BALLS, or of BINS."""
-T = TypeVar("T")
 
 
 class Build:
@@ -80,8 +81,7 @@ class Build:
         self.least: list[tuple[int, int, bool]] = []
         """Entries of `Problem.least`."""
         for node in spec.tree.declarations:
-            if node.kind in ("balls", "soft", "pin", *SETS) and node.kind != "groups":
-                self.counted = self.counted or self._depends(node)
+            self._note(node)
             for what, count in (("BALLS", self.scope.balls), ("BINS", self.most)):
                 early = count < 0 and node.kind in AFTER[what]
                 refuse(early, f"{what} is not known yet", f"Write {what} above this line.", node.at)
@@ -115,8 +115,6 @@ class Build:
         program, drained = base, np.zeros(bins, np.bool_)
         for members, _ in self.sets["drain"]:
             drained[[place for place in members if place < bins]] = True
-        if self.sets["drain"]:
-            self.bins_differ = True  # whether or not there are as many bins yet
         if drained.any():
             self.tables[declared.DRAIN] = Table(declared.DRAIN, True, (bins,), drained.astype(np.int64))
             program, _ = self.utilfn(declared.statements(self._first("drain"), declared.ADDED[declared.DRAIN]))
@@ -187,14 +185,19 @@ class Build:
         """Tell whether a part of the tree depends on the number of bins."""
         return not self.by_bins.isdisjoint(s.names_in(part))
 
-    def _once(self, node: s.Node, make: Callable[[], T]) -> T:
-        """Return what a declaration of the text makes, once if it is the same for every number of bins."""
-        if self._depends(node) or not node.at.line:
-            return make()
-        if node.at not in self.spec.made:
-            self.spec.made[node.at] = make()
-        result: T = self.spec.made[node.at]
-        return result
+    def _note(self, node: s.Node) -> None:
+        """Note what depends on how many bins there are."""
+        if node.kind in ("param", "table", "table_of") and self._depends(node):
+            self.by_bins.add(node.parts[0])
+        elif node.kind == "family":
+            _, axes, value = node.parts
+            over_bins = [axis for axis in axes if self._depends(axis.parts[1])]
+            by_number = any(axis.parts[1] != s.name(axis.at, "BINS") for axis in over_bins)
+            self.counted = self.counted or by_number or self._depends(value)
+            self.bins_differ = self.bins_differ or any(axis.parts[0] in s.names_in(value) for axis in over_bins)
+        elif node.kind in COUNTED:
+            self.counted = self.counted or self._depends(node) or node.parts[0] in self.by_bins
+            self.bins_differ = self.bins_differ or node.kind == "drain"  # whether or not it is there yet
 
     def count(self, node: s.Node, what: str) -> int:
         """Evaluate a number of things."""
@@ -235,8 +238,6 @@ class Build:
 
     def _param(self, node: s.Node, name: str, value: s.Node) -> None:
         self.constants.check_free(name, node.at)
-        if self._depends(node):
-            self.by_bins.add(name)
         self.names[name] = self.constants.number(self.spec.params.get(name, value))
 
     def _table(self, node: s.Node, name: str, literal: s.Node) -> None:
@@ -257,9 +258,9 @@ class Build:
         if name in self.spec.tables:
             return
         self.constants.check_free(name, node.at)
-        if self._depends(node):
-            self.by_bins.add(name)
-        self.tables[name] = self._once(node, make)
+        if name not in self.spec.made or self._depends(node):
+            self.spec.made[name] = make()
+        self.tables[name] = self.spec.made[name]
 
     def _entries(self, literal: s.Node) -> list[Any]:
         return [self._entries(each) if each.kind == "literal" else self._entry(each) for each in literal.parts]
@@ -309,32 +310,18 @@ class Build:
         twice = name in self.families
         refuse(twice, f"{name} is there twice", "Give every resource a name of its own.", node.at)
         sizes = self._sizes(axes, ENTRY_LIMIT // 4 - self.dims, node.at)
-        read = s.names_in(value)
-        over_bins = [axis for axis in axes if self._depends(axis.parts[1])]
-        self.bins_differ = self.bins_differ or any(axis.parts[0] in read for axis in over_bins)
-        by_number = any(axis.parts[1] != s.name(axis.at, "BINS") for axis in over_bins)
-        self.counted = self.counted or by_number or self._depends(value)
-        capacity: Ints | int | None = self._copied(axes, value, sizes)
-        if capacity is None and any(axis.parts[0] in read for axis in axes):
-            capacity = np.array([self._amount(value, "this capacity") for _ in self.constants.combinations(axes)])
-        elif capacity is None:
-            capacity = self._amount(value, "this capacity")
-        self._add_family(name, sizes, capacity, self.scope.labels(named))
-
-    def _copied(self, axes: Sequence[s.Node], value: s.Node, sizes: tuple[int, ...]) -> Ints | None:
-        """Return capacities that are a table as it is, A[i in n] => T[i], without evaluating every entry.
-
-        Returns None if they are not.
-        """
-        table = self.tables.get(value.parts[0]) if value.kind == "index" else None
         indices = tuple(s.name(axis.at, axis.parts[0]) for axis in axes)
         new = {axis.parts[0] for axis in axes} - self.names.keys() - self.tables.keys()
-        if table is None or table.starts is not None or table.sizes != sizes:
-            return None
-        if value.parts[1] != indices or len(new) < len(axes):
-            return None
-        values = table.values * MICRO if table.whole else table.values
-        return values if values.min(initial=0) >= 0 else None
+        straight = value.kind == "index" and value.parts[1] == indices and len(new) == len(axes)  # A[i in n] => T[i]
+        table = self.tables.get(value.parts[0]) if straight else None
+        capacity: Ints | int
+        if table is not None and table.starts is None and table.sizes == sizes and table.values.min(initial=0) >= 0:
+            capacity = table.values * MICRO if table.whole else table.values
+        elif s.names_in(value).isdisjoint(axis.parts[0] for axis in axes):
+            capacity = self._amount(value, "this capacity")
+        else:
+            capacity = np.array([self._amount(value, "this capacity") for _ in self.constants.combinations(axes)])
+        self._add_family(name, sizes, capacity, self.scope.labels(named))
 
     def _add_family(
         self, name: str, sizes: tuple[int, ...], capacity: Ints | int, labels: tuple[tuple[str, ...], ...] = ()
@@ -400,20 +387,15 @@ class Build:
         refuse(self.members > COUNT_LIMIT, "the sets are too large", remedy, at)
 
     def _company(self, node: s.Node, items: Sequence[s.Node], *more: Any) -> None:
-        of_bins, (*chance, axes) = node.kind in ("groups", "drain"), more
-
-        def make() -> list[tuple[list[int], int]]:
-            sets = []
-            for _ in self.constants.combinations(axes):
-                members = self._items(items, "bin" if of_bins else "ball")
-                share = self._amount(chance[0], "a probability", MICRO) if any(chance) else MICRO
-                alone = node.kind == "foes" and len(members) == 1
-                refuse(alone, "a single ball cannot be apart", "Name two or more balls.", node.at)
-                if members:
-                    sets.append((members, share))
-            return sets
-
-        sets = self._once(node, make)
+        *chance, axes = more
+        sets = []
+        for _ in self.constants.combinations(axes):
+            members = self._items(items, "bin" if node.kind in ("groups", "drain") else "ball")
+            share = self._amount(chance[0], "a probability", MICRO) if any(chance) else MICRO
+            alone = node.kind == "foes" and len(members) == 1
+            refuse(alone, "a single ball cannot be apart", "Name two or more balls.", node.at)
+            if members:
+                sets.append((members, share))
         self.sets[node.kind] += sets
         for members, _ in sets if node.kind == "different" else ():  # every two balls are FOES
             self._count_members(len(members) * (len(members) - 1) // 2, node.at)
@@ -425,20 +407,16 @@ class Build:
     _friends = _foes = _different = _groups = _drain = _company
 
     def _pin(self, node: s.Node, ball: s.Node, to: s.Node, axes: Sequence[s.Node]) -> None:
-
-        def pinned() -> Iterator[tuple[int, int]]:
-            for _ in self.constants.combinations(axes):
-                number = self.constants.int_of(ball, of=self.scope.means["BALLS"])
-                self._within(number, "ball", self.scope.balls, ball.at)
-                place = self.constants.value(to, self.scope.means["BINS"])
-                place = place if place.kind == PLACE else self.constants.whole(to, of=self.scope.means["BINS"])
-                if place.low != NULL:
-                    yield number, self._within(place.low, "bin", self.most, to.at)
-
-        for number, place in self._once(node, lambda: list(pinned())):
-            twice = self.pins.setdefault(number, (place, to.at))[0] != place
-            name = self.scope.name(self.scope.means["BALLS"], number) if twice else ""
-            refuse(twice, f"ball {name} is pinned to two bins", "Keep one of them.", node.at)
+        balls, bins = self.scope.means["BALLS"], self.scope.means["BINS"]
+        for _ in self.constants.combinations(axes):
+            number = self._within(self.constants.int_of(ball, of=balls), "ball", self.scope.balls, ball.at)
+            place = self.constants.value(to, bins)
+            place = place if place.kind == PLACE else self.constants.whole(to, of=bins)
+            if place.low != NULL:
+                pin = self._within(place.low, "bin", self.most, to.at), to.at
+                twice = self.pins.setdefault(number, pin)[0] != pin[0]
+                problem = f"ball {self.scope.name(balls, number)} is pinned to two bins" if twice else ""
+                refuse(twice, problem, "Keep one of them.", node.at)
 
     def _linked(
         self, node: s.Node, word: str, items: Sequence[s.Node], rate: s.Node, links: s.Block, axes: Sequence[s.Node]
@@ -475,7 +453,6 @@ class Build:
             of = self.scope.name(self.scope.means["BALLS"], ball)
             remedy = f"They go from 0 to {self.most - 1}; -1 is for a ball that is nowhere."
             raise SpecError(f"ball {of} is in bin {place}, which there is not", remedy, node.at)
-        self.counted = self.counted or name in self.by_bins
         self.now = np.full(self.scope.balls, NULL, np.int64)
         self.now[: len(table.values)] = table.constant(node.at).values
         self.tables[declared.NOW] = Table(declared.NOW, True, (self.scope.balls,), self.now)

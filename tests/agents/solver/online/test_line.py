@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binwright.agents.solver.online import network_problem
 from binwright.agents.solver.online.jobs import Jobs
 from binwright.agents.solver.online.template import Setup
 from binwright.fabric.cluster import NEVER, Cluster
@@ -19,7 +18,6 @@ from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.rules import Overflow
 from binwright.simcore.types import Ints, Placement, Request, View
 from tests.reference.agents import Room, feasible
-from tests.support.networks import ledger_of, request
 from tests.support.properties import scaled
 from tests.support.simulations import workload_of
 from tests.support.solving import started
@@ -61,34 +59,6 @@ def test_early_and_large_requests_are_worth_more() -> None:
         requests = [Request(number, 0.0, 1.0, (amount,), False) for number, amount in enumerate(demands)]
         answers = started(view, attempts=64).decide_line(view, requests)
         assert min(one.index for one, _ in answers) == winner
-
-
-# -- in networks -------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", ["fabric", "tree"])
-def test_requests_that_no_rack_can_hold_are_not_searched(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Answers are the same as if it were."""
-    may_hold, said = network_problem.may_hold, []
-    answers: list[list[tuple[int, object]]] = []
-    for searched in (False, True):
-
-        def asked(*which: Any, always: bool = searched) -> bool:
-            said.append(may_hold(*which))
-            return always or said[-1]
-
-        monkeypatch.setattr(network_problem, "may_hold", asked)
-        ledger = ledger_of(name, 1)
-        agent = started(ledger.view, attempts=4)
-        answers.append([])
-        for number in range(0, 24, 2):
-            wanted = [request(n, 3 + 5 * n % 11, 2 + 3 * n % 7, (n % 5) / 4) for n in (number, number + 1)]
-            for one, answer in agent.decide_line(ledger.view, wanted):
-                answers[-1].append((one.index, answer))
-                if isinstance(answer, Placement):
-                    ledger.apply(one, answer)
-    assert answers[0] == answers[1]
-    assert {True, False} == set(said)
 
 
 # -- jobs --------------------------------------------------------------------------------------------------------------

@@ -173,12 +173,6 @@ def _check(agent: Any, nearby: Nearby, asked: Request, answer: Embedding, shape:
             assert used[links + part] == amounts.get(link, 0)
 
 
-def own_levels(model: Any) -> list[Any]:
-    """The parts of a network as groups of nodes, without those that are single nodes."""
-    counts = [model.of.shape[1], *(len(set(level.tolist())) for level in model.of)]
-    return [level for level, count, before in zip(model.of, counts[1:], counts, strict=False) if count < before]
-
-
 OWN = {
     "as it is": ("", ""),
     "with company": ("FRIENDS 0, 1 FOES 1, 4 PIN 6 TO 3", ""),
@@ -214,7 +208,7 @@ def test_virtual_network_search_equals_the_slow_search(
         with spied() as searches:
             answer = agent.decide(ledger.view, asked)
         for nearby, problem, free, (attempts, balls, least) in searches:
-            slow = Slow(problem, own_levels(agent._formulation), free, nearby._largest.tolist(), least.tolist())
+            slow = Slow(problem, agent._formulation.of.tolist(), free, nearby._largest.tolist(), least.tolist())
             fast = [found.tolist() for found in islice(nearby.find(attempts, balls, least), 3)]
             assert fast == [found[:] for found in islice(slow.find(attempts, balls), 3)]
         again = twin.decide(other.view, asked)
