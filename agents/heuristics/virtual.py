@@ -7,6 +7,8 @@ from typing import ClassVar, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import connected_components
 
 from binwright.agents.heuristics.networks.common import network_of
 from binwright.agents.nested_agent import inner
@@ -34,12 +36,10 @@ def tenants_of(agent: Agent, view: View) -> NetworkView:
 
 
 def warm(view: NetworkView, form: Form) -> None:
-    """Compile what `connected` and its like need, so that no decision waits for it."""
-    two = np.zeros(2, np.int64)
-    if form == "hose":
-        hosed(view.topology, VirtualNetwork(np.zeros((2, view.free.shape[2]), np.int64), hose=1), two, 1)
-    else:
-        prepared(route_pairs, view.routing.routes, view.link_free.copy(), two, two.reshape(1, 2), two, two, False)
+    """Compile what `connected` needs, so that no decision waits for it."""
+    pair = {} if form == "hose" else {"pairs": np.array([[0, 1]]), "rates": np.ones(1, np.int64)}
+    nothing = np.zeros((2, view.free.shape[2]), np.int64)
+    connected(view, VirtualNetwork(nothing, hose=1, **pair), np.zeros(2, np.int64))
 
 
 def connected(view: NetworkView, network: VirtualNetwork, hosts: Ints, widest: bool = False) -> Embedding | None:
@@ -55,6 +55,35 @@ def connected(view: NetworkView, network: VirtualNetwork, hosts: Ints, widest: b
     pairs = network.pairs, network.rates, order, widest
     lacking, first, links = route_pairs(view.routing.routes, left, hosts // nodes, *pairs)
     return routed(network, hosts, nodes, first, links) if lacking < 0 else None
+
+
+def parts_of(topology: Topology) -> tuple[Ints, csr_matrix]:
+    """Find the parts of a network; a level that has all servers in one part is left out.
+
+    Returns the part of every server, int64 [levels, servers], numbered through all levels, servers first; and which
+    links lead out of each part, 0 or 1 [parts, links].
+    """
+    ends, vertices = topology.link_ends, len(topology.level)
+    of, part, link, count = [], [], [], 0
+    for level in range(int(topology.level.max()) + 1):
+        below = topology.level <= level
+        inside = ends[below[ends].all(axis=1)]
+        graph = csr_matrix((np.ones(len(inside)), inside.T), (vertices, vertices))
+        components, label = connected_components(graph, directed=False)
+        names, servers = np.unique(label[topology.switches :], return_inverse=True)
+        if level and len(names) == 1:
+            break
+        of.append(count + servers)
+        number = np.full(components, -1)
+        number[names] = count + np.arange(len(names))
+        both = np.where(below, number[label], -1)[ends]
+        for mine in both.T:
+            out = (mine >= 0) & (both[:, 0] != both[:, 1])
+            part.append(mine[out])
+            link.append(np.flatnonzero(out))
+        count += len(names)
+    rows, columns = np.concatenate(part), np.concatenate(link)
+    return np.array(of), csr_matrix((np.ones(len(rows), np.int64), (rows, columns)), (count, topology.links))
 
 
 class VMFirstFit(Agent):
@@ -204,14 +233,14 @@ class SecondNet(Agent):
 
     def start(self, view: View, rng: np.random.Generator) -> None:
         view = tenants_of(self, view)
-        self._groupings = groupings(view.topology)
+        self._levels = [*parts_of(view.topology)[0][1:], np.zeros(len(view.free), np.int64)]
         warm(view, "pairs")
 
     def decide(self, view: View, request: Request) -> Embedding | Refusal:
         network, view, lacking = request.network, network_of(self, view), "room"
         assert network is not None
         matching = Matching(network, view.free, view.link_capacity, view.link_free)
-        for group_of in self._groupings:  # smaller clusters first, of those that could hold all machines
+        for group_of in self._levels:  # smaller clusters first, of those that could hold all machines
             for group in np.flatnonzero(np.bincount(group_of, matching.rooms) >= len(network)):
                 hosts = matching.into(np.flatnonzero(group_of == group))
                 if hosts is None:
@@ -220,13 +249,6 @@ class SecondNet(Agent):
                     return answer
                 lacking = "paths"
         return Refusal(f"no cluster of servers has the {lacking}")
-
-
-def groupings(topology: Topology) -> list[Ints]:
-    """Return the rack of every server, its pod, and the network, each int64 [servers]."""
-    racks = topology.rack_of.astype(np.int64)
-    pods = topology.pod_of.astype(np.int64)[racks]
-    return [racks, *([pods] if pods.min() >= 0 else []), np.zeros_like(racks)]
 
 
 class Matching:

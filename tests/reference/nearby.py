@@ -1,4 +1,4 @@
-"""The search of `agents.solver.online.nearby` again, slow and plain: filling a group is filling the groups in it."""
+"""The search of `agents.solver.online.virtual` again, slow and plain: filling a group is filling the groups in it."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial

@@ -75,7 +75,7 @@ class Template:
     """
 
     near: ClassVar[bool] = False
-    """Groups of bins are near one another, and dimensions may be over until one is left: see `nearby`."""
+    """Groups of bins are near one another, and dimensions may be over until one is left: see `virtual`."""
 
     def __init__(
         self,

@@ -2,22 +2,31 @@
 
 The solver says where machines go. For pairs, the paths between them are chosen afterwards; if there are none, it is
 asked for another answer.
+
+The search fills groups of bins that are near one another. Groups are nested: bins, then parts of the network. An answer
+in a smaller group is better, and of the groups of one level that may hold all balls, the one with the least room is
+tried first. Groups and bins that cannot hold enough are left out without a call of UTILFN.
+
+Groups are runs of bins in one order, those of a level inside those of the next. Bins are filled one after another. In
+problems where one ball more may need less (see `Problem.elastic`), a group's own dimension may be over its capacity
+until the group is left, whatever its level; then balls go out again, the last first, until it is not.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_matrix
-from scipy.sparse.csgraph import connected_components
 
-from binwright.agents.heuristics.virtual import connected, warm
-from binwright.agents.solver.online.nearby import Nearby
-from binwright.agents.solver.online.template import Formulation, Setup, in_units, power
+from binwright.agents.heuristics.virtual import connected, parts_of, warm
+from binwright.agents.solver.backends.attempt import ENDLESS, Utilfn, change, lift_out, put, put_back
+from binwright.agents.solver.backends.flat import Flat, Room
+from binwright.agents.solver.model.program import MICRO, NULL
+from binwright.agents.solver.online.template import Formulation, Setup, Template, in_units, power
 from binwright.fabric.network import NetworkView
-from binwright.fabric.topology import Topology
+from binwright.simcore.jit import kernel, prepared
 from binwright.simcore.types import QUANTUM, Embedding, Ints, Request
 
 SMALLEST = 512
@@ -104,30 +113,181 @@ def chained(rate: Ints) -> Ints:
     return order
 
 
-def parts_of(topology: Topology) -> tuple[Ints, csr_matrix]:
-    """Find the parts of a network; a level that has all servers in one part is left out.
+class Near(NamedTuple):
+    """Groups of bins that are near one another.
 
-    Returns the part of every server, int64 [levels, servers], numbered through all levels, servers first; and which
-    links lead out of each part, 0 or 1 [parts, links].
+    They are numbered level by level; those of level 0 are the bins, in `order`, and the last one has them all.
     """
-    ends, vertices = topology.link_ends, len(topology.level)
-    of, part, link, count = [], [], [], 0
-    for level in range(int(topology.level.max()) + 1):
-        below = topology.level <= level
-        inside = ends[below[ends].all(axis=1)]
-        graph = csr_matrix((np.ones(len(inside)), inside.T), (vertices, vertices))
-        components, label = connected_components(graph, directed=False)
-        names, servers = np.unique(label[topology.switches :], return_inverse=True)
-        if level and len(names) == 1:
-            break
-        of.append(count + servers)
-        number = np.full(components, -1)
-        number[names] = count + np.arange(len(names))
-        both = np.where(below, number[label], -1)[ends]
-        for mine in both.T:
-            out = (mine >= 0) & (both[:, 0] != both[:, 1])
-            part.append(mine[out])
-            link.append(np.flatnonzero(out))
-        count += len(names)
-    rows, columns = np.concatenate(part), np.concatenate(link)
-    return np.array(of), csr_matrix((np.ones(len(rows), np.int64), (rows, columns)), (count, topology.links))
+
+    order: Ints
+    """[bins]"""
+    group: Ints
+    """[levels, bins]: the group, by place in `order`."""
+    begin: Ints
+    """[groups]: its first place in `order`."""
+    end: Ints
+    """[groups]"""
+    own: Ints
+    """[groups]: the dimension that is the group's own, -1 for none."""
+
+
+class Nearby(Template):
+    """One template for requests of different numbers of balls, up to as many as it declares.
+
+    The balls of a request are the first ones; the others are not placed. `parts` int64 [levels, bins] is the part of
+    every bin, numbered through all levels, the smallest first. An elastic resource with an index for the part has the
+    groups' own dimensions. `largest` [kinds] is the most that a bin ever has of each kind that bounds are made of.
+    """
+
+    near: ClassVar[bool] = True
+
+    def __init__(self, parts: Ints, largest: Ints, *stated: Any) -> None:
+        super().__init__(*stated)
+        order, group, begin, end = nested(parts)
+        own = np.full(len(begin), -1)
+        for family in self.problem.families:
+            if family.falls and family.sizes == (parts.max() + 1,):
+                own[group[1:-1]] = family.offset + parts[:, order]
+        self._fixed = self._call, self._flat, self._room, Near(order, group, begin, end, own)
+        self._near, self._largest, self._free = self._fixed[-1], largest, np.zeros((len(begin), len(largest)), np.int64)
+        self._attempt = prepared(attempt, *self._fixed, begin, 1, 0, 1)
+
+    def write_free(self, name: str, free: Ints) -> None:
+        """Write the table [bins, kinds] of what bins have free of some kinds; it gives bounds, too."""
+        self.write(name, free)
+        levels = np.split(self._near.begin, self._near.group[1:, 0])
+        self._free = np.concatenate([np.add.reduceat(free[self._near.order], begin) for begin in levels])
+
+    def find(self, attempts: int, balls: int, least: Ints) -> Iterator[Ints]:
+        """Yield one answer after another: the bins [balls that are declared] of the first `balls`, NULL for the others.
+
+        Each overwrites the one before. Every ball takes the `least` [kinds] of each kind, or more (see `write_free`).
+        Of every level `attempts` groups are tried, with the balls in the order of their numbers.
+        """
+        units = self.problem.units
+        many = int(np.count_nonzero(units.members[units.offsets[:-1]] < balls))
+        fitting = slots(self._free, least)
+        for level, group in self._groups(fitting, attempts, balls, int(slots(self._largest, least)) >= balls):
+            if self._attempt(*self._fixed, fitting, many, level, group):
+                self._best[:] = self._room.alloc
+                yield self._best
+
+    def _groups(self, fitting: Ints, attempts: int, balls: int, one_bin: bool) -> Iterator[tuple[int, int]]:
+        """Yield (level, group) of the groups to be tried, in this order; single bins only if `one_bin` may do.
+
+        No more balls than are `fitting` [groups] go into each group.
+        """
+        before = np.concatenate([[0], np.cumsum(np.minimum(fitting[: self.problem.bins], balls))])
+        near = self._near
+        holds = np.minimum(fitting, before[near.end] - before[near.begin]) >= balls
+        for level in range(not one_bin, len(near.group)):
+            first, last = near.group[level, [0, -1]]
+            groups = first + np.flatnonzero(holds[first : last + 1])
+            chosen = groups[np.argsort(fitting[groups], kind="stable")[:attempts]]
+            yield from ((level, group) for group in chosen.tolist())
+
+
+def nested(parts: Ints) -> tuple[Ints, Ints, Ints, Ints]:
+    """Make groups of every level, of bins, and one with all bins, as runs: the first four fields of `Near`."""
+    every = np.arange(parts.shape[1])
+    levels = [every, *parts, np.zeros_like(every)]
+    order = np.lexsort(levels)
+    group, begin, count = [], [], 0
+    for level in levels:
+        ordered = level[order]
+        starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+        group.append(count + np.searchsorted(starts, every, side="right") - 1)
+        begin.append(starts)
+        count += len(starts)
+    ends = [np.append(starts[1:], len(every)) for starts in begin]
+    return order, np.array(group), np.concatenate(begin), np.concatenate(ends)
+
+
+def slots(available: Ints, least: Ints) -> Ints:
+    """Count how many balls of at least this size [kinds] fit what is available [..., kinds]."""
+    some = least > 0
+    result: Ints = (available[..., some] // least[some]).min(axis=-1, initial=ENDLESS)
+    return result
+
+
+@kernel
+def leave(call: Utilfn, flat: Flat, room: Room, dim: int, mark: int, placed: int, count: int) -> tuple[int, int]:
+    """Take units out again that need something of a dimension, the last first, until it is not over.
+
+    Returns how many units are placed and left; -1 for those left if it is over without the units from `mark` on, too.
+    """
+    which = placed - 1
+    while room.used[dim] > flat.ceiling[dim]:
+        if which < mark:
+            return placed, -1
+        unit = room.placed[which]
+        place = room.alloc[flat.unit_balls[flat.units[unit]]]
+        n = lift_out(call, flat, room, unit, place, flat.ceiling)
+        if not (room.dims[: max(0, n)] == dim).any():
+            put_back(flat, room, unit, place)
+            which -= 1
+            continue
+        for k in range(n):
+            change(flat, room, room.dims[k], -room.amounts[k])
+        for k in range(count, 0, -1):  # it comes first again
+            room.left[k] = room.left[k - 1]
+        room.left[0] = unit
+        placed, count = placed - 1, count + 1
+        for k in range(which, placed):
+            room.placed[k] = room.placed[k + 1]
+        which = placed - 1
+    return placed, count
+
+
+@kernel
+def attempt(
+    call: Utilfn, flat: Flat, room: Room, near: Near, slots: Ints, many: int, level: int,
+    group: int,
+) -> bool:  # fmt: skip
+    """Put the first `many` units into the group's bins, in their order; returns whether all got in.
+
+    No group takes more balls than its `slots` [groups]. The room has the allocation then. Sets WITH a chance below one
+    are not looked at.
+    """
+    room.used[:] = 0
+    room.alloc[:] = NULL
+    room.over[:] = 0
+    for number in range(len(room.imposed)):
+        room.imposed[number] = 1 if flat.chance[number] == MICRO else 0
+    left, count, placed = room.left, many, 0
+    left[:count] = np.arange(many)
+    marks = np.zeros(len(near.group), np.int64)  # how many were placed when the group of each level began
+    at = near.begin[group]
+    while at < near.end[group]:
+        place, end, begun = near.order[at], at + 1, 0
+        below = near.group[1, at]
+        if level > 1 and at == near.begin[below] and slots[below] == 0:
+            end, begun = near.end[below], 2  # nothing goes into this whole group of bins
+        elif slots[at] > 0:
+            most, still = slots[at], 0
+            for i in range(count):
+                unit = left[i]
+                size = flat.units[unit + 1] - flat.units[unit]
+                if size <= most and put(call, flat, room, unit, place, flat.ceiling, False) >= 0:
+                    room.placed[placed] = unit
+                    placed += 1
+                    most -= size
+                else:
+                    left[still] = unit
+                    still += 1
+            count = still
+        # What is left here: the bin, and groups that end, or all of them if nothing is missing.
+        for above in range(begun, level + 1):
+            around = near.group[above, at]
+            if above > 0 and count > 0 and end < near.end[around]:
+                break
+            if near.own[around] >= 0:
+                placed, count = leave(call, flat, room, near.own[around], marks[above], placed, count)
+            if count < 0:
+                return False
+            end = near.end[around]
+            marks[: above + 1] = placed
+        if count == 0:
+            return bool(room.over[len(room.over) - 1] == 0)
+        at = end
+    return False

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 import binwright as bw
 import binwright.agents.solver.online.virtual as virtual
 from binwright.agents import AGENTS
+from binwright.agents.heuristics.virtual import parts_of
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.verify import faults, utilisation
-from binwright.agents.solver.online.nearby import Nearby
-from binwright.agents.solver.online.virtual import parts_of
+from binwright.agents.solver.online.virtual import Nearby
 from binwright.agents.solver.specification.load import load_problem, specification
 from binwright.fabric.cluster import Cluster
 from binwright.fabric.ledger import Ledger
