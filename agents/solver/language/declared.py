@@ -136,13 +136,9 @@ def linked(node: s.Node, name: str, sets: Sets, balls: int) -> tuple[s.Block, li
     owners: list[Sequence[int]] = [members for members, _ in sets]
     others: list[Any] = owners
     rates = [rate for _, rate in sets]
-    if not hose:  # both ways, and several pipes of two balls, are one
-        between: dict[tuple[int, int], int] = {}
-        for ends, rate in sets:
-            pair = min(ends), max(ends)
-            between[pair] = between.get(pair, 0) + rate
-        owners, others = [[end] for pair in between for end in pair], [end for pair in between for end in pair[::-1]]
-        rates = [rate for rate in between.values() for _ in range(2)]
+    if not hose:
+        owners, others = [[end] for ends in owners for end in ends], [end for ends in owners for end in ends[::-1]]
+        rates = [rate for rate in rates for _ in range(2)]
     own: list[list[int]] = [[] for _ in range(balls)]
     for number, members in enumerate(owners):
         for ball in members:

@@ -97,7 +97,7 @@ def from_array(name: str, data: Any, at: At | None) -> Table:
     refuse(not sizes, f"{name} is a single number", "Make it a parameter.", at)
     refuse(flat.size > ENTRY_LIMIT, f"{name} has more than {ENTRY_LIMIT:,} entries", "Aggregate it first.", at)
     numeric = flat.dtype.kind in "iufb" and flat.ndim == 1
-    refuse(not numeric, f"{name} is not numeric", "Give integers or floats.", at)
+    refuse(not numeric, f"{name} is not numeric", "Give integers or floats; names to TABLE ... FROM ... AS.", at)
     wrong = flat.size and not (np.isfinite(flat).all() and flat.min() >= -LARGEST and flat.max() <= LARGEST)
     refuse(wrong, f"{name} has entries out of range", "They are finite and at most 1e9: choose a larger unit.", at)
     whole = flat.dtype.kind != "f" or not flat.size

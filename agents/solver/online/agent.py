@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import ClassVar
 
 import numpy as np
 
 from binwright.agents.solver.online.jobs import Jobs
 from binwright.agents.solver.online.network_problem import Connected
-from binwright.agents.solver.online.template import Formulation, Online, Setup, by_size, exceeds, in_units
+from binwright.agents.solver.online.template import Formulation, Online, Setup, exceeds, in_units, power
 from binwright.agents.solver.online.virtual import Virtual
 from binwright.fabric.network import NetworkView
 from binwright.simcore.errors import UserError
@@ -28,7 +29,8 @@ class Servers(Formulation):
         self.capacity = view.capacity.copy()
         self.total = view.capacity.sum(axis=(0, 1))
         self.most = view.capacity.sum(axis=1).max(axis=0).tolist()
-        self.online = by_size(self._online)
+        self.online = cache(self._online)
+        self.online(1)  # what a single request needs is compiled at once
 
     def _online(self, balls: int) -> Online:
         capacity, most = in_units(self.capacity), in_units(max(self.most))
@@ -50,7 +52,7 @@ class Servers(Formulation):
         if not requests:
             return
         setup, nodes, count = self.setup, self.nodes, len(requests)
-        online, these = self.online(count), slice(count)
+        online, these = self.online(power(count)), slice(count)
         demand = np.array([request.demand for request in requests], np.int64)
         online.write("FREE", view.free)
         online.write("DEMAND", demand, these)

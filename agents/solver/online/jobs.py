@@ -8,13 +8,14 @@ jobs, or if it may be shorter.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from math import ceil, inf
 from typing import TypeAlias
 
 import numpy as np
 
 from binwright.agents.availability import RunningJobs
-from binwright.agents.solver.online.template import Formulation, Online, Setup, by_size, in_units
+from binwright.agents.solver.online.template import Formulation, Online, Setup, in_units, power
 from binwright.fabric.network import NetworkView
 from binwright.simcore.errors import UserError
 from binwright.simcore.types import Ints, Placement, Request, View
@@ -37,7 +38,8 @@ class Jobs(Formulation):
         self.capacity = view.capacity[:, 0].copy()
         self.running = RunningJobs()
         self.plan: Plan = []
-        self.online = by_size(self._online)
+        self.online = cache(self._online)
+        self.online(1)  # what a single request needs is compiled at once
 
     def _online(self, jobs: int) -> Online:
         varying = {
@@ -90,7 +92,7 @@ class Jobs(Formulation):
 
     def _better(self, jobs: Sequence[Request], free: Ints, plan: Plan, end: int) -> Plan:
         """Look for a plan for more jobs than this one has, or for as many in fewer slots; returns the best one."""
-        setup, online, count = self.setup, self.online(len(jobs)), len(jobs)
+        setup, online, count = self.setup, self.online(power(len(jobs))), len(jobs)
         jobs = sorted(jobs, key=lambda job: (-self._length(job), job.index))
         lengths = np.array([self._length(job) for job in jobs])
         demand = np.array([job.demand for job in jobs], np.int64)

@@ -8,12 +8,11 @@ in every attempt, the answer is one in which those that are left are worth least
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -29,7 +28,6 @@ from binwright.simcore.types import QUANTUM, Floats, Ints, Placement, Refusal, R
 
 COST = "COST"
 """The resource of which as little as possible is used."""
-T = TypeVar("T")
 
 
 @dataclass
@@ -204,19 +202,11 @@ class Online(Template):
         return self._best
 
 
-def by_size(make: Callable[[int], T]) -> Callable[[int], T]:
-    """Return a function that makes a template for 1, 2, 4, ... requests, as many as there is room needed for.
-
-    That for a single request is made at once, the others when they are needed. What is compiled does not depend on the
-    number, so that a larger one only costs its tables and checks.
-    """
-    made = cache(make)
-    made(1)
-    return lambda requests: made(power(requests))
-
-
 def power(count: int) -> int:
-    """Return the lowest power of two that is no less."""
+    """Return the lowest power of two that is no less: templates are compiled for so many requests or machines.
+
+    What is compiled does not depend on the number, so that a larger one only costs its tables and checks.
+    """
     return 1 << (count - 1).bit_length()
 
 

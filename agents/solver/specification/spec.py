@@ -57,7 +57,8 @@ class Spec:
                 remedy = "Give a list or a numpy array, an entry or a row per number from 0 on; a number is a PARAM."
                 raise UserError("is no table", key=f"tables[{name!r}]", value=type(rows).__name__, remedy=remedy)
         self.params = {name: _constant(name, value) for name, value in (params or {}).items()}
-        self.cells = {name: list(cells) for name, cells in data.items() if are_names(cells)}
+        named = {node.parts[0] for node in self.tree.declarations if node.kind == "table_from" and node.parts[3]}
+        self.cells = {name: list(cells) for name, cells in data.items() if name in named and are_names(cells)}
         """Columns of names that take the place of what TABLEs of the same name read AS names."""
         with self._located():
             self.tables = {name: from_array(name, data[name], None) for name in data if name not in self.cells}
@@ -198,10 +199,6 @@ class Spec:
             refuse(what and not nodes, f"there is no {what}", "Write BALLS 4 BINS 2 RESOURCES NAME => 8.", At(1, 1))
             if len(nodes) > 1 and kind != "family":
                 raise SpecError(f"{kind.upper()} is there twice", "Keep one of them.", nodes[1].at)
-        named = {node.parts[0] for node in self.tree.declarations if node.kind == "table_from" and node.parts[3]}
-        for name in self.cells:
-            remedy = f'Write TABLE {name} FROM "{name.lower()}.csv" COLUMN "name" AS a_word, or give numbers.'
-            refuse(name not in named, f"{name} has names, and no TABLE {name} reads them AS anything", remedy, None)
         for name in self.params:
             refuse(name not in self.declared, f"there is no parameter {name}", suggest(name, self.declared), None)
 
