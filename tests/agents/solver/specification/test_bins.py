@@ -45,3 +45,9 @@ def test_groups_have_the_bins_that_there_are() -> None:
 def test_another_number_of_bins_is_refused_where_it_is_not_searched(bins: str, goal: str) -> None:
     with pytest.raises(SpecError, match="the number of bins is fixed"):
         made(bins, goal).with_bins(7)
+
+
+def test_links_that_depend_on_how_many_bins_there_are_are_noted() -> None:
+    hose = "RESOURCES UP[r in 2] => 9 HOSE 0, 1 RATE 1 OVER UP[{}]"
+    assert not made("? TO 6", hose.format("BIN // 3")).counted
+    assert made("? TO 6", hose.format("BIN // BINS")).counted
