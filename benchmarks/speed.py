@@ -40,7 +40,7 @@ from binwright.simcore.types import QUANTUM, Agent, Placement, Request, View, Wo
 from binwright.workloads.demands import Uniform
 from binwright.workloads.generators import MultiServerRequests
 from binwright.workloads.traces.library import find
-from binwright.workloads.use_models import VaryingUse, draw_use
+from binwright.workloads.use import UseCase, draw_use
 
 REQUESTS, REPEATS = 200_000, 5
 MONTH = """\
@@ -229,8 +229,8 @@ def contention() -> None:
         rng = np.random.default_rng(0)
         arrival = np.sort(np.concatenate([np.zeros(running), rng.random(running) * 86_400]))
         base = Workload.of_units(arrival, rng.exponential(86_400, len(arrival)), {"cpu": 2, "mem": 2})
-        case = VaryingUse.model_validate({"mean": 0.3, "peak": 0.9, "daily": 0.4})
-        requests = replace(base, use=draw_use(base, 300.0, {"cpu": [case]}, [VaryingUse(mean=0.8, peak=0.8)], 0))
+        case = UseCase.model_validate({"mean": 0.3, "peak": 0.9, "daily": 0.4})
+        requests = replace(base, use=draw_use(base, 300.0, {"cpu": [case]}, [UseCase(mean=0.8, peak=0.8)], 0))
         agent, ledger = AGENTS.load("worst-fit")(), Ledger(cluster(servers))
         simulation = Simulation(requests, ledger)
         simulation.loop.go(agent.compiled)

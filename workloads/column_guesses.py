@@ -50,40 +50,27 @@ class _Column:
         whole, split = (re.findall(r"[a-z0-9]+", text.lower()) for text in (name, parts))
         self.words, self.all_words = {*split}, split + whole
         cells = filled(frame, name)
-        self.there, self.rows = cells.drop_nulls(), len(cells)
-        self.missing = self.rows - len(self.there)
-        self.is_text = self.there.dtype == pl.String
-        readable = self.is_text or self.there.dtype.is_numeric()
+        self.there, self.missing = cells.drop_nulls(), cells.null_count()
+        dtype, is_text = self.there.dtype, self.there.dtype == pl.String
+        readable = is_text or dtype.is_numeric()
         self.numbers = self.there.cast(pl.Float64, strict=False).drop_nulls() if readable else pl.Series([0.0])[:0]
-        self.kind = self._kind()
-
-    def _kind(self) -> str:
-        dtype = self.there.dtype
-        if dtype == pl.Date or isinstance(dtype, pl.Datetime) or self._mostly(is_date):
-            return "date"
-        if isinstance(dtype, pl.Duration):
-            return "duration"
-        if self.there.is_empty():
-            return "empty"
-        if len(self.numbers) == len(self.there):
-            return "number"
-        return (
-            "amount"
-            if self._mostly(lambda text: plain_number(text) is not None or bool(AMOUNT.fullmatch(text)))
-            else "words"
-        )
-
-    def _mostly(self, fits: Callable[[str], bool]) -> bool:
-        """Tell whether nine tenths of its first texts or more are so; of the others, reading says the line."""
-        some: list[str] = self.there.head(50).to_list() if self.is_text else []
-        return len(some) > 0 and 10 * sum(map(fits, some)) >= 9 * len(some)
+        # Nine tenths of the first texts or more are so; of the others, reading says the line.
+        some: list[str] = self.there.head(50).to_list() if is_text else []
+        amounts = [plain_number(text) is not None or AMOUNT.fullmatch(text) for text in some]
+        if dtype == pl.Date or isinstance(dtype, pl.Datetime) or (some and sum(map(is_date, some)) >= 0.9 * len(some)):
+            self.kind = "date"
+        elif isinstance(dtype, pl.Duration) or self.there.is_empty():
+            self.kind = "empty" if self.there.is_empty() else "duration"
+        elif len(self.numbers) == len(self.there):
+            self.kind = "number"
+        else:
+            self.kind = "amount" if some and sum(map(bool, amounts)) >= 0.9 * len(some) else "words"
 
     def rank(self, name: str) -> int | None:
         """Tell how well its name says what it is, 0 the best; `None` where it does not."""
-        known = _WORDS[name]
         if _OTHERS & self.words or (name == "arrival" and self.words & {*_WORDS["end"]}):
             return None
-        return min((known.index(word) for word in self.words if word in known), default=None)
+        return min((_WORDS[name].index(word) for word in self.words if word in _WORDS[name]), default=None)
 
     def unit(self, measure: str) -> str:
         """Return the unit that its name says, if it does."""
@@ -103,70 +90,65 @@ class Proposal:
     """
 
     def __init__(self, frame: pl.DataFrame) -> None:
-        self.guesses, self.doubts = list[Guess](), list[str]()
+        self.guesses, self.doubts, self._rows = list[Guess](), list[str](), len(frame)
         self.labels, self.empty, self.keep = dict[str, str](), dict[str, str](), dict[str, str]()
-        self.columns = [_Column(frame, name) for name in frame.columns if name != "line"]
-        self.taken: set[str] = set()
+        self._free = [_Column(frame, name) for name in frame.columns if name != "line"]
         for name in ("cpu", "mem", "gpu", "disk"):
-            self.demand(name)
-        self.times()
-        self.ids()
-        self.texts()
-        self.others = [each.name for each in self.columns if each.name not in self.taken]
+            self._take_demand(name)
+        self._take_times()
+        self._take_texts()
+        self.others = [each.name for each in self._free]
 
     @property
     def workload(self) -> dict[str, Any]:
-        """The keys of `workload:` that read the table so, but for `path`."""
+        """The keys of `workload:` that read the table so, but for `path`; columns of our names need no word."""
         result: dict[str, Any] = {
-            "columns": {guess.name: guess.column for guess in self.guesses},
+            "columns": {guess.name: guess.column for guess in self.guesses if guess.name != guess.column},
             "units": {guess.name: guess.unit for guess in self.guesses if guess.unit},
             "empty": self.empty,
             "keep": self.keep,
             "labels": self.labels,
         }
-        return {"trace": "table", **{key: value for key, value in result.items() if value}}
+        return {key: value for key, value in result.items() if value}
 
-    def best(self, name: str, *kinds: str, fits: Callable[[_Column], bool] = lambda _: True) -> _Column | None:
-        """Take the column of these kinds whose name says most, dates before others."""
-        free = [each for each in self.columns if each.name not in self.taken and each.rank(name) is not None]
-        result = [each for each in free if (each.kind in kinds or not kinds) and fits(each)]
-        result.sort(key=lambda each: (each.kind != "date", each.rank(name)))
-        if not result:
-            return None
-        self.taken.add(result[0].name)
-        return result[0]
+    def _best(self, name: str, fits: Callable[[_Column], bool]) -> _Column | None:
+        """Take the fitting column whose name says most, dates before others."""
+        fitting = [each for each in self._free if each.rank(name) is not None and fits(each)]
+        best = min(fitting, key=lambda each: (each.kind != "date", each.rank(name)), default=None)
+        if best:
+            self._free.remove(best)
+        return best
 
-    def take(self, name: str, column: _Column, unit: str = "", why: str = "its name") -> None:
+    def _guess(self, name: str, column: _Column, unit: str = "", why: str = "its name") -> None:
         self.guesses.append(Guess(name, column.name, "" if unit == "s" else unit, why))
 
-    def doubt(self, column: _Column, rows: int, what: str, then: str) -> None:
-        self.doubts.append(f"{column.name} is {what} in {rows:,} of {column.rows:,} rows: {then}.")
+    def _doubt(self, column: _Column, rows: int, what: str, then: str) -> None:
+        self.doubts.append(f"{column.name} is {what} in {rows:,} of {self._rows:,} rows: {then}.")
 
-    def times(self) -> None:
+    def _take_times(self) -> None:
         """Find when requests arrive, and when they end or how long they stay."""
-        arrival = self.moment("arrival")
+        arrival = self._take_moment("arrival")
         if arrival and arrival.missing:
             self.keep[arrival.name] = "!="
-            self.doubt(arrival, arrival.missing, "empty", "they are left out")
-        key, end = "end", self.moment("end")
-        if end is None and (end := self.best("lifetime", "number", "duration")):
+            self._doubt(arrival, arrival.missing, "empty", "they are left out")
+        key, end = "end", self._take_moment("end")
+        if end is None and (end := self._best("lifetime", lambda each: each.kind in ("number", "duration"))):
             key, unit = "lifetime", end.unit("time")
-            self.take(key, end, unit, f"its name; {'in it the unit' if unit else 'seconds'}")
+            self._guess(key, end, unit, f"its name; {'in it the unit' if unit else 'seconds'}")
             if not unit and end.kind == "number":
                 self.doubts.append(f"{end.name} does not say its unit: seconds are assumed.")
-        if end is None and (end := self.best("end", fits=lambda each: each.there.is_empty())):
-            self.take(key, end)
+        if end is None and (end := self._best("end", lambda each: each.kind == "empty")):
+            self._guess(key, end)
         if end is None:
-            self.empty["end"] = "never"
             self.doubts.append("No column says when requests end: all of them stay for ever.")
-            return
-        if end.missing:
+        elif end.missing:
+            self._doubt(end, end.missing, "empty", "they are taken to run on for ever")
+        if end is None or end.missing:
             self.empty[key] = "never"
-            self.doubt(end, end.missing, "empty", "they are taken to run on for ever")
 
-    def moment(self, name: str) -> _Column | None:
+    def _take_moment(self, name: str) -> _Column | None:
         """Take a column of points in time, and guess its unit."""
-        column = self.best(name, "date", "number")
+        column = self._best(name, lambda each: each.kind in ("date", "number"))
         if column is None:
             return None
         unit, why = column.unit("time"), "dates"
@@ -179,24 +161,25 @@ class Proposal:
         else:
             why = "numbers, taken for seconds"
             self.doubts.append(f"{column.name} does not say its unit: seconds are assumed.")
-        self.take(name, column, unit, f"its name; {why}")
+        self._guess(name, column, unit, f"its name; {why}")
         return column
 
-    def demand(self, name: str) -> None:
+    def _take_demand(self, name: str) -> None:
         """Find what requests ask for of a resource."""
-        column = self.best(name, "number") or self.best(name, "amount")
+        numbers = self._best(name, lambda each: each.kind == "number")
+        column = numbers or self._best(name, lambda each: each.kind == "amount")
         if column is None:
             return
-        self.take(name, column, *self.unit_of(name, column))
+        self._guess(name, column, *self._unit_of(name, column))
         none = column.missing + int((column.numbers <= 0).sum())
         if none and name in ("cpu", "mem"):
-            self.keep[column.name] = "> 0" if column.kind == "number" else "!="
-            self.doubt(column, none, "empty or not above 0", "they are left out")
+            self.keep[column.name] = "> 0" if numbers else "!="
+            self._doubt(column, none, "empty or not above 0", "they are left out")
         elif column.missing:
             self.empty[name] = "0"
-            self.doubt(column, column.missing, "empty", "that is taken for 0")
+            self._doubt(column, column.missing, "empty", "that is taken for 0")
 
-    def unit_of(self, name: str, column: _Column) -> tuple[str, str]:
+    def _unit_of(self, name: str, column: _Column) -> tuple[str, str]:
         """Guess the unit of a demand from those numbers that do not say it themselves, and say why."""
         data, values = name in ("mem", "disk"), column.numbers
         if values.is_empty():
@@ -206,46 +189,38 @@ class Proposal:
             if unit in ("kB", "MB") and binary:
                 self.doubts.append(f"{column.name} has multiples of 1024 only: perhaps {unit[0].upper()}iB is meant.")
             return unit, f"its name says {unit}"
-        why = assumed = f"{middle:,.10g} in the middle"
+        why = f"{middle:,.10g} in the middle"
         if data and middle >= 1e8:
             return "B", f"as large as bytes: {why}"
-        if name == "cpu" and middle >= 100:
-            unit, why = "millicores", f"{why}, more cores than a request asks for"
-        elif data:
+        if data:
             small, large = "KiB" if binary else "kB", "MB" if (values % 1000 == 0).any() and not binary else "MiB"
             unit = small if middle >= 2e5 else large if middle >= 200 else "GiB"
+        elif name == "cpu" and middle >= 100:
+            unit = "millicores"
         else:
             return "", f"its name; {why}"
-        verb = "are" if unit == "millicores" else "is"
-        self.doubts.append(f"{column.name} does not say its unit: {unit} {verb} assumed ({assumed}).")
-        return unit, why
+        verb = "is" if data else "are"
+        self.doubts.append(f"{column.name} does not say its unit: {unit} {verb} assumed ({why}).")
+        return unit, why if data else f"{why}, more cores than a request asks for"
 
-    def ids(self) -> None:
-        """Take a column of ids, if one names every row differently."""
-
-        def is_key(column: _Column) -> bool:
-            return not (column.missing or column.there.is_duplicated().any() or column.kind == "date")
-
-        if column := self.best("id", fits=is_key):
-            self.guesses.insert(0, Guess("id", column.name, "", "its name; different in every row"))
-
-    def texts(self) -> None:
-        """Take columns of words: labels, and a group."""
-
-        def is_words(column: _Column) -> bool:
-            return column.kind != "date" and (column.kind != "number" or column.rank("priority") is not None)
-
-        for label in ("tenant", "priority", "zone"):
-            if column := self.best(label, fits=is_words):
-                self.labels[label] = column.name
-        if (state := self.best("state", fits=is_words)) and state.there.n_unique() <= _SOME:
-            counts = state.there.value_counts(sort=True, name="rows")
-            values = ", ".join(f"{value} ({rows:,})" for value, rows in counts.rows())
-            self.labels["state"] = state.name
-            if len(counts) > 1:
-                self.doubts.append(f"{state.name} has {values}: `keep` reads some of them only.")
-        if group := self.best("group", fits=is_words):
-            self.take("group", group)
+    def _take_texts(self) -> None:
+        """Take a column of ids, if one names every row differently, and columns of words: labels, and a group."""
+        ids = self._best("id", lambda each: not (each.missing or each.there.is_duplicated().any()))
+        if ids:
+            self.guesses.insert(0, Guess("id", ids.name, "", "its name; different in every row"))
+        for label in ("tenant", "priority", "zone", "state", "group"):
+            kinds = ("words", "amount", "empty", *["number"] * (label == "priority"))
+            column = self._best(label, lambda each, kinds=kinds: each.kind in kinds)  # type: ignore[misc]
+            if column is None:
+                continue
+            if label == "group":
+                self._guess(label, column)
+                continue
+            self.labels[label] = column.name
+            if label == "state" and 1 < column.there.n_unique() <= _SOME:
+                counts = column.there.value_counts(sort=True, name="rows").rows()
+                values = ", ".join(f"{value} ({rows:,})" for value, rows in counts)
+                self.doubts.append(f"{column.name} has {values}: `keep` reads some of them only.")
 
 
 def propose(path: Path) -> Proposal:
@@ -254,15 +229,15 @@ def propose(path: Path) -> Proposal:
     if frame.is_empty():
         remedy = "Give a row for every request, below the names of the columns."
         raise WorkloadError("no requests: the table has no rows", file=path, remedy=remedy)
-    look = Proposal(frame)
-    names = {guess.name for guess in look.guesses}
+    proposal = Proposal(frame)
+    names = {guess.name for guess in proposal.guesses}
     missing = ["when requests arrive"] * ("arrival" not in names)
     missing += ["what they ask for"] * (not {"cpu", "mem", "gpu"} & names)
     if missing:
         remedy = (
-            f"Its columns: {', '.join(each.name for each in look.columns)}. If one of them does, write "
+            f"Its columns: {', '.join(name for name in frame.columns if name != 'line')}. If one of them does, write "
             "`columns: {arrival: ..., end: ..., cpu: ...}` into a `trace: table` scenario. Dates begin with a year."
         )
         line = 1 if "line" in frame.columns else None
         raise WorkloadError(f"no column says {' or '.join(missing)}", file=path, line=line, remedy=remedy)
-    return look
+    return proposal

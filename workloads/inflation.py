@@ -67,8 +67,8 @@ class Inflated:
             raise WorkloadError("the requests ask for none", key=f"{key}.of", value=self.resource, remedy=remedy)
         if largest > most:
             problem = f"is less than one of the requests asks for: {largest / QUANTUM:g} {self.resource}"
-            remedy = f"Give {largest / QUANTUM / max(self.total, 1):.0%} or more, or more servers."
-            raise WorkloadError(problem, key=f"{key}.until", value=f"{self.until:.0%}", remedy=remedy)
+            remedy = f"Give {100 * largest / QUANTUM / max(self.total, 1):.0f} % or more, or more servers."
+            raise WorkloadError(problem, key=f"{key}.until", value=f"{100 * self.until:.0f} %", remedy=remedy)
         by_name: list[int] = np.argsort(self.base.id, kind="stable").tolist()
         go.int63()
         rows = by_name.copy()

@@ -12,7 +12,7 @@ from binwright.simcore.errors import WorkloadError
 from binwright.simcore.fields import Count, Model, Number, Text
 from binwright.simcore.predictor import Predictor
 from binwright.simcore.types import Floats, Ints, Workload
-from binwright.workloads.changes import words_of
+from binwright.workloads.labels import words_of
 from binwright.workloads.lifetimes import kaplan_meier
 
 

@@ -21,7 +21,7 @@ from binwright.simcore.moves import Moved
 from binwright.simcore.ordered_sums import dot, rows_dot
 from binwright.simcore.record import IMPOSSIBLE, INTERRUPTED, PENDING, PLACED
 from binwright.simcore.types import QUANTUM, Array, Floats, Ints, read_only
-from binwright.workloads.changes import words_of
+from binwright.workloads.labels import words_of
 
 LARGE = 1 << 18
 """From so many rows on, what was computed for one metric is not kept for the next one."""

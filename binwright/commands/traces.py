@@ -6,31 +6,27 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import yaml
 from rich.markup import escape
 
 from binwright.analysis.compare.sheet import Cell, Sheet
 from binwright.analysis.measure.metric import duration
-from binwright.commands.console import new_table, note, out, print_line, print_location
+from binwright.commands.console import new_table, out, print_line, print_location
 from binwright.simcore.errors import UserError
 from binwright.simcore.extras import pl
 
 if TYPE_CHECKING:
-    from binwright.scenarios.draft.request_source import RequestSource
     from binwright.workloads.column_guesses import Proposal
 
 
 def init(args: Namespace) -> int:
     """Answer `binwright init`."""
-    from binwright.scenarios.draft.first_scenario import begin, node_of
-    from binwright.scenarios.draft.text import write_new
+    from binwright.scenarios.draft import begin, write_new
     from binwright.scenarios.run.check import impossible_of
     from binwright.scenarios.schema.load import load_scenario
 
     if args.servers is not None and args.servers < 1:
         raise UserError("is too few", key="--servers", value=args.servers, remedy="Write a whole number from 1.")
-    node = None if args.node is None else node_of(args.node)
-    write_new(args.out, begin(args.requests, args.servers, node, Path(args.out).parent))
+    write_new(args.out, begin(args.requests, args.servers, args.node, Path(args.out).parent))
     if doubt := impossible_of(load_scenario(args.out)):
         print_location(f"? {doubt}")
     _say_written(args.out)
@@ -39,56 +35,32 @@ def init(args: Namespace) -> int:
 
 def describe(args: Namespace) -> int:
     """Answer `binwright traces describe FILE`."""
-    from binwright.scenarios.draft.request_source import asked_of
-    from binwright.scenarios.draft.text import write_new
+    from binwright.scenarios.draft import requests_of, write_new
     from binwright.simcore.units import measure_of
     from binwright.workloads.describe import describe as described
 
-    requests = asked_of(args.file)
-    if args.fit:
-        return _fit(requests, args.out)
+    requests = requests_of(args.file)
     if args.out:
         write_new(args.out, requests.text(Path(args.out).parent))
     if requests.proposal:
         _print_proposal(requests.proposal, requests.path)
     units = {name: measure_of(name).base for name in requests.resources}
     frame = requests.frame
-    result, arrival, never = described(frame, units), frame["arrival"], int(frame["lifetime"].is_infinite().sum())
+    (resources, flavours, lifetimes), arrival = described(frame, units), frame["arrival"]
     print_line(
         f"{requests.path}: {requests.name}, {len(frame):,} requests over {duration(arrival[-1] - arrival[0])}, "
-        f"{never:,} of them never ending"
+        f"{lifetimes['never_ending'][0]:,} of them never ending"
     )
-    if requests.running:
-        print_line(f"{requests.running:,} of them run already at the start")
-    _print(result.resources, "Resources", words=2)
-    shown = result.flavours.head(20)
-    _print(shown, f"Flavours ({len(shown)} of {len(result.flavours)}) and their lifetimes")
-    _print(result.lifetimes, "All lifetimes")
+    _print(resources, "Resources", words=2)
+    shown = flavours.head(20)
+    _print(shown, f"Flavours ({len(shown)} of {len(flavours)}) and their lifetimes")
+    _print(lifetimes, "All lifetimes")
     for line in [""] * bool(requests.doubts) + [f"? {doubt}" for doubt in requests.doubts]:
         print_line(line)
     if args.out:
         _say_written(args.out)
     elif requests.proposal:
         print_location(f"\nA scenario that reads it so: binwright traces describe {args.file} --out FILE.yaml")
-    return 0
-
-
-def _fit(requests: RequestSource, file: str | None) -> int:
-    """Write a generated workload that is like a trace."""
-    from binwright.scenarios.draft.text import write_new
-    from binwright.scenarios.schema.load import scenario_from
-
-    text = requests.fitted()
-    drawn = scenario_from(yaml.safe_load(text))
-    for doubt in requests.doubts:
-        note(f"? {doubt}")
-    for name, what, in_trace, draws in requests.beside(drawn):
-        note(f"{name}, {what}: {in_trace:,.4g} in the trace, {draws:,.4g} drawn ({draws / in_trace - 1:+.1%})")
-    if file:
-        write_new(file, text)
-        _say_written(file)
-    else:
-        print(text, end="")
     return 0
 
 
@@ -117,7 +89,7 @@ def _print(frame: pl.DataFrame, title: str, words: int = 0) -> None:
             return duration(cell)  # type: ignore[arg-type]  # seconds, or none
         if not isinstance(cell, float):
             return str(cell)
-        return f"{cell:.2%}" if name == "share" else f"{cell:,.0f}" if abs(cell) >= 1000 else f"{cell:.4g}"
+        return f"{100 * cell:.2f} %" if name == "share" else f"{cell:,.0f}" if abs(cell) >= 1000 else f"{cell:.4g}"
 
     names = {name: name.replace("_", " ") for name in frame.columns}
     if "never_ending" in names and frame["never_ending"].sum():

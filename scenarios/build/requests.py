@@ -10,11 +10,10 @@ from binwright.scenarios.features import used
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.scenarios.schema.trace import Trace
 from binwright.scenarios.schema.workload import Generated, MultiServer, Offline, OwnWorkload, Tenants
-from binwright.scenarios.schema.workload_kind import Changing, Roled
+from binwright.scenarios.schema.workload_kind import Roled
 from binwright.simcore.rng import stream
 from binwright.simcore.roles import Roles
 from binwright.simcore.types import Workload
-from binwright.workloads.changes import changed
 from binwright.workloads.generators import Flavour, MultiServerRequests, Synthetic, TenantRequests
 from binwright.workloads.lifetimes import pick
 
@@ -45,9 +44,8 @@ class ScenarioRequests:
                 drawn = user_workload.is_drawn(spec)
             case _:
                 drawn = True
-        changes = isinstance(spec, Changing) and bool(spec.changes)
         later = any(feature.draws(self._scenario) for feature in used(self._scenario))
-        return drawn or changes or later or lifetime_info.is_drawn(self._scenario)
+        return drawn or later or lifetime_info.is_drawn(self._scenario)
 
     @cached_property
     def _identity(self) -> str:
@@ -79,8 +77,6 @@ class ScenarioRequests:
             uniform = stream(seed, "workload", "roles").random(len(result))
             of = pick(tuple(role.weight for role in spec.roles), uniform)
             result = replace(result, roles=Roles(tuple(role.role for role in spec.roles), of))
-        if isinstance(spec, Changing) and spec.changes:
-            result = changed(result, spec.changes, seed)
         for feature in used(self._scenario):
             result = feature.alter(self._scenario, result, seed)
         return result

@@ -26,7 +26,7 @@ from binwright.simcore.record import IMPOSSIBLE
 from binwright.simcore.rng import stream
 from binwright.simcore.types import Workload
 from binwright.simcore.units import say
-from binwright.workloads.changes import words_of
+from binwright.workloads.labels import words_of
 from binwright.workloads.priorities import LABEL as PRIORITY
 from binwright.workloads.windows import ListedStart
 

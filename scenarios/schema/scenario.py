@@ -18,7 +18,6 @@ from binwright.scenarios.features.overflow import AfterPreemption, Word
 from binwright.scenarios.schema.cluster import ClusterSpec
 from binwright.scenarios.schema.metric import Figures, MetricEntry
 from binwright.scenarios.schema.workload import Workload
-from binwright.scenarios.schema.workload_kind import Changing
 from binwright.scenarios.schema.yaml_source import Source
 from binwright.simcore.errors import UserError, suggest
 from binwright.simcore.fields import (
@@ -331,8 +330,6 @@ class Scenario(WithFeatures):
         for number, metric in enumerate(self.metrics):
             own = {label: names for label, names in metric.by.items() if label not in self.labels_of_features}
             result += chosen(("metrics", number, "by"), own)
-        for number, change in enumerate(self.workload.changes if isinstance(self.workload, Changing) else ()):
-            result += chosen(("workload", "changes", number, "of"), change.of)
         return result
 
     @property

@@ -12,7 +12,7 @@ from binwright.scenarios.agent_spec import AgentSpec
 from binwright.scenarios.features import with_keys
 from binwright.scenarios.features.placement import PlacementKeys
 from binwright.scenarios.schema.cluster import ClusterSpec
-from binwright.scenarios.schema.workload_kind import Changing, WorkloadKind
+from binwright.scenarios.schema.workload_kind import WorkloadKind
 from binwright.simcore.errors import UserError, suggest
 from binwright.simcore.fields import (
     TIMES,
@@ -127,7 +127,7 @@ def _trace_kind(name: str) -> type:
 
 
 @with_keys("workload")
-class Trace(PlacementKeys, Window, Changing, WorkloadKind):
+class Trace(PlacementKeys, Window, WorkloadKind):
     """Requests of a trace. Options of a trace of your own are further keys."""
 
     model_config = ConfigDict(extra="allow")
@@ -209,7 +209,7 @@ class Trace(PlacementKeys, Window, Changing, WorkloadKind):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        for key, present in (("changes", self.changes), ("resample", self.resample), ("parts", self.parts)):
+        for key, present in (("resample", self.resample), ("parts", self.parts)):
             if present and self.inflate:
                 raise wrong("does not go with `inflate`", "Remove one of the two.", (key,))
         written = [key for key in ("columns", "labels", "empty") if getattr(self, key)]

@@ -21,7 +21,7 @@ from binwright.scenarios.features import with_keys
 from binwright.scenarios.features.placement import PlacementKeys, WeightedRole
 from binwright.scenarios.schema.cluster import DEVICE, ClusterSpec
 from binwright.scenarios.schema.trace import Trace
-from binwright.scenarios.schema.workload_kind import Changing, Roled, WorkloadKind, some_weight
+from binwright.scenarios.schema.workload_kind import Roled, WorkloadKind, some_weight
 from binwright.simcore.errors import suggest
 from binwright.simcore.fields import (
     Count,
@@ -110,7 +110,7 @@ class Flavour(WeightedRole):
 
 
 @with_keys("workload")
-class Generated(Changing, WorkloadKind):
+class Generated(WorkloadKind):
     """Requests drawn from a mix of flavours."""
 
     knows_groups: ClassVar[bool] = True

@@ -1,4 +1,4 @@
-"""What kinds of workload have in common: changes, roles for rules of placement, and what does not go with them."""
+"""What kinds of workload have in common: roles for rules of placement, and what does not go with them."""
 
 from collections.abc import Sequence
 from typing import ClassVar, Self
@@ -9,19 +9,8 @@ from binwright.scenarios.agent_spec import AgentSpec
 from binwright.scenarios.features.feature import WithFeatures
 from binwright.scenarios.features.placement import PlacementKeys, WeightedRole
 from binwright.scenarios.schema.cluster import ClusterSpec
-from binwright.simcore.fields import Keys, Model, wrong
-from binwright.workloads.changes import Change
+from binwright.simcore.fields import Keys, wrong
 from binwright.workloads.parts import Parts
-
-
-class Changing(Model):
-    """Requests that may be changed."""
-
-    changes: tuple[Change, ...] = Field(
-        default=(),
-        description="Changes, one after another: growth, or another mix.",
-        examples=["[{demand: +20 %}, {demand: -50 %, of: {tenant: acme}}]"],
-    )
 
 
 class WorkloadKind(WithFeatures):

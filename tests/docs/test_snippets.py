@@ -141,7 +141,6 @@ def lay_out(page: str) -> None:
     small = next(block.text for block in blocks("yaml") if file_of(block) == "small.yaml")
     for name in ("small", "table", "a", "b", "c"):
         Path(f"{name}.yaml").write_text(small)
-    Path("fitted.yaml").write_text(small.replace("overflow: stop", "overflow: drop"))
     Path("vms.yaml").write_text(READ)
 
 

@@ -259,7 +259,7 @@ def test_a_start_that_is_never_reached_is_a_failed_run_that_says_so(tmp_path: Pa
     results = Batch(scenario(warm_start={"until": "100 %", "with": "first-fit"}), tmp_path).run()
     assert len(results.failed) == 6
     for error in results.failed["error"]:
-        assert "never reached 100% of cpu" in error
+        assert "never reached 100 % of cpu" in error
         assert "60 requests were offered" in error
         assert "Traceback" not in error
 

@@ -1,4 +1,4 @@
-"""Scenarios that are written from a stranger's table, from what was fitted to one, and from a few answers."""
+"""Scenarios that are written from a stranger's table and from a few answers."""
 
 import re
 from pathlib import Path
@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from binwright.cli import MISTAKE, main
 from binwright.scenarios.build.world import build_world
-from binwright.scenarios.draft.request_source import asked_of
-from binwright.scenarios.draft.text import servers_for
+from binwright.scenarios.draft import requests_of, servers_for
 from binwright.scenarios.schema.load import load_scenario
 from binwright.simcore.types import Floats
 from binwright.workloads.column_guesses import propose
@@ -92,7 +91,7 @@ def test_in_which_units(columns: dict[str, list[Any]], units: dict[str, str], tm
     pl.DataFrame(columns).write_csv(path)
     found = propose(path)
     assert {guess.name: guess.unit for guess in found.guesses if guess.unit} == units
-    assert len(asked_of(str(path)).frame) == 2
+    assert len(requests_of(str(path)).frame) == 2
 
 
 def test_from_a_table_to_a_run(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -112,10 +111,6 @@ def test_from_a_table_to_a_run(table: Path, capsys: pytest.CaptureFixture[str]) 
     capsys.readouterr()
     assert main(["traces", "describe", table.name, "--out", "vms.yaml"]) == MISTAKE
     assert "vms.yaml: is there already" in capsys.readouterr().err
-    # A scenario is a file of requests, too: as it reads them, with its changes.
-    Path("vms.yaml").write_text(text.replace("workload:", "workload:\n  changes: [{demand: +200 %}]", 1))
-    assert main(["traces", "describe", "vms.yaml"]) == 0
-    assert "15 requests over 5 h" in capsys.readouterr().out
 
 
 def test_a_first_scenario_by_options(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -146,13 +141,10 @@ def test_a_first_scenario_by_options(table: Path, capsys: pytest.CaptureFixture[
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("init", "--node", "cpu: 4 GB"), "cluster.node.cpu: 'GB' is not a unit of cpu"),
+        (("init", "--node", "cpu: 4 GB"), "--node: 'GB' is not a unit of cpu"),
         (("init", "--node", "cpu: ["), "--node: does not say what a server has"),
         (("init", "--requests", "Export of VMs.csv", "--node", "cpu: 4"),
-         "--node: lacks mem, which the requests ask for"),
-        (("traces", "describe", "--fit", "once.csv"),
-         "once.csv: arrival: all requests arrive at one moment (got '0 s')"),
-        (("traces", "describe", "--fit", "one.csv"), "one.csv: requests: too little to fit (got 1)\n  The least is 2."),
+         "workload.columns.mem: is neither a resource of the cluster"),
     ],
 )  # fmt: skip
 def test_mistakes(
@@ -164,8 +156,6 @@ def test_mistakes(
 ) -> None:
     monkeypatch.delenv("BINWRIGHT_TRACES", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(table.parent))
-    Path("one.csv").write_text("start,cpu\n0,1\n")
-    Path("once.csv").write_text("start,cpu\n0,1\n0,2\n")
     assert main(list(arguments)) == MISTAKE
     assert said in capsys.readouterr().err
 
@@ -176,13 +166,13 @@ def test_proposed_servers_take_every_request_and_the_peak(rows: list[tuple[float
     names = [f"r{number}" for number in range(len(rows))]
     peak = {name: max(row) for name, row in zip(names, rows, strict=True)}
     largest = {name: min(row) for name, row in zip(names, rows, strict=True)}
-    found = servers_for(peak, largest)
+    number, node = servers_for(peak, largest)
     for name in names:
-        assert found.node[name] >= largest[name]
-        assert found.node[name] * found.number >= peak[name] * 0.999999
+        assert node[name] >= largest[name]
+        assert node[name] * number >= peak[name] * 0.999999
 
 
-# Traces that grow or burst, and what is fitted to them
+# Traces that grow
 
 DAY = 86400.0
 
@@ -201,17 +191,6 @@ def export(file: Path, arrival: Floats, lifetime: Floats, end: float) -> Path:
     frame = {"vm": np.arange(len(arrival)), "Created At": created.astype(str), "Deleted At": deleted}
     pl.DataFrame({**frame, "vCPU": np.arange(len(arrival)) % 3 + 1}).write_csv(file)
     return file
-
-
-def test_fit_says_how_far_the_drawn_requests_fall_short(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Half of the requests come at one moment, as no rate of hours does."""
-    arrival, _ = stream(5, 7, 600)
-    arrival = np.sort(np.where(np.arange(600) % 2, 3 * DAY, arrival))
-    file, fitted = export(tmp_path / "vms.csv", arrival, np.full(600, 3600.0), 8 * DAY), tmp_path / "fitted.yaml"
-    assert main(["traces", "describe", "--fit", str(file), "--out", str(fitted)]) == 0
-    said = capsys.readouterr().err
-    assert "cpu, peak: " in said
-    assert "cpu, 99th percentile: " in said
 
 
 def test_a_load_that_grows_is_doubted_by_describe_run_and_size(

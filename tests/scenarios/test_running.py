@@ -18,7 +18,6 @@ from binwright.scenarios.build.world import build_world
 from binwright.scenarios.schema.load import scenario_from
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.types import Workload
-from binwright.workloads.changes import Change, changed
 from binwright.workloads.lifetimes import kaplan_meier
 from binwright.workloads.windows import Window, select
 from tests.support.batches import data
@@ -115,28 +114,6 @@ def test_running_requests_without_a_place_are_counted_and_reported(
 
 
 # Changes
-
-
-@pytest.mark.parametrize(
-    ("change", "running", "arriving"),
-    [
-        (Change(demand="+50 %"), 3, 5),
-        (Change(demand="-50 %"), 1, 1),
-    ],
-)
-def test_changes_keep_apart_what_runs_and_what_comes(change: Change, running: int, arriving: int) -> None:
-    base = select(frame(LONG), Window(start=5), ("cpu",), 0)
-    for seed in range(5):
-        found = changed(base, [change], seed)
-        assert (found.running, len(found) - found.running) == (running, arriving)
-        assert found.age is not None
-        assert (found.arrival[:running] == 0).all()
-        assert (np.diff(found.arrival) >= 0).all()
-        assert {(left, age) for left, age in zip(found.duration.tolist(), found.age.tolist(), strict=False)} <= {
-            (INF, 100.0),
-            (401.0, 99.0),
-        }
-        assert set(found.duration[running:].tolist()) <= {20.0, 5.0, 50.0}
 
 
 # What agents are told

@@ -101,7 +101,7 @@ def test_columns_of_a_table_say_the_mean_the_percentile_and_the_peak(tmp_path: P
     [
         ({"gpu": 0.5}, "the cluster has no such resource"),
         ({"cpu": {"mean": 0.5, "peak": 0.4}}, "is above the peak"),
-        ({"cpu": {"peak": 0.4}}, "says no use"),
+        ({"cpu": {"peak": 0.4}}, "mean: is missing"),
         ({"cpu": {"mean": 0.9, "p95": 0.5}}, "no distribution has this mean"),
         ({"cpu": 1.5}, "is more than 1"),
         ({"cpu": {"mean": 0.5, "daily": "100 %"}}, r"daily: expected 0\.95 or less"),

@@ -5,17 +5,15 @@ import os
 import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 import pytest
 
 from binwright.simcore.errors import UnknownName, WorkloadError
 from binwright.workloads import TRACES
-from binwright.workloads.describe import Description, describe, fit, loads
+from binwright.workloads.describe import describe, peaks
 from binwright.workloads.traces.check import check
 from binwright.workloads.traces.library import find, read, recognised
 from binwright.workloads.traces.table import Table
@@ -245,26 +243,22 @@ def _parquet(path: Path, columns: Mapping[str, Sequence[object]]) -> Path:
     return path
 
 
-def described(path: Path) -> Description:
-    name = recognised(path) or "table"
-    return describe(read(name, path), TRACES.load(name).units)
-
-
 def test_describe(tmp_path: Path) -> None:
     path = put(tmp_path / "h.csv", HUAWEI + "0,1,2,0,10\n1,4,8,10,20\n2,1,2,10,inf\n3,1,2,47,1\n")
-    found, frame = described(path), read("huawei-east-1", path)
     assert recognised(path) == "huawei-east-1"
-    assert found.resources.rows() == [("cpu", "cores", 7.0, 1.75, 4.0), ("mem", "GB", 14.0, 3.5, 8.0)]
-    assert found.flavours.select("cpu", "mem", "count", "share", "never_ending", "p50", "mean").rows() == [
+    frame = read("huawei-east-1", path)
+    resources, flavours, lifetimes = describe(frame, TRACES.load("huawei-east-1").units)
+    assert resources.rows() == [("cpu", "cores", 7.0, 1.75, 4.0), ("mem", "GB", 14.0, 3.5, 8.0)]
+    assert flavours.select("cpu", "mem", "count", "share", "never_ending", "p50", "mean").rows() == [
         (1.0, 2.0, 3, 0.75, 1, 10.0, 5.5),
         (4.0, 8.0, 1, 0.25, 0, 20.0, 20.0),
     ]
     # What never ends counts as longer than 1, 10 and 20 s.
-    assert found.lifetimes.select("count", "p10", "p50", "p90", "p99", "mean").row(0) == (4, 1, 20, INF, INF, 31 / 3)
+    assert lifetimes.select("count", "p10", "p50", "p90", "p99", "mean").row(0) == (4, 1, 20, INF, INF, 31 / 3)
     # The release at 10 comes before the arrivals at 10.
     columns = {name: frame[name].to_numpy() for name in frame.columns}
-    running = loads(columns["arrival"], columns["lifetime"], {name: columns[name] for name in ("cpu", "mem")})
-    assert [peak for peak, _ in running.values()] == [5.0, 10.0]
+    running = peaks(columns["arrival"], columns["lifetime"], {name: columns[name] for name in ("cpu", "mem")})
+    assert [*running.values()] == [5.0, 10.0]
 
 
 def real(name: str) -> Path:
@@ -274,17 +268,6 @@ def real(name: str) -> Path:
         if path.is_file():
             return path
     pytest.skip(f"{name} is not in {folder}: name its folder in $BINWRIGHT_TRACES")
-
-
-def test_real_azure_and_its_fit() -> None:
-    frame = read("azure-vm-2017", real("azure-vm-2017"))
-    assert len(frame) == 669_435
-    assert frame["lifetime"].is_infinite().sum() == 37_628
-    spec = replace(fit(frame, flavours=6, points=11), requests=100_000)
-    workload = spec.draw(("cpu", "mem"), seed=0)
-    drawn, wanted = workload.demand.mean(axis=0) / 1e6, frame.select("cpu", "mem").mean().row(0)
-    assert drawn == pytest.approx(wanted, rel=0.02)
-    assert np.median(workload.duration) == pytest.approx(frame["lifetime"].median(), rel=0.05)
 
 
 def test_rows_of_a_reader_must_be_in_order_of_arrival(tmp_path: Path) -> None:

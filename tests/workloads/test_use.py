@@ -1,19 +1,13 @@
 """What requests use: the distributions that are asked for, the same answers in whatever order one asks."""
 
-import random
-from dataclasses import replace
-from pathlib import Path
-
 import numpy as np
-import polars as pl
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.types import Workload
-from binwright.workloads.use import UseByResource, shape_of
-from binwright.workloads.use_models import RecordedCase, VaryingUse, draw_use, on_grid
+from binwright.workloads.use import UseByResource, UseCase, draw_use, shape_of
 
 N = 60
 
@@ -25,7 +19,7 @@ def workload(n: int = N, **labels: list[str]) -> Workload:
 
 
 def cpu(base: Workload, *cases: dict[str, object], seed: int = 3) -> UseByResource:
-    return draw_use(base, 300.0, {"cpu": [VaryingUse.model_validate(case) for case in cases]}, (), seed)
+    return draw_use(base, 300.0, {"cpu": [UseCase.model_validate(case) for case in cases]}, (), seed)
 
 
 def shares(use: UseByResource, rows: range, steps: int) -> np.ndarray:
@@ -103,46 +97,3 @@ def test_a_shape_has_its_moments(low: float, p95: float, peak: float) -> None:
     assert found.mean() == pytest.approx(mean, abs=1e-3)
     assert found.max() <= peak + 1e-12
     assert (np.diff(found) >= -1e-12).all()
-
-
-def test_recorded_use_begins_with_the_request_and_repeats(tmp_path: Path) -> None:
-    """Half of a step of .2 and .4 is .3, a step that is missing has what the one before has, and c has no rows."""
-    file = tmp_path / "use.csv"
-    file.write_text("vm,t,cpu\nb,1000,20\na,5300,90\na,5000,20\na,5100,40\na,5900,10\n")
-    made = Workload.of_units([600.0, 600.0, 900.0, 900.0], 9e9, {"cpu": 4, "mem": 8})
-    base = replace(made, id=np.array(["a", "w1:b1:b", "c", "a+1.2"]), age=np.array([300.0]))
-    recorded = RecordedCase.model_validate({"path": str(file), "id": "vm", "time": "t", "unit": "1 %"})
-    constant = VaryingUse(mean=0.5, peak=0.5)
-    use = draw_use(base, 300.0, {"cpu": [recorded, constant]}, (), 0)
-    assert use.during(0, 1, 9)[:, 0] == pytest.approx([0.3, 0.9, 0.9, 0.1, 0.3, 0.9, 0.9, 0.1])
-    assert use.during(3, 3, 7)[:, 0] == pytest.approx([0.3, 0.9, 0.9, 0.1])
-    assert use.at(np.arange(4), 3)[:, 0] == pytest.approx([0.9, 0.2, 0.5, 0.3])
-    assert use.take(np.array([2, 1])).at(np.arange(2), 3).tolist() == pytest.approx(np.array([[0.5, 1], [0.2, 1]]))
-    with pytest.raises(WorkloadError, match="rows of none of the requests"):
-        draw_use(workload(), 300.0, {"cpu": [recorded]}, (), 0)
-    file.write_text("vm,t,cpu\na,5000,20\nb,9,-1\n")
-    with pytest.raises(WorkloadError, match="is no share") as mistake:
-        draw_use(base, 300.0, {"cpu": [recorded.model_copy(update={"unit": 0.1})]}, (), 0)
-    assert mistake.value.line == 3
-    file.write_text("vm,t,cpu\na,5000,50 cores\n")
-    with pytest.raises(WorkloadError, match="not a number"):
-        draw_use(base, 300.0, {"cpu": [recorded]}, (), 0)
-
-
-@given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 3000), st.integers(0, 100)), min_size=1), st.randoms())
-@settings(max_examples=40, deadline=None)
-def test_a_grid_has_the_mean_of_every_step(rows: list[tuple[str, int, int]], order: random.Random) -> None:
-    mixed = order.sample(rows, len(rows))
-    frame = pl.DataFrame(mixed, schema=["id", "time", "share"], orient="row").with_columns(
-        pl.col("time").cast(pl.Float64), pl.col("share") / 100
-    )
-    ids, first, length, values = on_grid(frame.lazy(), 300.0)
-    assert ids.tolist() == sorted({name for name, *_ in rows})
-    for name, at, many in zip(ids.tolist(), first, length, strict=True):
-        mine = [(time, share) for one, time, share in rows if one == name]
-        begin, last = min(mine)[0], None
-        for step in range(many):
-            here = [share / 100 for time, share in mine if step * 300 <= time - begin < (step + 1) * 300]
-            last = sum(here) / len(here) if here else last
-            assert values[at + step] == pytest.approx(last, abs=1e-6)
-        assert many == (max(mine)[0] - begin) // 300 + 1

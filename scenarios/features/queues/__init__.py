@@ -18,7 +18,7 @@ from binwright.simcore.record import QUEUE
 from binwright.simcore.roles import where_of
 from binwright.simcore.types import Agent, Ints, Request
 from binwright.simcore.units import by_place
-from binwright.workloads.changes import matching, words_of
+from binwright.workloads.labels import matching, words_of
 
 
 class Queue(Model):

@@ -18,7 +18,7 @@ from binwright.simcore.record import QUOTA
 from binwright.simcore.roles import where_of
 from binwright.simcore.types import Ints, Request
 from binwright.simcore.units import by_place
-from binwright.workloads.changes import matching
+from binwright.workloads.labels import matching
 
 
 class Quota(Model):

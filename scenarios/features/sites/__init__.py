@@ -21,7 +21,7 @@ from binwright.simcore.errors import WorkloadError, suggest
 from binwright.simcore.fields import Model, SomeNames, Text, Time, checked, wrong
 from binwright.simcore.rng import stream
 from binwright.simcore.types import Ints, Workload
-from binwright.workloads.changes import matching
+from binwright.workloads.labels import matching
 
 
 class Site(Model):

@@ -10,9 +10,8 @@ from binwright.analysis.measure.contention import over_time
 from binwright.scenarios.features.feature import Feature, Named, chosen
 from binwright.simcore.fields import Model, PositiveTime, Shown, checked, known_resources, wrong
 from binwright.simcore.types import Workload
-from binwright.simcore.unions import ByKey
 from binwright.simcore.units import SHARE
-from binwright.workloads.use_models import Case, VaryingUse, draw_use
+from binwright.workloads.use import UseCase, draw_use
 
 
 def _listed(value: Any) -> Any:
@@ -25,12 +24,8 @@ def _listed(value: Any) -> Any:
     return [{"mean": share, "peak": share}]
 
 
-FORMS = ("mean", "path")
-"""The keys that tell cases apart."""
 Cases: TypeAlias = Annotated[
-    tuple[Annotated[Case, ByKey(FORMS, "says no use", "{mean: 25 %, peak: 25 %}")], ...],
-    BeforeValidator(_listed),
-    Shown("share, [VaryingUse](#varyinguse), [RecordedCase](#recordedcase), or list of these"),
+    tuple[UseCase, ...], BeforeValidator(_listed), Shown("share, [UseCase](#usecase), or list of these")
 ]
 
 
@@ -58,7 +53,7 @@ class UseSpec(Model):
                 keys = (key,) if written is data else ()
                 raise wrong("says no use", "Give a share or a case, like {mean: 25 %}, or take it out.", keys)
         if isinstance(data, Mapping):
-            return {"others": data} if {*FORMS} & {*data} else data
+            return {"others": data} if "mean" in data else data
         return {"others": data} if isinstance(data, str | int | float | list) and not isinstance(data, bool) else data
 
     @classmethod
@@ -66,21 +61,19 @@ class UseSpec(Model):
         return True
 
     @property
-    def cases(self) -> dict[str, tuple[Case, ...]]:
+    def cases(self) -> dict[str, tuple[UseCase, ...]]:
         """The cases of each resource that is named."""
         return dict(self.model_extra or {})
 
     @property
-    def every(self) -> list[Case]:
+    def every(self) -> list[UseCase]:
         """The cases of all resources."""
         return [case for cases in (self.others, *self.cases.values()) for case in cases]
 
     @property
     def labels(self) -> list[str]:
         """The labels that say shares."""
-        return list(
-            dict.fromkeys(label for case in self.every if isinstance(case, VaryingUse) for label in case.labels)
-        )
+        return list(dict.fromkeys(label for case in self.every for label in case.labels))
 
 
 class _Workload(Model):
@@ -129,7 +122,7 @@ class _Feature(Feature):
         ]
 
     def draws(self, scenario: Any) -> bool:
-        return any(isinstance(case, VaryingUse) and case.mean != case.peak for case in scenario.workload.use.every)
+        return any(case.mean != case.peak for case in scenario.workload.use.every)
 
     def alter(self, scenario: Any, requests: Workload, seed: int) -> Workload:
         spec: UseSpec = scenario.workload.use

@@ -69,8 +69,8 @@ def fill(simulation: Simulation, resource: str, until: float, agent: Agent, play
     simulation.overflow = overflow
     if missing > 0:
         raise RunError(
-            f"the warm start never reached {until:.0%} of {resource}: all {len(workload)} requests were offered, and "
-            f"{share:.1%} is allocated. Give it more requests, fewer servers, or a lower `until`"
+            f"the warm start never reached {100 * until:.0f} % of {resource}: all {len(workload)} requests were "
+            f"offered, and {100 * share:.1f} % is allocated. Give it more requests, fewer servers, or a lower `until`"
         )
 
 

@@ -1,0 +1,271 @@
+"""First scenarios, as text to go on with: of the requests behind a file, or of generated ones.
+
+Keys are short, amounts have units, and a comment says what was guessed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from math import ceil, exp
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from binwright.scenarios.run.check import check_scenario
+from binwright.scenarios.schema.explain import explain
+from binwright.scenarios.schema.load import scenario_from
+from binwright.scenarios.schema.trace import Trace
+from binwright.scenarios.schema.yaml_source import Source
+from binwright.simcore.errors import UserError
+from binwright.simcore.extras import pl
+from binwright.simcore.files import replacing
+from binwright.simcore.units import LARGEST, amount, measure_of
+from binwright.workloads import TRACES, WITH_SERVERS
+from binwright.workloads.column_guesses import Proposal, propose
+from binwright.workloads.describe import EVEN, growing, peaks
+from binwright.workloads.traces.cells import moment
+from binwright.workloads.traces.check import MODELS, resources_in
+from binwright.workloads.traces.kubernetes import read_nodes
+from binwright.workloads.traces.library import find, read, recognised
+
+AGENTS = ("first-fit", "best-fit", "worst-fit", "dot-product")
+MACHINE = {"cpu": "64 cores", "mem": "256 GB", "hdd": "4 TB", "ssd": "2 TB"}
+"""What stands for a machine where a trace counts in machines."""
+SIZES = (1, 2, 4, 8, 16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096)
+"""Units that a guessed server may have of a resource; beyond them, thousands."""
+MOST = 40
+"""Guessed servers, so that a first run is quick to look at."""
+LOAD, MEDIAN, SIGMA = 0.95, 1800.0, 1.5
+"""The share of the servers that generated requests ask for on average, so that agents differ; their lifetimes."""
+SHARES = ((1 / 32, 1 / 64, 6), (1 / 16, 1 / 8, 3), (1 / 4, 1 / 4, 2), (1 / 2, 1 / 4, 1))
+"""What the generated flavours ask for: of a server's first resource, of its others, and how often."""
+
+
+@dataclass(frozen=True)
+class RequestSource:
+    """Holds requests in units, in the common columns of `Trace.read`, and what a scenario says to read them.
+
+    `proposal` is there where the mapping was guessed; `path` is the file.
+    """
+
+    name: str
+    path: Path
+    frame: pl.DataFrame
+    workload: Mapping[str, Any]
+    proposal: Proposal | None = None
+
+    @property
+    def resources(self) -> list[str]:
+        return resources_in(self.frame.columns)
+
+    @cached_property
+    def doubts(self) -> list[str]:
+        """What is doubtful in the columns, and whether the load grows."""
+        result = list(self.proposal.doubts) if self.proposal else []
+        arrival, lifetime = (self.frame[name].to_numpy() for name in ("arrival", "lifetime"))
+        demand = self.frame.select(self.resources).to_numpy()
+        if grows := growing(arrival, lifetime, demand, float(arrival[0])):
+            column, whole, later, late = grows
+            load = f"{whole:,.4g} {self.resources[column]} run on average, {later:,.4g} from {moment(late)} on"
+            result.append(f"The load grows: {load}. {EVEN}")
+        return result
+
+    @property
+    def guessed(self) -> dict[str, Any]:
+        """Equal servers that are about enough for what runs at the peak."""
+        arrival, lifetime = (self.frame[name].to_numpy() for name in ("arrival", "lifetime"))
+        demand = {name: self.frame[name].to_numpy() for name in self.resources}
+        largest = {name: float(each.max()) for name, each in demand.items()}
+        number, node = servers_for(peaks(arrival, lifetime, demand), largest)
+        return {"servers": number, "node": amounts(node)}
+
+    @property
+    def cluster(self) -> Mapping[str, Any]:
+        """The servers of the trace, or a guess."""
+        if self.name == "kubernetes" and (nodes := read_nodes(self.path)):
+            groups: list[dict[str, Any]] = []
+            for node in nodes:
+                has = {name: node.amounts.get(name, 0.0) for name in self.resources}
+                groups.append({"count": 1, "node": amounts(has), "labels": node.labels})
+                groups[-1] |= {"taints": list(node.taints)} if node.taints else {}
+            return {"groups": groups}
+        if MODELS in self.frame.columns and self.name in WITH_SERVERS:
+            return {"trace": {"name": self.name}}
+        return self.guessed
+
+    def text(self, folder: Path, own: Mapping[str, Any] | None = None) -> str:
+        """Write a scenario, to lie in this folder, that replays the requests on its servers, or on `own` ones."""
+        guess = not own and "node" in self.cluster
+        notes = ["The servers are a guess, about what runs at the peak: put your own above."] * guess
+        if self.proposal:
+            notes += [f"{guess.column} -> {guess.name}: {guess.why}" for guess in self.proposal.guesses]
+            notes += [f"? {doubt}" for doubt in self.proposal.doubts]
+            notes += [f"Not read: {', '.join(self.proposal.others)}"] * bool(self.proposal.others)
+        workload = dict(self.workload)
+        if "path" in workload:
+            workload["path"] = os.path.relpath(workload["path"], folder)
+        about = f"The {len(self.frame):,} requests of {self.path.name}: which agent finds room for most of them?"
+        return scenario_text(about, {**self.guessed, **own} if own else self.cluster, workload, notes)
+
+
+def requests_of(file: str) -> RequestSource:
+    """Find the requests behind the name of a trace, or a file."""
+    path = Path(file)
+    if file in TRACES and not path.is_file():
+        return _of_trace(file, find(file), {"trace": file})
+    name = recognised(path) or "table"
+    return _of_table(path) if name == "table" else _of_trace(name, path, {"trace": name, "path": file})
+
+
+def _of_table(path: Path) -> RequestSource:
+    """Read a table as it is proposed."""
+    proposal = propose(path)
+    workload = {"trace": "table", "path": str(path), **proposal.workload}
+    resources = tuple(resources_in(guess.name for guess in proposal.guesses if guess.name != "end"))
+    try:
+        frame = read("table", path, options=_spec(workload).options, resources=resources)
+    except UserError as error:
+        guesses = (f"    {guess.name}: {guess.column} ({guess.unit or guess.why})" for guess in proposal.guesses)
+        error.remedy += "\n  The columns were read as\n" + "\n".join(guesses)
+        raise
+    return RequestSource("table", path, frame, workload, proposal)
+
+
+def _of_trace(name: str, path: Path, workload: dict[str, Any]) -> RequestSource:
+    """Read a known trace; what it counts in machines, as machines of a usual size."""
+    frame, units = read(name, path), TRACES.load(name).units
+    resources = tuple(resources_in(frame.columns))
+    if sizes := {each: MACHINE[each] for each in resources if units.get(each) == "machines" and each in MACHINE}:
+        workload["units"] = sizes
+    factors = _spec(workload).units_of(resources)
+    frame = frame.with_columns(frame[each] * factor for each, factor in factors.items())
+    return RequestSource(name, path, frame, workload)
+
+
+def _spec(workload: Mapping[str, Any]) -> Trace:
+    try:
+        return Trace.model_validate(dict(workload))
+    except ValidationError as error:
+        raise explain(error, Source(None, dict(workload))) from None
+
+
+def servers_for(peak: Mapping[str, float], largest: Mapping[str, float]) -> tuple[int, dict[str, float]]:
+    """Choose how many equal servers together have about the peak, and the units of each, with room for every request.
+
+    Of the first resource a server has the smallest size that takes four of the largest requests, or the peak on `MOST`
+    servers; of others as much as goes with that at the peak.
+    """
+    first = next(name for name in peak if peak[name] > 0)
+    size = _size(max(4 * largest[first], peak[first] / MOST))
+    sizes = {name: _size(max(largest[name], peak[name] / peak[first] * size)) for name in peak if peak[name]}
+    node = {name: min(sizes.get(name, 0.0), LARGEST) for name in peak}
+    return max(2, *(ceil(peak[name] / node[name]) for name in sizes)), node
+
+
+def _size(units: float) -> float:
+    return next((float(size) for size in SIZES if size >= units), float(ceil(units / 1000) * 1000))
+
+
+def amounts(units: Mapping[str, float]) -> dict[str, Any]:
+    """Write units of resources as people do: `16`, `64 GB`."""
+    result: dict[str, Any] = {}
+    for name, each in units.items():
+        base = measure_of(name).base
+        plain = int(each) if float(each).is_integer() else float(f"{each:.12g}")
+        result[name] = f"{plain} {base}" if base == "GB" else plain
+    return result
+
+
+def begin(requests: str | None, servers: int | None, node: str | None, folder: Path) -> str:
+    """Write a checked scenario to lie in a folder. `requests` is a file or a trace, or else they are generated.
+
+    `node` is what a server has, as in `cpu: 40, mem: 90 GB`. Servers that are not given are those of the requests, or
+    ten usual ones.
+    """
+    own: dict[str, Any] = {"servers": servers} if servers else {}
+    if node is not None:
+        own["node"] = _node_of(node)
+    if requests:
+        text = requests_of(requests).text(folder, own)
+    else:
+        cluster = {"servers": 10, "node": {"cpu": 64, "mem": "256 GB"}, **own}
+        notes = [
+            f"Generated requests, which ask for {100 * LOAD:.0f} % of the servers on average. With --requests FILE,",
+            "`binwright init` takes those of a CSV of yours.",
+        ]
+        workload = _generated(cluster["servers"], {name: amount(name, has) for name, has in cluster["node"].items()})
+        about = "How do agents compare on these servers?"
+        text = scenario_text(about, cluster, workload, notes, replications=10)
+    data = yaml.safe_load(text)
+    if "path" in data["workload"]:
+        data["workload"]["path"] = str((folder / data["workload"]["path"]).resolve())
+    check_scenario(scenario_from(data))
+    return text
+
+
+def _node_of(text: str) -> dict[str, Any]:
+    """Read what a server has; refuses what is no amount."""
+    try:
+        node: dict[str, Any] = yaml.safe_load("{" + text.strip().removeprefix("{").removesuffix("}") + "}")
+        return amounts({name: amount(name, value) for name, value in node.items()})
+    except yaml.YAMLError:
+        remedy = "Write it like cpu: 40, mem: 90 GB."
+        raise UserError("does not say what a server has", key="node", value=text, remedy=remedy) from None
+    except UserError as error:
+        error.key = "node"
+        raise
+
+
+def _generated(servers: int, node: Mapping[str, float]) -> dict[str, Any]:
+    """Return a workload of small, middle and large requests, which come as often as the load wants."""
+    flavours, total = [], sum(weight for *_, weight in SHARES)
+    load = dict.fromkeys(node, 0.0)
+    for first, others, weight in SHARES:
+        demand = {name: (others if place else first) * node[name] for place, name in enumerate(node)}
+        demand = {name: float(round(each)) if each >= 1 else float(f"{each:.3g}") for name, each in demand.items()}
+        for name, units in demand.items():
+            load[name] += weight / total * units / (node[name] or 1.0)
+        flavours.append({**amounts({name: units for name, units in demand.items() if units}), "weight": weight})
+    every = MEDIAN * exp(SIGMA**2 / 2) * max(load.values()) / (LOAD * servers)
+    return {
+        "requests": 3000,
+        "arrivals": {"poisson": {"every": f"{every:.3g} s"}},
+        "flavours": flavours,
+        "lifetimes": {"lognormal": {"median": "30 min", "sigma": SIGMA}},
+    }
+
+
+def scenario_text(
+    about: str,
+    cluster: Mapping[str, Any],
+    workload: Mapping[str, Any],
+    notes: Iterable[str],
+    replications: int = 1,
+) -> str:
+    """Write a whole scenario; `notes` stand above the workload."""
+
+    def section(key: str, value: Any) -> str:
+        options: dict[str, Any] = {"sort_keys": False, "width": 100, "allow_unicode": True}
+        return str(yaml.safe_dump({key: value}, default_flow_style=None, **options)).strip()
+
+    lines = [f"# {about}", section("cluster", dict(cluster))]
+    lines += [f"# {' '.join(note.split())}" for note in notes]
+    lines.append(section("workload", dict(workload)))
+    lines.append("overflow: drop  # a request that fits nowhere is lost; wait: it waits in a line; stop: the run ends")
+    lines.append(section("agents", list(AGENTS)))
+    lines += [f"replications: {replications}"] * (replications > 1)
+    return "\n".join(lines) + "\n"
+
+
+def write_new(file: str, text: str) -> None:
+    """Write a scenario where there is no file yet."""
+    target = Path(file)
+    if target.exists():
+        raise UserError("is there already", file=target, remedy="Name another file with --out, or remove this one.")
+    with replacing(target) as unfinished:
+        unfinished.write_text(text, encoding="utf-8")

@@ -1,1 +1,0 @@
-"""First scenarios, written from a trace, from what was fitted to one, or from a few answers."""
