@@ -108,7 +108,7 @@ def _table(result: Sized) -> rich.table.Table:
             "exact" if exact else "-" if row["mean_low"] is None else f"[{low}, {high}]",
             bar * round(BAR * (row["size"] or most) / largest),
             accepted,
-            "-" if row["binds"] is None else f"{row['binds']} {row['full']:.0%}",
+            "-" if row["binds"] is None else f"{row['binds']} {100 * row['full']:.0f} %",
         ]
         rows.append([*map(Cell, texts)])
     sheet = Sheet(headings, rows, words=1, title=f"{question.key} until {question.until}")

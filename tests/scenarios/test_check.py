@@ -137,10 +137,6 @@ def test_windows_apart_must_be_enough(change: dict[str, Any], message: str) -> N
             "quotas.of.paymnts: no request of the first seed has tenant 'paymnts'. Did you mean 'payments'?",
         ),
         (
-            {"moves": {"fixed": [{"tenant": "payment"}]}},
-            "moves.fixed.0.tenant: no request of the first seed has tenant 'payment'.",
-        ),
-        (
             {"metrics": [{"wait_mean": {"by": {"tenant": ["wbe", "web"]}}}]},
             "metrics.0.by.tenant: no request of the first seed has tenant 'wbe'. Did you mean 'web'",
         ),

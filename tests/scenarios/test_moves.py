@@ -102,8 +102,6 @@ def test_a_plan_that_breaks_rules_names_the_mover(mover: str, said: str, tmp_pat
         ({"rescheduling": {"on_drain": True, "moves": 3}}, "rescheduling.on_drain", "no server is to be emptied"),
         ({"rescheduling": {"on_drain": True, "moves": 3}, "placement": [{"drain": [0]}]}, "rescheduling.on_drain",
          "no server is to be emptied"),
-        ({"rescheduling": {"every": 60, "moves": 3}, "moves": {"fixed": [{"group": "db"}]}}, "moves.fixed.0.group",
-         "no request is of this group"),
         ({"rescheduling": {"every": "1 h", "moves": 3}, "pacing": {"step": "1 s"}}, "pacing",
          "does not go with requests that are moved"),
         ({"cluster": {"servers": 3, "node": {"cpu": 4, "slots": 8}}, "moves": {"bandwidth": "1 GB/s"},
@@ -182,21 +180,6 @@ def test_those_who_belong_together_are_so_when_a_move_arrives(per: str, tmp_path
     requests = pl.read_parquet(tmp_path / "details" / f"{name}.requests.parquet")
     assert requests["server"].to_list() == [2, 2, -1, 2]
     assert requests["reason"][2] == f"rule: db together per {per}"
-
-
-def test_fixed_requests_stay(tmp_path: Path) -> None:
-    flavours = [{"cpu": 1, "mem": 2, "group": "free"}, {"cpu": 1, "mem": 1, "group": "db"}]
-    changes: dict[str, Any] = {
-        "workload": {**BASE["workload"], "flavours": flavours},
-        "cluster": {"servers": 4, "node": {"cpu": 4, "mem": 8}, "domains": {"rack": 2}},
-        "rescheduling": {"every": "30 s", "moves": 5},
-        "record": ["moves"],
-    }
-    for fixed, groups in (([], {1.0, 2.0}), ([{"group": "db"}], {2.0})):
-        _, name = run(scenario(**changes, moves={"fixed": fixed}), tmp_path)
-        assert set(pl.read_parquet(tmp_path / "details" / f"{name}.moves.parquet")["mem"]) == groups
-    with pytest.raises(UserError, match="no such label"):
-        run(scenario(**changes, moves={"fixed": [{"tenant": "acme"}]}), tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -389,7 +389,7 @@ def test_size_says_what_binds_and_that_overselling_is_not_free(
         said = " ".join(capsys.readouterr().out.split())
         frame = pl.read_csv(tmp_path / str(oversold) / "sizes.csv")
         assert frame["binds"].to_list() == [binds]
-        assert f" {binds} {frame['full'][0]:.0%} " in said
+        assert f" {binds} {100 * frame['full'][0]:.0f} % " in said
         assert ("cpu is oversold, and that looks free: without `workload.use`" in said) is (oversold > 1)
 
 

@@ -4,7 +4,6 @@ import hashlib
 from collections.abc import Sequence
 from random import Random
 
-import numpy as np
 from hypothesis import strategies as st
 
 from binwright.fabric.run.simulation import Simulation
@@ -71,13 +70,11 @@ def move_in(simulation: Simulation, rules: Rules, mover: Mover) -> Moving:
         resource=simulation.view.resources[0],
         downtime=rules.downtime,
         at_once=rules.at_once or None,
-        per_hour=rules.per_hour or None,
     )
     room = (MakeRoom.model_construct(moves=rules.room), mover) if rules.room else None
     when = Rescheduling.model_construct(moves=rules.moves, every=rules.every)
     schedule = (when, mover) if rules.every else None
-    fixed = np.isin(np.arange(len(simulation.workload)), list(rules.fixed))
-    return Moving(simulation, spec, room, schedule, fixed)
+    return Moving(simulation, spec, room, schedule)
 
 
 rules_of_moves = st.builds(
@@ -88,8 +85,6 @@ rules_of_moves = st.builds(
     per_quantum=st.sampled_from([0.5, 0.0, 1.0, 2.0]),
     downtime=st.sampled_from([0.0, 1.0]),
     at_once=st.sampled_from([0, 1, 2]),
-    per_hour=st.sampled_from([0, 0, 3]),
-    fixed=st.frozensets(st.integers(0, 9), max_size=3),
 )
 """Draws how moves are made."""
 
@@ -103,6 +98,4 @@ def drawn_rules(rng: Random) -> Rules:
         rng.choice([0.0, 0.5, 1.0]),
         rng.choice([0.0, 0.5, 2.0]),
         rng.choice([0, 1, 2]),
-        rng.choice([0, 0, 10]),
-        frozenset(rng.sample(range(30), 3)),
     )

@@ -3,25 +3,22 @@
 from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, Self, TypeAlias
 
-import numpy as np
 from pydantic import Field, model_validator
 
 from binwright.agents import MOVERS
 from binwright.agents.world import Luck
 from binwright.fabric.placement.rules import Drain
 from binwright.fabric.run.simulation import Simulation
-from binwright.scenarios.features.feature import Feature, Named, Point, chosen, way
+from binwright.scenarios.features.feature import Feature, Point, way
 from binwright.scenarios.features.moves.metrics import moves_table
 from binwright.scenarios.features.moves.run import Moving
 from binwright.scenarios.features.overflow import AfterRoom, Word
 from binwright.simcore.errors import UserError, suggest
-from binwright.simcore.fields import Count, DataRate, Model, PositiveTime, Shown, Text, Time, Where, wrong
+from binwright.simcore.fields import Count, DataRate, Model, PositiveTime, Shown, Text, Time, wrong
 from binwright.simcore.moves import Mover
 from binwright.simcore.registered import Registered
 from binwright.simcore.registry import Registry
-from binwright.simcore.roles import where_of
 from binwright.simcore.unions import PlainOrMapping
-from binwright.workloads.changes import matching
 
 MostMoves: TypeAlias = Annotated[Count, Field(le=1_000_000)]
 
@@ -75,12 +72,6 @@ class MovesSpec(Model):
     resource: Text | None = Field(None, description="The memory: `mem`, or `memory`, where the cluster has that.")
     downtime: Time = Field(0.0, description="Each move takes this time in addition, while the request stands still.")
     at_once: Count | None = Field(None, description="At most so many are on the way at a time.")
-    per_hour: Count | None = Field(None, description="At most so many begin within any hour.")
-    fixed: tuple[Where, ...] = Field(
-        (),
-        description="Requests that may not be moved, by values of labels, or of `group`.",
-        examples=["[{group: [db]}, {tenant: [acme]}]"],
-    )
 
     def memory(self, resources: Sequence[str]) -> str | None:
         """Return the resource that moves carry, if it is known."""
@@ -104,7 +95,7 @@ class _Keys(Model):
     moves: MovesSpec = Field(
         default=MovesSpec.model_validate({}),
         description="How moves are made.",
-        examples=["{bandwidth: 10 Gbps, at_once: 4, per_hour: 100}"],
+        examples=["{bandwidth: 10 Gbps, at_once: 4}"],
     )
 
 
@@ -180,19 +171,15 @@ class _Feature(Feature):
             remedy = "Say of which resource moves carry what a request holds: moves: {resource: ...}."
             raise wrong("the cluster has neither mem nor memory", remedy, ("moves", "bandwidth"))
 
-    def names(self, scenario: Any) -> list[Named]:
-        return [each for n, where in enumerate(scenario.moves.fixed) for each in chosen(("moves", "fixed", n), where)]
-
     def begin(self, point: Point, simulation: Simulation, luck: Luck) -> None:
-        scenario, spec = point.scenario, point.scenario.moves
+        scenario = point.scenario
         room, schedule = way(scenario.overflow, "make_room"), scenario.rescheduling
         makes = room and (room, _mover_of(room, scenario, "overflow.make_room"))
         moves = schedule and (schedule, _mover_of(schedule, scenario, "rescheduling"))
         for trigger, own in zip((makes, moves), luck("movers").spawn(2), strict=True):
             if trigger:
                 trigger[1].start(simulation.view, own)
-        fixed = [matching(simulation.workload, dict(where_of(where)), "moves.fixed") for where in spec.fixed]
-        Moving(simulation, spec, makes, moves, np.any(fixed, axis=0) if fixed else None)
+        Moving(simulation, scenario.moves, makes, moves)
 
 
 FEATURE = _Feature()

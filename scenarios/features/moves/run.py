@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 Trigger: TypeAlias = "tuple[MakeRoom | Rescheduling, Mover]"
 """When a mover is asked, and who it is."""
-HOUR = 3600.0
 NO_HOSTS: Ints = np.zeros(0, np.int64)
 
 
@@ -51,7 +50,7 @@ class Moving:
 
     One plan is followed at a time. Its moves are begun in order, each as soon as it fits and the rules let it; while
     something is on the way, one that does not fit waits, and when nothing is, what is left of the plan is dropped. The
-    order of events is that of docs/developers/architecture.md. `fixed` bool [n] are the requests that may not be moved.
+    order of events is that of docs/developers/architecture.md.
     """
 
     def __init__(
@@ -60,7 +59,6 @@ class Moving:
         spec: MovesSpec,
         room: tuple[MakeRoom, Mover] | None = None,
         schedule: tuple[Rescheduling, Mover] | None = None,
-        fixed: npt.NDArray[np.bool_] | None = None,
     ) -> None:
         self._simulation, self._ledger, self._clock = simulation, simulation.ledger, simulation.clock
         self.spec, resources = spec, simulation.view.resources
@@ -76,7 +74,6 @@ class Moving:
         self._plan = Plan("schedule", Mover(), deque())
         self._flying: dict[int, tuple[Moved, Plan]] = {}
         self._tried = (-1, nan)
-        self._fixed = fixed
         simulation.moving, self.request = self, simulation.running_request
         if schedule:
             when, _ = schedule
@@ -123,13 +120,8 @@ class Moving:
 
     def ask(self, trigger: Trigger, why: Why, request: Request | None = None) -> bool:
         """Ask for a plan, and begin with it; tells whether there is one."""
-        (spec, mover), per_hour = trigger, self.spec.per_hour
-        moves = spec.moves
-        if per_hour:
-            since = self._clock.now - HOUR
-            recent = sum(moved.begin > since for moved in self.log[-per_hour:])
-            moves = min(moves, per_hour - recent)
-        plan = self._planned(mover, why, moves, request) if moves > 0 else []
+        spec, mover = trigger
+        plan = self._planned(mover, why, spec.moves, request)
         self._plan.left.clear()
         if plan:
             self._plan = Plan(why, mover, deque(plan), -1 if request is None else request.index)
@@ -192,10 +184,7 @@ class Moving:
     def _running(self, why: Why) -> Running:
         """List what runs and may be moved; on a drain, what may not lie where it is."""
         record, rows = self._simulation.record, np.array(sorted(self._ledger.running), np.int64)
-        may_move = ~np.isin(rows, list(self.on_the_way))
-        if self._fixed is not None:
-            may_move &= ~self._fixed[self._sources(rows)]
-        rows = rows[may_move]
+        rows = rows[~np.isin(rows, list(self.on_the_way))]
         ruled = self._ledger.may_lie(self.request(int(rows[0]))) is not None if len(rows) else False
         if why == "drain" and ruled:
             out = [row for row in rows.tolist() if not self._may(row)[[*self._ledger.held[row].servers]].all()]
