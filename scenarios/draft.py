@@ -48,7 +48,7 @@ SHARES = ((1 / 32, 1 / 64, 6), (1 / 16, 1 / 8, 3), (1 / 4, 1 / 4, 2), (1 / 2, 1 
 
 @dataclass(frozen=True)
 class RequestSource:
-    """Holds requests in units, in the common columns of `Trace.read`, and what a scenario says to read them.
+    """Holds requests in units, in the common columns of `Format.read`, and what a scenario says to read them.
 
     `proposal` is there where the mapping was guessed; `path` is the file.
     """

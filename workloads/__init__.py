@@ -15,10 +15,7 @@ PRESETS = Path(__file__).parent / "traces" / "presets"
 TRACES = Registry(
     "trace",
     "binwright.traces",
-    {
-        "table": "binwright.workloads.traces.table:Table",
-        **{file.stem: f"binwright.workloads.traces.presets:{file.stem}" for file in sorted(PRESETS.glob("*.yaml"))},
-    },
+    {file.stem: f"binwright.workloads.traces.presets:{file.stem}" for file in sorted(PRESETS.glob("*.yaml"))},
     "binwright list traces",
     note="A CSV or Parquet file of your own is read by `table`. ",
 )

@@ -27,7 +27,7 @@ from binwright.simcore.fields import (
 )
 from binwright.simcore.units import DATA, many_of, measure_of
 from binwright.workloads import TRACES, WITH_SERVERS
-from binwright.workloads.traces.base import ServerFile
+from binwright.workloads.traces.presets import ServerFile
 
 DEVICE = "gpu"
 """The resource that servers have as devices."""

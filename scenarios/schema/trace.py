@@ -1,12 +1,11 @@
 """The schema of a workload that is a trace: its file, columns and units, what is read of it, and its windows."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from inspect import signature
 from math import inf
 from typing import Annotated, Any, Self, TypeAlias
 
-from pydantic import BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from binwright.scenarios.agent_spec import AgentSpec
 from binwright.scenarios.features import with_keys
@@ -29,7 +28,6 @@ from binwright.simcore.fields import (
     together,
     wrong,
 )
-from binwright.simcore.options import check_options
 from binwright.simcore.units import COUNT, DATA, TIME, amount, measure_of
 from binwright.workloads import TRACES
 from binwright.workloads.parts import Parts
@@ -114,26 +112,26 @@ class Inflate(Model):
     of: Text = Field(description="The resource that `until` is about.", examples=["gpu"])
 
 
-def _trace_kind(name: str) -> type:
-    """Load a trace format; says what to write where a file stands in its place."""
-    if name not in TRACES and ":" not in name and any(letter in name for letter in "./"):
+def _known(name: str) -> str:
+    """Refuse what is no format of traces; says what to write where a file stands in its place."""
+    if name not in TRACES and any(letter in name for letter in "./"):
         remedy = (
             f"A file of your own is `trace: table` with `path: {name}`; `binwright traces describe {name} --out FILE` "
             "finds out what its columns are, and writes a scenario that reads it."
         )
         raise UserError("is a file, and the name of a format belongs here", value=name, remedy=remedy)
-    kind: type = TRACES.load(name)
-    return kind
+    if name not in TRACES:
+        problem, remedy = TRACES.unknown(name)
+        raise UserError(problem, value=name, remedy=remedy)
+    return name
 
 
 @with_keys("workload")
 class Trace(PlacementKeys, Window, WorkloadKind):
-    """Requests of a trace. Options of a trace of your own are further keys."""
+    """Requests of a trace."""
 
-    model_config = ConfigDict(extra="allow")
-
-    trace: Text = Field(
-        description="A trace format (`binwright list workloads` lists them), or `package.module:Class`.",
+    trace: Annotated[Text, AfterValidator(checked(_known))] = Field(
+        description="A trace format; `binwright list traces` lists them.",
         examples=["huawei-east-1"],
     )
     path: Text | None = Field(
@@ -189,22 +187,6 @@ class Trace(PlacementKeys, Window, WorkloadKind):
             if isinstance(data, Mapping) and data.get(key) is not None:
                 remedy = "A workload is a trace or generated; what an extended file says is taken back by `key: null`."
                 raise wrong("does not go with a trace", remedy, (key,))
-        return data
-
-    @classmethod
-    def more(cls, data: Mapping[str, Any]) -> Iterable[str]:
-        name = str(data.get("trace"))
-        return signature(TRACES.load(name)).parameters if name in TRACES else ()
-
-    @classmethod
-    def takes(cls, key: str, data: Mapping[str, Any]) -> bool:
-        return ":" in str(data.get("trace")) or key in cls.more(data)
-
-    @classmethod
-    def parse_more(cls, data: dict[str, Any]) -> dict[str, Any]:
-        if isinstance(data["trace"], str):
-            options = {key: value for key, value in data.items() if key not in cls.known()}
-            check_options(checked(_trace_kind, ("trace",))(data["trace"]), options)
         return data
 
     @model_validator(mode="after")
@@ -268,11 +250,11 @@ class Trace(PlacementKeys, Window, WorkloadKind):
     @property
     def knows_units(self) -> bool:
         """Whether the reader itself turns what is in the file into units."""
-        return "factors" in self.more({"trace": self.trace})
+        return self.trace == "table"
 
     @property
     def options(self) -> dict[str, Any]:
-        """The reader's options, in seconds and units: the trace's own, and what is said of a table."""
+        """The reader's options, in seconds and units."""
         result: dict[str, Any] = {"keep": self.keep}
         if self.knows_units:
             shares = self.use.labels if self.use else ()
@@ -282,4 +264,4 @@ class Trace(PlacementKeys, Window, WorkloadKind):
                 "labels": {**{name: name for name in shares}, **self.labels},
                 "empty": {name: _stands_for(name, value) for name, value in self.empty.items()},
             }
-        return {**(self.model_extra or {}), **{name: value for name, value in result.items() if value}}
+        return {name: value for name, value in result.items() if value}

@@ -480,18 +480,6 @@ def test_amounts_of_a_trace_have_their_unit(tmp_path: Path, file: Path) -> None:
     assert build_world(other).draw(0).demand.tolist() == [[1_000_000, 2_147_484]]
 
 
-def test_a_reader_of_others_says_its_units(tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    theirs = "from binwright.workloads import TRACES\nHuawei = TRACES.load('huawei-east-1')\nclass Gib(Huawei):\n    units = {'cpu': 'm', 'mem': 'GiB'}\n"
-    (tmp_path / "theirs.py").write_text(theirs + "class None_(Huawei):\n    units = {}\n")
-    (tmp_path / "h.csv").write_text("vmid,cpu,mem,at,lt\n1,1000,2,0,5\n")
-    own = changed(
-        TRACE, "huawei-east-1\n  start: {random: [50000, 100000]}", f"{tmp_path}/theirs.py:Gib\n  path: h.csv"
-    )
-    assert build_world(load_scenario(_written(file, own))).draw(0).demand.tolist() == [[1_000_000, 2_147_484]]
-    with pytest.raises(ScenarioError, match="the unit of the trace's mem is not known"):
-        load_scenario(_written(file, own.replace(":Gib", ":None_")))
-
-
 def _written(file: Path, text: str) -> Path:
     file.write_text(text)
     return file

@@ -11,7 +11,7 @@ from binwright.agents import AGENTS
 from binwright.simcore.errors import UnknownName
 from binwright.simcore.registry import Registry
 from binwright.simcore.types import Agent
-from binwright.workloads import ARRIVALS, LIFETIMES, TRACES
+from binwright.workloads import ARRIVALS, LIFETIMES
 
 BUILTIN = {"ordered": "collections:OrderedDict", "gone": "collections:NoSuchThing"}
 
@@ -71,7 +71,7 @@ def test_names_that_cannot_be_imported_are_refused(things: Registry, tmp_path: P
     assert caught.value.value == name
 
 
-@pytest.mark.parametrize("registry", [AGENTS, TRACES, ARRIVALS, LIFETIMES], ids=lambda registry: registry.kind)
+@pytest.mark.parametrize("registry", [AGENTS, ARRIVALS, LIFETIMES], ids=lambda registry: registry.kind)
 def test_everything_that_is_registered_is_there(registry: Registry) -> None:
     for name in registry:
         assert isinstance(registry.load(name), type)

@@ -6,7 +6,6 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
@@ -16,7 +15,6 @@ from binwright.workloads import TRACES
 from binwright.workloads.describe import describe, peaks
 from binwright.workloads.traces.check import check
 from binwright.workloads.traces.library import find, read, recognised
-from binwright.workloads.traces.table import Table
 from binwright.workloads.windows import Window, select
 from tests.support import ROOT
 
@@ -55,18 +53,6 @@ def test_huawei_intervals(tmp_path: Path) -> None:
     assert frame.rows() == [(0, 0.0, 194.0, 4.0, 16.0), (1, 5.5, INF, 1.0, 2.0)]
     assert frame.dtypes == [pl.Int64, *[pl.Float64] * 4]
     assert recognised(path) == "huawei-east-1"
-
-
-class Open(Table):
-    def __init__(self, **options: Any) -> None:
-        super().__init__()
-
-
-def test_an_option_that_a_trace_does_not_have_is_refused(tmp_path: Path) -> None:
-    file = put(tmp_path / "t.csv", "id,arrival,lifetime,cpu\n1,0,1,1\n")
-    with pytest.raises(WorkloadError, match=r"(?s)tiem: is no option of this trace.*Known: columns"):
-        read("table", file, options={"tiem": "s"})
-    assert len(read(f"{__name__}:Open", file, options={"tiem": "s"})) == 1
 
 
 def test_huawei_events_pair_creations_with_deletions(tmp_path: Path) -> None:

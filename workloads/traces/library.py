@@ -9,18 +9,16 @@ import re
 import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from binwright.simcore.errors import FileNeeded, WorkloadError, meant, suggest
+from binwright.simcore.errors import FileNeeded, WorkloadError, meant
 from binwright.simcore.extras import pl
 from binwright.simcore.files import user_cache
-from binwright.simcore.options import takes_any
 from binwright.workloads import TRACES
 from binwright.workloads.traces.azure_packing import table_names
-from binwright.workloads.traces.base import ServerFile, Trace
 from binwright.workloads.traces.filters import kept
+from binwright.workloads.traces.presets import Format, ServerFile
 from binwright.workloads.traces.table import PARQUET, Table, is_parquet, read_parquet
 from binwright.workloads.traces.text import GZIP, header
 
@@ -31,7 +29,7 @@ SQLITE = b"SQLite format 3\0"
 
 def find(name: str, path: str | Path | None = None) -> Path:
     """Find the file of the trace `name`: `path`, or the first of its default names in the folders of traces."""
-    trace: Trace = TRACES.load(name)
+    trace: Format = TRACES.load(name)
     files, remedy = (*trace.files, f"{name}.parquet"), whence_of(name, trace.summary, trace)
     return locate("this trace", files, path, key="workload.trace", value=name, remedy=remedy)
 
@@ -64,7 +62,7 @@ def locate(
     raise FileNeeded(problem, key=key, value=value, remedy=remedy)
 
 
-def whence_of(name: str, summary: str, trace: Trace) -> str:
+def whence_of(name: str, summary: str, trace: Format) -> str:
     """Say what is read of a trace, and where a user gets it."""
     return f"{name}: {summary} Get it from {trace.source}. Licence: {trace.licence}."
 
@@ -113,18 +111,14 @@ def read(
     options: Mapping[str, Any] | None = None,
     resources: tuple[str, ...] | None = None,
 ) -> pl.DataFrame:
-    """Read the requests of a trace in the common columns of `Trace.read`. `path` may also be a converted Parquet of it.
+    """Read the requests of a trace in the columns of `Format.read`. `path` may also be a converted Parquet of it.
 
-    Of a file that may have any columns, only those of `resources` are read if they are given.
+    `options` are those of `Table`, of other formats only `keep`. Of a file that may have any columns, only those of
+    `resources` are read if they are given.
     """
-    file, kind, given = find(name, path), TRACES.load(name), dict(options or {})
-    keep = {} if issubclass(kind, Table) else given.pop("keep", {})
-    unknown = [] if takes_any(kind) else [option for option in given if option not in signature(kind).parameters]
-    if unknown:
-        remedy = suggest(unknown[0], signature(kind).parameters)
-        raise WorkloadError("is no option of this trace", key=unknown[0], remedy=remedy)
-    trace: Trace = kind(**given)
+    file, known, given = find(name, path), TRACES.load(name), dict(options or {})
     LOG.info("read the trace %s from %s", name, file)
-    if is_parquet(file) and not trace.parquet:
-        trace = Table()
-    return kept(trace.read(file, resources) if isinstance(trace, Table) else trace.read(file), keep, file)
+    if name == "table":
+        return Table(**given).read(file, resources)
+    frame = Table().read(file, resources) if is_parquet(file) and not known.parquet else known.read(file)
+    return kept(frame, given.get("keep", {}), file)

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar
 
 from binwright.simcore.errors import WorkloadError, suggest, unread
 from binwright.simcore.extras import pl
-from binwright.workloads.traces.base import Trace
 from binwright.workloads.traces.cells import amounts, filled, moments, spans
 from binwright.workloads.traces.check import COMMON, LABELS, check, is_text, require
 from binwright.workloads.traces.filters import kept
@@ -19,7 +17,7 @@ PARQUET = b"PAR1"
 
 
 @dataclass(frozen=True)
-class Table(Trace):
+class Table:
     """`id`, `arrival`, `lifetime` in seconds (inf keeps running), and a column per resource; others are not read.
 
     `columns` says what the file calls one of these, or `end` in place of `lifetime`; of `where`, the columns of its
@@ -33,13 +31,6 @@ class Table(Trace):
     labels: Mapping[str, str] = field(default_factory=dict)
     empty: Mapping[str, float] = field(default_factory=dict)
     keep: Mapping[str, list[str]] = field(default_factory=dict)
-
-    summary: ClassVar[str] = "a trace of your own: arrivals, ends or lifetimes, a column per resource (CSV or Parquet)."
-    reference: ClassVar[str] = "the page 'Traces and generated workloads'"
-    source: ClassVar[str] = "your own records"
-    licence: ClassVar[str] = "yours"
-    headers: ClassVar[tuple[frozenset[str], ...]] = (frozenset(COMMON),)
-    parquet: ClassVar[bool] = True
 
     def read(self, path: Path, resources: tuple[str, ...] | None = None) -> pl.DataFrame:
         """Read the rows that are kept, in order of arrival; those that arrive together stay in the file's order.
