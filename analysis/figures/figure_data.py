@@ -65,13 +65,9 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Average:
-    """Holds a mean over seeds, and half its 95 % interval's width (infinite for one seed).
-
-    `low` and `high` are the ends of the interval to draw; one seed has none, and both are the mean.
-    """
+    """Holds a mean over seeds and the ends of the interval to draw; one seed has none, and both are the mean."""
 
     mean: float
-    half: float
     low: float
     high: float
 
@@ -81,7 +77,7 @@ class Average:
         mean, half = mean_interval(values)
         ends = metric.ends(mean, half) if metric else (mean - half, mean + half)
         ends = ends if isfinite(half) else (mean, mean)
-        return cls(mean, half, *ends)
+        return cls(mean, *ends)
 
     def arms(self, scale: float) -> tuple[float, float]:
         """Return how far the interval reaches below and above the mean, times `scale`."""

@@ -2,44 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from binwright.analysis.measure.stays import lasting
 from binwright.fabric.devices import empty_devices
-from binwright.fabric.fragmentation import CAUSES, USABLE, cpu_of, follow, typical
-from binwright.simcore.types import QUANTUM, Floats, Ints
+from binwright.fabric.fragmentation import CAUSES, cpu_of, follow, typical
+from binwright.simcore.extras import pl
+from binwright.simcore.types import QUANTUM
 
 if TYPE_CHECKING:
     from binwright.analysis.measure.finished_run import FinishedRun
 
 
-@dataclass(frozen=True)
-class DeviceHistory:
-    """Holds a row per decision, in order, in devices.
+def history(run: FinishedRun) -> pl.DataFrame | None:
+    """Play a run's decisions again; None where servers have none, some failed or were added, or requests gave way.
 
-    `row` int64 [n] is the request; `arrived` float64 [n] is what all requests up to it have asked for, `allocated`
-    [n] what is held after the decision, `free` [n] what is not; `fragments` float64 [n, CAUSES] divides what is free
-    by what keeps the usual requests from it.
+    A row is a decision, in order, and numbers are devices: the `row` of the request, what all requests up to it have
+    asked for (`arrived`), what is held after it (`allocated`), what is not (`free`), and by each cause the part of that
+    which it keeps from the usual requests.
     """
-
-    row: Ints
-    arrived: Floats
-    allocated: Floats
-    free: Floats
-    fragments: Floats
-
-    @property
-    def fragmented(self) -> Floats:
-        """What is free and not usable, float64 [n]."""
-        result: Floats = self.fragments.sum(axis=1) - self.fragments[:, USABLE]
-        return result
-
-
-def history(run: FinishedRun) -> DeviceHistory | None:
-    """Play a run's decisions again; None where servers have none, some failed or were added, or requests gave way."""
     simulation, ledger, answered = run.simulation, run.simulation.ledger, run.sequence
     changed = simulation.changes or simulation.preempting
     if ledger.devices is None or changed or not len(answered):
@@ -67,4 +50,6 @@ def history(run: FinishedRun) -> DeviceHistory | None:
     allocated = change[:-1].cumsum() / QUANTUM
     arrived = demand[:, view.resource].cumsum()[answered] / QUANTUM
     total = int(view.devices.there.sum())
-    return DeviceHistory(answered.astype(np.int64), arrived, allocated, total - allocated, out / 1000)
+    columns = {"row": answered.astype(np.int64), "arrived": arrived, "allocated": allocated, "free": total - allocated}
+    fragments = zip(CAUSES, (out / 1000).T, strict=True)
+    return pl.DataFrame({**columns, **{f"fragments_{cause}": part for cause, part in fragments}})

@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from binwright.analysis.measure.contention import Contention, contention_of
 from binwright.analysis.measure.costs.bill import Bill, Costs, bill_of
-from binwright.analysis.measure.devices import DeviceHistory, history
 from binwright.analysis.measure.stays import OnTheWay, Stays, lasting, on_the_way, stays
 from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.errors import RunError
@@ -345,11 +344,6 @@ class FinishedRun:
         network = self.simulation.ledger.network  # where there is none, nothing is computed
         result: Ints | None = network and network.spans(self.answered[self.got_place[self.answered]])
         return result
-
-    @cached_property
-    def devices(self) -> DeviceHistory | None:
-        """How devices were used, where none failed or were added."""
-        return history(self)
 
     @cached_property
     def contention(self) -> Contention | None:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from io import BytesIO
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import TypeAdapter
 
@@ -17,6 +17,9 @@ from binwright.analysis.results.escaping import plain
 from binwright.simcore.errors import UnknownName, suggest
 from binwright.simcore.extras import pl
 from binwright.simcore.files import replacing
+
+if TYPE_CHECKING:
+    from binwright.analysis.results.folder import ResultsFolder
 
 RUNS = "runs.parquet"
 LISTS = ("resources", "tiers", "swept", "added")
@@ -94,15 +97,10 @@ class Choice(NamedTuple):
     same: list[Metric]
 
 
-def choose_metrics(
-    done: pl.DataFrame,
-    metrics: Sequence[Metric],
-    swept: Sequence[str] = (),
-    headlines: Sequence[str] = (),
-    added: Sequence[str] = (),
-) -> Choice:
-    """Choose among the metrics of finished runs; those that a scenario `added` are shown whether they vary or not."""
-    informative = _informative(done, metrics, swept, headlines) if len(done) else []
+def choose_metrics(results: ResultsFolder) -> Choice:
+    """Choose among the metrics of finished runs; those that a scenario added are shown whether they vary or not."""
+    done, swept, headlines = results.done, results.swept, results.headlines
+    informative = _informative(done, results.metrics, swept, headlines) if len(done) else []
     names = [metric.name for metric in informative]
     met = [key for key in (*swept, "seed") if key in done.columns]
     apart = _apart(done, names, met)
@@ -114,7 +112,7 @@ def choose_metrics(
     main = named or differ or ([] if harm else informative[:1])
     first = [*main[:1], *harm, *main[1:]]
     left = [metric for metric in informative if metric not in first]
-    shown = {*vary, *added, *(name for name in names if done[name].null_count())}
+    shown = {*vary, *results.columns.added, *(name for name in names if done[name].null_count())}
     others = [metric for metric in left if metric.name in shown or metric.timed]
     others.sort(key=lambda metric: 2 if metric.timed else metric.name not in apart)
     return Choice(first, others, [metric for metric in left if metric not in others])

@@ -136,7 +136,7 @@ class ResultsFolder:
 
     def choose(self) -> Choice:
         """Choose the metrics to show of the runs that finished."""
-        return choose_metrics(self.done, self.metrics, self.swept, self.headlines, self.columns.added)
+        return choose_metrics(self)
 
     @property
     def done(self) -> pl.DataFrame:

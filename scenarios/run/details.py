@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from binwright.analysis.measure.devices import history
 from binwright.analysis.measure.samples import states
 from binwright.analysis.measure.stays import lasting
-from binwright.fabric.fragmentation import CAUSES
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.feature import Feature
 from binwright.simcore.extras import pl
@@ -39,11 +39,11 @@ def write_details(
 
     States are from `begin` on, when the agent took over.
     """
-    tables: dict[str, Callable[[FinishedRun], pl.DataFrame]] = {
+    tables: dict[str, Callable[[FinishedRun], Any]] = {
         "samples": _samples,
         "times": _times,
         "states": lambda run: states(run, begin),
-        "devices": _devices,
+        "devices": history,
         **{kind: table for feature in features for kind, table in feature.details.items()},
     }
     for kind in record:
@@ -129,15 +129,6 @@ def _times(run: FinishedRun) -> pl.DataFrame:
     row, took = np.array(run.simulation.times, np.int64).reshape(-1, 2).T
     placed = np.isin(run.simulation.record.outcome[row], (PLACED, INTERRUPTED))
     return pl.DataFrame({"row": row, "seconds": took / 1e9, "placed": placed}).filter(pl.col("row") >= run.first)
-
-
-def _devices(run: FinishedRun) -> pl.DataFrame:
-    """Return a row per decision, in order: devices asked for so far, held, free, and of these fragments by cause."""
-    history: Any = run.devices
-    causes = {f"fragments_{cause}": history.fragments[:, place] for place, cause in enumerate(CAUSES)}
-    return pl.DataFrame(
-        {**{name: getattr(history, name) for name in ("row", "arrived", "allocated", "free")}, **causes}
-    )
 
 
 def _write(path: Path, frames: Iterator[pl.DataFrame], resources: tuple[str, ...]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import isfinite
 from textwrap import fill
 from typing import Any
 
@@ -78,7 +77,7 @@ def _mark(ax: Axes, y: float, mean: Average, seeds: Floats, scale: float, look: 
     colour, marker = look
     if len(seeds) > 1:
         ax.plot(scale * seeds, np.full(len(seeds), y), "o", color=colour, markersize=1.8, alpha=0.35, zorder=1)
-    arms = np.reshape(mean.arms(scale), (2, 1)) if isfinite(mean.half) else None
+    arms = np.reshape(mean.arms(scale), (2, 1)) if len(seeds) > 1 else None
     face = ax.get_facecolor() if hollow else None
     look_of: dict[str, Any] = {"color": colour, "marker": marker, "markersize": 4, "linewidth": 1.0, "capsize": 1.5}
     ax.errorbar(scale * mean.mean, y, xerr=arms, markerfacecolor=face, **look_of)

@@ -223,21 +223,6 @@ class CostsSpec(Model):
         None, description="What moves cost, where requests are moved.", examples=["{each: 0.01, per_gb: 0.002}"]
     )
 
-    def check_against(self, resources: Sequence[str], kinds: Sequence[str] | None, memory: str | None) -> None:
-        """Refuse what does not go with the cluster.
-
-        `kinds` are those of its servers, none where they are of one kind, None where a file says them; `memory` is the
-        resource that moves carry.
-        """
-        if self.moves and self.moves.per_gb and memory is None:
-            remedy = "Say of which resource moves carry what a request holds: moves: {resource: ...}."
-            raise wrong("the cluster has neither mem nor memory", remedy, ("costs", "moves", "per_gb"))
-        name = self.utilisation
-        if name is not None and name not in resources:
-            raise wrong("the cluster has no such resource", suggest(name, resources), ("costs", "utilisation"))
-        if kinds is not None or not self.kinds:
-            self.check_kinds(kinds or [""])
-
     def check_kinds(self, kinds: Sequence[str]) -> None:
         """Refuse kinds that are not among those of the servers, and tariffs that say less than others do."""
         for kind in self.kinds:

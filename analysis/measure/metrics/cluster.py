@@ -10,7 +10,10 @@ import numpy as np
 
 from binwright.analysis.measure.contention import Contention
 from binwright.analysis.measure.definition import Definition, define, table
+from binwright.analysis.measure.devices import history
 from binwright.analysis.measure.finished_run import FinishedRun, ratio
+from binwright.fabric.fragmentation import CAUSES, USABLE
+from binwright.simcore.extras import pl
 from binwright.simcore.ordered_sums import dot
 from binwright.simcore.record import IMPOSSIBLE
 from binwright.simcore.types import Floats
@@ -57,6 +60,13 @@ def _fragmentation(run: FinishedRun) -> list[float]:
     """Average the stranded share of what is free over the samples."""
     free, stranded = run.samples["free"], run.samples["stranded"]
     return [float((stranded[:, r] / np.maximum(free[:, r], 1)).mean()) for r in range(len(run.resources))]
+
+
+def _fragmented(run: FinishedRun, devices: pl.DataFrame) -> float:
+    """Average over the decisions what is free and not usable, of all that is free."""
+    parts = np.ascontiguousarray(devices.select(f"fragments_{cause}" for cause in CAUSES).to_numpy())
+    lost = parts.sum(axis=1) - parts[:, USABLE]
+    return float((lost / np.maximum(devices["free"].to_numpy(), 1e-9)).mean())
 
 
 # -- what requests used --------------------------------------------------------------------------------------------
@@ -174,8 +184,7 @@ TABLE = CONTENTION | DRAINS | SPANS | table((
     _links(*BY_DECISIONS, table="never", in_parts=True),
     define("fragmented_gpu", "gpu fragmented %",
            "free parts of devices that a usual request could not take, of all that are free, mean over the decisions",
-           lambda run, found: float((found.fragmented / np.maximum(found.free, 1e-9)).mean()),
-           needs=attrgetter("devices"), unit="%", **LOWER),
+           _fragmented, needs=history, unit="%", **LOWER),
     define("load", "{} load %",
            "share that would be allocated if every request that some server could hold were placed when it arrives",
            _load, name="load_{}", per="resource", unit="%", table="never", beyond=True),

@@ -91,7 +91,15 @@ class _Feature(Feature):
                 usual = [name for name in known if measure_of(known[name][0]) is not DATA or "_gb_" in name]
                 raise wrong("is not a price of the cluster's resources", suggest(key, usual), ("prices", key))
         if spec := scenario.costs:
-            spec.check_against(scenario.resources, scenario.cluster.kinds, scenario.moves.memory(scenario.resources))
+            if spec.moves and spec.moves.per_gb and scenario.moves.memory(scenario.resources) is None:
+                remedy = "Say of which resource moves carry what a request holds: moves: {resource: ...}."
+                raise wrong("the cluster has neither mem nor memory", remedy, ("costs", "moves", "per_gb"))
+            if (name := spec.utilisation) is not None and name not in scenario.resources:
+                remedy = suggest(name, scenario.resources)
+                raise wrong("the cluster has no such resource", remedy, ("costs", "utilisation"))
+            kinds = scenario.cluster.kinds  # none where servers are of one kind, None where a file says them
+            if kinds is not None or not spec.kinds:
+                spec.check_kinds(kinds or [""])
             if scenario.use and spec.activity != 1:
                 remedy = "Take it out, or `workload.use`, by which power goes."
                 raise wrong("is for requests that do not say what they use", remedy, ("costs", "activity"))
