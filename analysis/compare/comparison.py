@@ -18,10 +18,10 @@ from binwright.analysis.compare.statistics import (
     differences,
     in_words,
     mean_interval,
+    overlap_of,
 )
 from binwright.analysis.compare.table import in_one_note
 from binwright.analysis.measure.metric import Metric
-from binwright.analysis.measure.overlap import overlap_of
 from binwright.analysis.results import escaping
 from binwright.analysis.results.columns import metric_named
 from binwright.analysis.results.folder import CombinedResults, ResultsFolder, as_written, points_as_agents, telling_keys

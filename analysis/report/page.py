@@ -18,10 +18,10 @@ from matplotlib.figure import Figure
 
 from binwright.analysis.compare.comparison import Comparison
 from binwright.analysis.compare.sheet import Cell, Sheet
+from binwright.analysis.compare.statistics import overlap_of
 from binwright.analysis.compare.table import Table, finding, site_table
 from binwright.analysis.figures import FIGURES
 from binwright.analysis.figures.kind import draw, image, kind_named
-from binwright.analysis.measure.overlap import overlap_of
 from binwright.analysis.results.folder import ResultsFolder, as_written, refused_shares
 from binwright.simcore.errors import ResultsError, UserError
 from binwright.simcore.files import write_text

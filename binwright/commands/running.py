@@ -126,7 +126,7 @@ def warn_of(*doubts: object) -> None:
 
 def _warn(results: Results) -> None:
     """Warn of what makes results mean something else than it seems."""
-    from binwright.analysis.measure.overlap import overlap_of
+    from binwright.analysis.compare.statistics import overlap_of
 
     done = results.done
     warn_of(overlap_of(results.runs, results.swept))

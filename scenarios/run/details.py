@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from binwright.analysis.measure.devices import history
+from binwright.analysis.measure.metrics.cluster import history
 from binwright.analysis.measure.samples import states
 from binwright.analysis.measure.stays import lasting
 from binwright.fabric.run.simulation import Simulation

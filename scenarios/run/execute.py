@@ -14,7 +14,6 @@ from binwright.agents.formulas.program import DECISIONS, LOST, Formula, no_score
 from binwright.agents.world import Luck, World
 from binwright.analysis.measure.definition import measure
 from binwright.analysis.measure.finished_run import FinishedRun
-from binwright.analysis.measure.overlap import written
 from binwright.analysis.measure.samples import Sampler
 from binwright.fabric.run.play import Watchers, play, play_compiled
 from binwright.fabric.run.simulation import Simulation
@@ -110,7 +109,7 @@ def _row(run: Run, world: World, agent: Agent, over: FinishedRun) -> dict[str, A
     rows = world.requests.windows(run.seed, requests, came / requests)
     return {
         **measure(over, scenario.metrics),
-        **({"windows": written(rows)} if rows else {}),
+        **({"windows": " ".join(f"{first}-{end - 1}" for first, end in rows)} if rows else {}),
         **({"missing_models": ", ".join(ledger.devices.missing)} if ledger.devices and ledger.devices.missing else {}),
         **({"missing_groups": "; ".join(map(": ".join, unasked.items()))} if unasked else {}),
         **({"unscored": unscored} if unscored else {}),

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binwright.analysis.measure.overlap import overlap, overlap_of
+from binwright.analysis.compare.statistics import overlap, overlap_of
 from tests.support.results import row
 
 Seeds = list[list[tuple[int, int]]]
