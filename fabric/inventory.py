@@ -149,20 +149,16 @@ class Inventory:
         if self.rules is not None:
             self.rules.reopen(servers)
 
-    def may_lie(self, request: Request, after: Mapping[int, Sequence[int]] = NO_MOVES) -> Any:
-        """Tell on which servers rules let a request lie, bool [servers]; None without rules.
+    def open_to(self, request: Request, after: Mapping[int, Sequence[int]] = NO_MOVES) -> npt.NDArray[np.bool_]:
+        """Tell on which servers rules let a request lie, bool [servers].
 
         Where it lies, it does not count itself. `after` says to which servers rows are moved before that.
         """
         if self.rules is None:
-            return None
+            return np.ones(self._servers, np.bool_)
         come = [(servers, self.held[row].role) for row, servers in after.items() if row != request.index]
-        return self.rules.open_to(request, {*after, request.index}, come)
-
-    def open_to(self, request: Request, after: Mapping[int, Sequence[int]] = NO_MOVES) -> npt.NDArray[np.bool_]:
-        """Tell on which servers a request may lie as `may_lie` does: on all without rules, bool [servers]."""
-        may = self.may_lie(request, after)
-        return np.ones(self._servers, np.bool_) if may is None else may
+        may: npt.NDArray[np.bool_] = self.rules.open_to(request, {*after, request.index}, come)
+        return may
 
     @property
     def drains(self) -> list[tuple[float, float, npt.NDArray[np.bool_]]]:

@@ -27,8 +27,6 @@ from binwright.simcore.faults import Kind
 from binwright.simcore.types import Ints, Placement, Request, Share, part
 from binwright.simcore.units import say
 
-WRITTEN = "the agent has written to what it was shown, which changes nothing: let it work on a copy"
-
 
 class Ledger(Inventory):
     """Knows who holds what. Refuses what breaks the rules or does not fit, and changes nothing when it refuses.
@@ -139,46 +137,38 @@ class Ledger(Inventory):
             self.network.settle(row, holding.wired[0])
 
     def _take(self, shares: tuple[Share, ...]) -> None:
-        free, seen, nodes, resources = self._flat, self._seen, self._nodes, self._resources
-        for taken, (server, node, amounts) in enumerate(shares):
+        """Take amounts, or raise `InfeasiblePlacement` and take nothing."""
+        nodes, resources = self._nodes, self._resources
+        for server, node, amounts in shares:
             if not 0 <= node < nodes:
-                self._give_back(shares[:taken])
                 raise InfeasiblePlacement(f"there is no node {node} of server {server}")
-            k = first = (server * nodes + node) * resources
-            for amount in amounts:
-                left = free[k] - amount
-                if left < 0:
-                    self._give_back((*shares[:taken], (server, node, amounts[: k - first])))
-                    raise InfeasiblePlacement(self.too_much(server, node))
-                free[k] = seen[k] = left
-                k += 1
-        if self.log is not None:
-            self.note(shares)
+            first = (server * nodes + node) * resources
+            if not all(map(ge, self._flat[first : first + resources], amounts)):
+                raise InfeasiblePlacement(self.too_much(server, node))
+        self._move(shares, -1)
 
-    def note(self, shares: Iterable[Sequence[Any]]) -> None:
-        """Note that what is free on the servers of these shares has changed."""
-        if self.log is None:
-            return
-        log = self._ring
-        last, count = len(log) - 2, log[0]
-        for share in shares:
-            log[1 + (count & last)] = share[0]
-            count += 1
-        log[0] = count
-
-    def _give_back(self, shares: Iterable[Share]) -> None:
-        """Free the amounts of these shares."""
+    def _move(self, shares: Iterable[Share], sign: int) -> None:
+        """Free the amounts of these shares, or with sign -1 take them, each of a node of its own."""
         free, seen, nodes, resources = self._flat, self._seen, self._nodes, self._resources
         for server, node, amounts in shares:
             k = (server * nodes + node) * resources
             for amount in amounts:
-                free[k] = seen[k] = free[k] + amount
+                free[k] = seen[k] = free[k] + sign * amount
                 k += 1
-        self.note(shares)
+        self.note(share[0] for share in shares)
+
+    def note(self, servers: Iterable[int]) -> None:
+        """Note that what is free on these servers has changed."""
+        if self.log is None:
+            return
+        log, last = self._ring, len(self._ring) - 2
+        for server in servers:
+            log[1 + (log[0] & last)] = server
+            log[0] += 1
 
     def _return(self, holding: Holding) -> None:
         """Free what is held."""
-        self._give_back(holding.shares)
+        self._move(holding.shares, 1)
         if self.network is not None:
             self.network.give(holding.wired)
         if self.devices is not None:
@@ -358,7 +348,7 @@ class Ledger(Inventory):
     def _write(self, server: int, free: Ints | int) -> None:
         """Set what an empty server, which fails or is back, has free."""
         self._free[server] = self._shown[server] = free
-        self.note(((server,),))
+        self.note((server,))
         for book in self._books:
             book.changed(server)
 
@@ -439,7 +429,7 @@ class Ledger(Inventory):
         view = self.view
         same = np.array_equal(view.everything_free, self._free) and np.array_equal(view.capacity, self._capacity)
         if not (same and all(book.is_intact() for book in self._books)):
-            raise AgentError(WRITTEN)
+            raise AgentError("the agent has written to what it was shown, which changes nothing: let it work on a copy")
 
     def check(self) -> None:
         """Count again from every placement held; raises `LedgerError` when a quantum is missing."""

@@ -137,7 +137,7 @@ class PeakBook:
             reserved = np.minimum(np.floor(seen.asked * part).astype(np.int64), seen.asked)
             self._reserved[who, resource] = reserved
             free[place, resource] = shown[place, resource] = most[:, resource] - seen.total(reserved)
-        ledger.note([(server,) for server in np.unique(place // nodes).tolist()])
+        ledger.note(np.unique(place // nodes).tolist())
         if ledger.rules:
             ledger.rules.changed()
         return bool((free[place] > before).any())

@@ -53,7 +53,7 @@ def test_a_rule_does_not_count_a_request_at_its_old_place_and_counts_it_at_both_
     ledger = ruled([AtMost(at_most=1, of="a", per="zone")])
     first, second = asked(0, 0), asked(1, 0)
     ledger.apply(first, first.on(0, 0))
-    assert ledger.may_lie(first).all()  # also in its own zone
+    assert ledger.open_to(first).all()  # also in its own zone
     ledger.begin_move(first, first.on(2, 0))
     ledger.check()
     with pytest.raises(InfeasiblePlacement, match="at most 1 of a per zone"):
@@ -61,7 +61,7 @@ def test_a_rule_does_not_count_a_request_at_its_old_place_and_counts_it_at_both_
     ledger.end_move(0, arrived=True)
     ledger.check()
     ledger.apply(second, second.on(1, 0))
-    assert ledger.may_lie(first).tolist() == [True, False, True, False]
+    assert ledger.open_to(first).tolist() == [True, False, True, False]
     with pytest.raises(InfeasiblePlacement, match="not on server 3: rule: at most 1 of a per zone"):
         ledger.begin_move(first, first.on(3, 0))
     ledger.check()
@@ -83,13 +83,13 @@ def test_conservation_and_rules_hold_whatever_is_moved(seed: int, rules: list[Ru
         may = room and refused_by(LABELS, rules, others, ROLES[role], server) < 0
         if what == "apply":
             request = asked(step, role)
-            assert ledger.may_lie(request)[server] or not may
+            assert ledger.open_to(request)[server] or not may
             with nullcontext() if may else pytest.raises(InfeasiblePlacement):
                 ledger.apply(request, request.on(server, 0))
                 held[step] = request, Lies((server,), ROLES[role])
         elif what == "begin" and row >= 0 and not held[row][1].goes:
             request, lies = held[row]
-            assert ledger.may_lie(request)[server] or not may
+            assert ledger.open_to(request)[server] or not may
             with nullcontext() if may else pytest.raises(InfeasiblePlacement):
                 ledger.begin_move(request, request.on(server, 0))
                 held[row] = request, lies._replace(goes=(server,))
@@ -142,21 +142,21 @@ def test_where_one_that_waits_may_lie_after_moves_is_where_it_may_lie_then(
     planned = {row: server for row, server in moves if row in there}
     for row, server in planned.items():
         one = asked(row, there[row][1])
-        before = ledger.may_lie(waiting, {row: [server]})
+        before = ledger.open_to(waiting, {row: [server]})
         try:
             ledger.begin_move(one, one.on(server, 0))
             ledger.end_move(row, arrived=True)
             made[row] = [server]
-            np.testing.assert_array_equal(before, ledger.may_lie(waiting))
+            np.testing.assert_array_equal(before, ledger.open_to(waiting))
         except InfeasiblePlacement:
             continue
     back = {row: [there[row][0]] for row in made}
     fresh = ruled(rules)
     for row, (server, own) in there.items():
         fresh.apply(asked(row, own), asked(row, own).on(server, 0))
-    np.testing.assert_array_equal(fresh.may_lie(waiting, made), ledger.may_lie(waiting))
-    np.testing.assert_array_equal(fresh.may_lie(waiting), ledger.may_lie(waiting, back))
-    for server, may in enumerate(ledger.may_lie(waiting)):
+    np.testing.assert_array_equal(fresh.open_to(waiting, made), ledger.open_to(waiting))
+    np.testing.assert_array_equal(fresh.open_to(waiting), ledger.open_to(waiting, back))
+    for server, may in enumerate(ledger.open_to(waiting)):
         if ledger.view.everything_free[server, 0, 0] > 0:
             try:
                 ledger.apply(waiting, waiting.on(server, 0))

@@ -185,7 +185,7 @@ class Moving:
         """List what runs and may be moved; on a drain, what may not lie where it is."""
         record, rows = self._simulation.record, np.array(sorted(self._ledger.running), np.int64)
         rows = rows[~np.isin(rows, list(self.on_the_way))]
-        ruled = self._ledger.may_lie(self.request(int(rows[0]))) is not None if len(rows) else False
+        ruled = self._ledger.rules is not None
         if why == "drain" and ruled:
             out = [row for row in rows.tolist() if not self._may(row)[[*self._ledger.held[row].servers]].all()]
             rows = np.array(out, np.int64)
@@ -217,8 +217,7 @@ class Moving:
         return {moved.row for moved, _ in self._flying.values()}
 
     def _may(self, row: int) -> npt.NDArray[np.bool_]:
-        may: npt.NDArray[np.bool_] = self._ledger.may_lie(self.request(row))
-        return may
+        return self._ledger.open_to(self.request(row))
 
     def _left(self, rows: Ints) -> Floats:
         """Return how much longer requests are expected to stay, as far as agents are told, seconds float64 [n]."""
