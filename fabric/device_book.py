@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from binwright.fabric.cluster import MOST_DEVICES, DevicesOf
-from binwright.fabric.devices import Devices, DeviceView, Usual, empty_devices, in_python
+from binwright.fabric.devices import Devices, DeviceView, empty_devices, in_python
 from binwright.fabric.fragmentation import stranded
 from binwright.simcore.errors import InfeasiblePlacement, LedgerError, UserError
 from binwright.simcore.types import QUANTUM, Ints, OnDevices, Placement, Request, Workload, read_only
@@ -55,7 +55,6 @@ class DeviceBook:
         """Of every request that ever had devices, the bits of the numbers that it had last."""
         self.missing: list[str] = []
         """Models of devices that no server has, and without which requests are impossible."""
-        nothing = np.zeros((0, len(cluster.resources)), np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64)
         self._view = ledger.view = DeviceView(
             cluster.resources,
             ledger.view.capacity,
@@ -64,7 +63,7 @@ class DeviceBook:
             devices=self._own,
             resource=spec.resource,
             models=spec.models,
-            usual=Usual(*nothing),
+            usual=np.zeros((0, len(cluster.resources) + 2), np.int64),
             taken=self.taken,
         )
         self._show()
@@ -163,8 +162,7 @@ class DeviceBook:
         usual = slice(None, workload.usual)
         kinds = np.column_stack([workload.demand[usual], bits[usual]])
         distinct, count = np.unique(kinds, axis=0, return_counts=True)
-        order = np.argsort(-count, kind="stable")
-        self._view.usual = Usual(distinct[order, :-1].copy(), distinct[order, -1].copy(), count[order].astype(np.int64))
+        self._view.usual = np.column_stack([distinct, count])
         return bits
 
     def _bits(self, text: str) -> int:

@@ -32,29 +32,19 @@ class Devices(NamedTuple):
     held: Ints
 
 
-class Usual(NamedTuple):
-    """Tells what kinds of requests there usually are: demands, models of devices, and how often, the most usual first.
-
-    `demand` int64 [k, resources], `models` int64 [k] bits, `times` int64 [k].
-    """
-
-    demand: Ints
-    models: Ints
-    times: Ints
-
-
 @dataclass(slots=True, kw_only=True)
 class DeviceView(View):
     """A view of servers with devices: `devices`, read-only, are new arrays after the cluster grows.
 
-    `resource` is the place of the devices' resource, `models` are the names of their models; `usual` tells what kinds
-    of requests there usually are, and `taken` of each row the bits of the devices that it had last.
+    `resource` is the place of the devices' resource, `models` are the names of their models; `usual`
+    int64 [k, resources + 2] has the kinds of requests that there usually are, their demand, the bits of their models
+    and how often, and `taken` of each row the bits of the devices that it had last.
     """
 
     devices: Devices
     resource: int
     models: tuple[str, ...]
-    usual: Usual
+    usual: Ints
     taken: Mapping[int, int]
 
 

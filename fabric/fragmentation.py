@@ -45,8 +45,8 @@ def typical(view: DeviceView, top: float = TOP) -> Typical:
     Of equally usual ones those with most cpu come first, then with most of each device, then with most devices.
     """
     counts: dict[tuple[int, int, int, int], int] = {}
-    cpu, usual, known = cpu_of(view), view.usual, (1 << len(view.models)) - 1
-    for demand, models, count in zip(usual.demand.tolist(), usual.models.tolist(), usual.times.tolist(), strict=True):
+    cpu, known = cpu_of(view), (1 << len(view.models)) - 1
+    for *demand, models, count in view.usual.tolist():
         devices, each = in_python(demand[view.resource])
         kind = (demand[cpu] if cpu >= 0 else 0, each, devices, models & known if devices else 0)
         counts[kind] = counts.get(kind, 0) + count

@@ -166,9 +166,8 @@ def test_usual_device_requests_are_counted_beforehand() -> None:
     ledger = ledger_of([2, 1], [0, 1])
     asked = workload([1, 1, 0.5, 0.5], ["A", "A", "", ""])
     Simulation(Workload(**{**asked.__dict__, "usual": 3}), ledger)
-    usual = ledger.view.usual
-    assert usual.demand[:, 2].tolist() == [UNIT, UNIT // 2]
-    assert (usual.models.tolist(), usual.times.tolist()) == ([1, 0], [2, 1])
+    usual = ledger.view.usual[:, 2:].tolist()  # devices, models, and how often
+    assert usual == [[UNIT // 2, 0, 1], [UNIT, 1, 2]]
 
 
 def test_models_mean_nothing_where_there_are_no_devices() -> None:

@@ -9,7 +9,6 @@ from binwright.agents import AGENTS
 from binwright.agents.heuristics.devices import FGD
 from binwright.agents.heuristics.servers.costs import FirstFit
 from binwright.agents.rules.on_devices import WithDevices
-from binwright.fabric.devices import Usual
 from binwright.fabric.fragmentation import CAUSES, fragments, stranded, typical
 from binwright.fabric.ledger import Ledger
 from binwright.simcore.errors import UserError
@@ -50,25 +49,17 @@ def test_agrees_with_its_reference(name: str, case: Case, ask: Ask) -> None:
     assert answer(AGENTS.load(name)(), ledger, ask) == reference.choose(name, servers, ask, CPU, gpu)
 
 
-def usual_of(kinds: list[tuple[Ask, int]]) -> Usual:
-    """Tell an agent that these requests are usual."""
-    return Usual(
-        np.array([[ask.cpu, ask.mem, ask.gpu] for ask, _ in kinds], np.int64),
-        np.array([sum(1 << model for model in ask.models) for ask, _ in kinds], np.int64),
-        np.array([count for _, count in kinds], np.int64),
-    )
-
-
 usual_kinds = st.lists(st.tuples(asks(), st.integers(1, 8)), min_size=1, max_size=5, unique_by=lambda one: one[0])
 
 
 def shares_of(ledger: Ledger, kinds: list[tuple[Ask, int]], top: float = 1.0) -> reference.Typical:
     """The most usual kinds for the slow rules, once the ledger was told of them."""
-    ledger.view.usual = usual_of(kinds)
+    rows = [(ask.cpu, ask.mem, ask.gpu, sum(1 << model for model in ask.models), count) for ask, count in kinds]
+    ledger.view.usual = np.array(rows, np.int64)
     found = typical(ledger.view, top)
     bits = [frozenset(model for model in (0, 1) if row[3] >> model & 1) for row in found.kinds.tolist()]
-    rows = zip(found.kinds.tolist(), bits, found.share.tolist(), strict=True)
-    return [(row[0], row[1], row[2], models, share) for row, models, share in rows]
+    kept = zip(found.kinds.tolist(), bits, found.share.tolist(), strict=True)
+    return [(row[0], row[1], row[2], models, share) for row, models, share in kept]
 
 
 @given(case=clusters(), ask=asks(), kinds=usual_kinds, steps=st.sampled_from([100, 40]))
