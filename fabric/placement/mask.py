@@ -41,9 +41,9 @@ class Mask(NamedTuple):
     int64 [roles, 3] are a role's door and its checks, first and end. `checks` int64 [n, 8] are what is asked, the first
     of its `counts`, its row of `domains`, the limit, how many domains there are, the first of its `live`, the first of
     the `counts` that are taken from these, -1 for none, and what `closed` would say. `domains` int64 [labels, servers].
-    `live` bool [doors, domains of all labels] tells which domains have a server that is not closed. What a role's
-    requests add to are rows `to` int64 [roles, 2], first and end, of `adds` int64 [any, 2]: the first of the counts,
-    and the row of `domains`. Only `counts` int64 [any] are written.
+    `live` bool [doors, domains of all labels] tells which domains have a server that is not closed. `counters` int64
+    [k, 2] are the first of the counts, and the row of `domains`; `adds` bool [roles, k] tells to which of them a role's
+    requests add. Only `counts` int64 [any] are written.
     """
 
     closed: Ints
@@ -52,8 +52,8 @@ class Mask(NamedTuple):
     domains: Ints
     live: Bools
     counts: Ints
-    to: Ints
-    adds: Ints
+    counters: Ints
+    adds: Bools
 
 
 class RoleView(NamedTuple):
@@ -114,45 +114,36 @@ def compiled(
         for number in range(len(doors)):
             live[number, starts[row] + places[closed[number] < 0]] = True
 
-    firsts: dict[Counter, int] = {}
-    size = 0
-
-    def first_of(counter: Counter) -> int:
-        nonlocal size
-        if counter not in firsts:
-            firsts[counter], size = size, size + sizes[rows[counter.label]]
-        return firsts[counter]
-
-    checks: list[list[int]] = []
-    of_group: dict[str, tuple[int, int]] = {}
-    for group in dict.fromkeys(role.group for role in roles):
-        first = len(checks)
-        for number, rule in counting if group else ():
-            if check := rule.check(group, several):
-                row, start = rows[rule.per], first_of(check.counter)
-                less = first_of(check.less) if check.less else -1
-                checks.append([check.kind, start, row, check.limit, sizes[row], starts[row], less, RULES + number])
-        of_group[group] = first, len(checks)
-    adds = [
-        [(first, rows[counter.label]) for counter, first in firsts.items() if counter.counts(role.group)]
-        for role in roles
-    ]
-    ends = np.cumsum([len(some) for some in adds])
+    of_group = {
+        group: [(number, check) for number, rule in counting if group and (check := rule.check(group, several))]
+        for group in dict.fromkeys(role.group for role in roles)
+    }
+    checked = [check for checks in of_group.values() for _, check in checks]
+    firsts, size = dict[Counter, int](), 0
+    for counter in dict.fromkeys(each for check in checked for each in (check.counter, check.less) if each):
+        firsts[counter], size = size, size + sizes[rows[counter.label]]
+    checks, ends = list[list[int]](), dict[str, tuple[int, int]]()
+    for group, asked in of_group.items():
+        ends[group] = len(checks), len(checks) + len(asked)
+        for number, check in asked:
+            row, less = rows[check.counter.label], firsts[check.less] if check.less else -1
+            first = firsts[check.counter]
+            checks.append([check.kind, first, row, check.limit, sizes[row], starts[row], less, RULES + number])
     return Mask(
         closed,
-        np.array([(doors[role[1:3]], *of_group[role.group]) for role in roles], np.int64).reshape(-1, 3),
+        np.array([(doors[role[1:3]], *ends[role.group]) for role in roles], np.int64).reshape(-1, 3),
         np.array(checks, np.int64).reshape(-1, 8),
         np.array(domains, np.int64).reshape(len(domains), labels.servers),
         live,
         np.zeros(size, np.int64),
-        np.column_stack([ends - [len(some) for some in adds], ends]),
-        np.array([each for some in adds for each in some], np.int64).reshape(-1, 2),
+        np.array([(first, rows[counter.label]) for counter, first in firsts.items()], np.int64).reshape(-1, 2),
+        np.array([[counter.counts(role.group) for counter in firsts] for role in roles]).reshape(len(roles), -1) > 0,
     )
 
 
 def add(mask: Mask, servers: Ints, role: int, sign: int) -> None:
     """Count a role's request on these servers, once in each domain; sign -1 takes it out."""
-    for first, row in mask.adds[slice(*mask.to[role])].tolist():
+    for first, row in mask.counters[mask.adds[role]].tolist():
         mask.counts[first + np.unique(mask.domains[row, servers])] += sign
 
 
@@ -207,9 +198,10 @@ def show(mask: Mask, view: RoleView, role: int, free: Ints) -> None:
 @lean
 def count(mask: Mask, server: int, role: int, sign: int) -> None:
     """Count a role's request that was placed on a server, sign 1, or left it, -1, as `add` does for several."""
-    counts, domains, to, adds = mask.counts, mask.domains, mask.to, mask.adds
-    for place in range(to[role, 0], to[role, 1]):
-        counts[adds[place, 0] + domains[adds[place, 1], server]] += sign
+    counts, domains, counters, adds = mask.counts, mask.domains, mask.counters, mask.adds
+    for k in range(len(counters)):
+        if adds[role, k]:
+            counts[counters[k, 0] + domains[counters[k, 1], server]] += sign
 
 
 @kernel
