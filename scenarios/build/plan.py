@@ -25,7 +25,7 @@ from binwright.scenarios.schema.yaml_source import Place, Source, undotted
 from binwright.simcore.errors import UserError
 from binwright.simcore.fields import Keys, Model
 from binwright.simcore.file_tracking import digest_of
-from binwright.simcore.registered import Registered
+from binwright.simcore.options import Registered
 from binwright.simcore.registry import Registry
 from binwright.workloads.traces.library import find_servers
 

@@ -11,7 +11,7 @@ from binwright.scenarios.build.code import of
 from binwright.scenarios.schema.workload import OwnWorkload
 from binwright.simcore.errors import UserError, WorkloadError, place_of
 from binwright.simcore.file_tracking import is_ours
-from binwright.simcore.registered import Registered
+from binwright.simcore.options import Registered
 from binwright.simcore.types import Workload
 
 DRAWING = "`draw(resources, seed)` returns a binwright.Workload: see the page 'Traces and generated workloads'."

@@ -15,7 +15,7 @@ from binwright.fabric.placement.rules import SERVER, ServerLabels, SomeServers, 
 from binwright.fabric.topology import TOPOLOGIES, topology
 from binwright.scenarios.features.placement import KnownServers, Labels
 from binwright.simcore.fields import Count, Model, Names, checked, wrong
-from binwright.simcore.registered import Registered
+from binwright.simcore.options import Registered
 from binwright.simcore.registry import Registry
 from binwright.simcore.roles import where_of
 

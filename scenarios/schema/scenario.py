@@ -32,7 +32,7 @@ from binwright.simcore.fields import (
     together,
     wrong,
 )
-from binwright.simcore.registered import Registered
+from binwright.simcore.options import Registered
 from binwright.simcore.registry import Registry
 from binwright.simcore.unions import PlainOrMapping
 

@@ -39,7 +39,7 @@ from binwright.simcore.fields import (
     together,
     wrong,
 )
-from binwright.simcore.registered import Registered
+from binwright.simcore.options import Registered
 from binwright.simcore.registry import Registry
 from binwright.simcore.types import QUANTUM, Agent
 from binwright.simcore.types import Workload as Requests

@@ -7,8 +7,8 @@ from pydantic import Field
 from binwright.scenarios.features.feature import Feature
 from binwright.simcore.errors import UserError
 from binwright.simcore.fields import Model, OneOf, Shown
+from binwright.simcore.options import Registered
 from binwright.simcore.predictor import Predictor
-from binwright.simcore.registered import Registered
 from binwright.simcore.registry import Registry
 from binwright.simcore.types import Agent
 from binwright.simcore.unions import PlainOrMapping

@@ -16,7 +16,7 @@ from binwright.scenarios.features.overflow import AfterRoom, Word
 from binwright.simcore.errors import UserError, suggest
 from binwright.simcore.fields import Count, DataRate, Model, PositiveTime, Shown, Text, Time, wrong
 from binwright.simcore.moves import Mover
-from binwright.simcore.registered import Registered
+from binwright.simcore.options import Registered
 from binwright.simcore.registry import Registry
 from binwright.simcore.unions import PlainOrMapping
 

@@ -14,8 +14,7 @@ from binwright.scenarios.features.moves.run import Moving
 from binwright.simcore.clock import Event
 from binwright.simcore.errors import RunError, place_in
 from binwright.simcore.fields import Model, checked, wrong
-from binwright.simcore.options import check_options
-from binwright.simcore.registered import Registered
+from binwright.simcore.options import Registered, check_options
 from binwright.simcore.registry import Registry
 
 PROCESSES = Registry("process", "binwright.processes", {}, functions=True)
