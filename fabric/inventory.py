@@ -17,7 +17,6 @@ from binwright.fabric.ranking import SERVERS_WORTH_IT, log_of
 from binwright.fabric.servers import why_not
 from binwright.fabric.survey import Survey
 from binwright.simcore.errors import WorkloadError
-from binwright.simcore.gangs import Gangs
 from binwright.simcore.types import Ints, Request, Share, View, Workload, part, read_only
 
 UNLIMITED = 2**31
@@ -122,21 +121,14 @@ class Inventory:
 
     def roles_of(self, workload: Workload) -> Ints | None:
         """Get ready for the roles of a workload's requests; returns them, int64 [n], where there are rules for them."""
-        roles: Ints | None = None
         if self.rules is not None:
-            roles = self.rules.roles_of(workload)
-        elif workload.roles is not None and any(role.where for role in workload.roles.all):
+            roles: Ints = self.rules.roles_of(workload)
+            return roles
+        asks = workload.roles is not None and any(role.where for role in workload.roles.all)
+        if asks or (workload.gangs is not None and workload.gangs.ruled):
             remedy = "Give the servers `labels`, or those of a network `marked`."
             raise WorkloadError("requests say on which servers they may lie, and these have no labels", remedy=remedy)
-        return roles
-
-    def rule_parts(self, gangs: Gangs) -> None:
-        """Get ready for gangs, whose parts may keep rules."""
-        if self.rules is not None:
-            self.rules.rule_parts(gangs)
-        elif gangs.ruled:
-            remedy = "Take a ledger that keeps rules of placement, or rules from `parts`."
-            raise WorkloadError("parts of requests keep rules, and the ledger has none", remedy=remedy)
+        return None
 
     def drain(self, servers: Iterable[int]) -> None:
         """Let these servers take no more requests; what is there stays until its end."""

@@ -27,6 +27,8 @@ from binwright.simcore.faults import Kind
 from binwright.simcore.types import Ints, Placement, Request, Share, part
 from binwright.simcore.units import say
 
+WRITTEN = "the agent has written to what it was shown, which changes nothing: let it work on a copy"
+
 
 class Ledger(Inventory):
     """Knows who holds what. Refuses what breaks the rules or does not fit, and changes nothing when it refuses.
@@ -429,7 +431,7 @@ class Ledger(Inventory):
         view = self.view
         same = np.array_equal(view.everything_free, self._free) and np.array_equal(view.capacity, self._capacity)
         if not (same and all(book.is_intact() for book in self._books)):
-            raise AgentError("the agent has written to what it was shown, which changes nothing: let it work on a copy")
+            raise AgentError(WRITTEN)
 
     def check(self) -> None:
         """Count again from every placement held; raises `LedgerError` when a quantum is missing."""

@@ -99,7 +99,7 @@ def compiled(
     """
     counting = [(number, rule) for number, rule in enumerate(rules) if not isinstance(rule, Drain)]
     rows = {label: row for row, label in enumerate(dict.fromkeys(rule.per for _, rule in counting))}
-    domains = [labels.domains(label)[0] for label in rows]
+    domains = [labels.domains(label) for label in rows]
     sizes = [int(places.max(initial=-1)) + 1 for places in domains]
     starts = np.cumsum([0, *sizes]).tolist()
     doors = {door: number for number, door in enumerate(dict.fromkeys(role[1:3] for role in roles))}

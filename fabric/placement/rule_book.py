@@ -27,8 +27,8 @@ from binwright.fabric.placement.mask import (
 )
 from binwright.fabric.placement.rules import SERVER, Drain, Rule, ServerLabels, groups_of
 from binwright.fabric.servers import with_room
-from binwright.simcore.errors import LedgerError, UserError, suggest
-from binwright.simcore.gangs import NO_RULES, Gangs
+from binwright.simcore.errors import LedgerError, suggest
+from binwright.simcore.gangs import NO_RULES
 from binwright.simcore.jit import prepared
 from binwright.simcore.roles import NO_ROLE, Role
 from binwright.simcore.types import Ints, Request, Workload, read_only
@@ -65,11 +65,7 @@ class RuleBook:
         self._known: dict[str, Ints] = {}
         """Of labels that rules among parts go by, the domain of every server."""
         ledger.view.rules = self
-        if len(set(map(str, self.written))) < len(self.written):
-            raise UserError("a rule is there twice", key="placement", remedy="Remove one of the two.")
         drains = [(number, rule) for number, rule in enumerate(self.written) if isinstance(rule, Drain)]
-        for _, rule in drains:
-            rule.of(labels)  # which refuses servers that there are not, also where they are emptied later
         self._draining |= {number for number, rule in drains if rule.at <= 0}
         self.planned = [(rule.at, self._turn, number) for number, rule in drains if rule.at > 0]
         """What changes at a time: the time, what is to be called then, and with which number."""
@@ -146,12 +142,6 @@ class RuleBook:
 
     # -- gangs ---------------------------------------------------------------------------------------------------------
 
-    def rule_parts(self, gangs: Gangs) -> None:
-        """Get ready for gangs, whose parts keep rules."""
-        for rules in gangs.rules:
-            for label in (*filter(None, [rules.together]), *(label for label, _ in rules.at_most)):
-                self._domains(label)  # refuses one that some servers lack
-
     def domains(self, label: str) -> Ints | None:
         """Return the domain of every server by a label, int64 [servers]; None where servers have none such."""
         known = self.labels.labels.get(label)
@@ -160,7 +150,7 @@ class RuleBook:
     def _domains(self, label: str) -> Ints:
         """Return the domain of every server by a label, int64 [servers]."""
         if len(self._known.get(label, ())) != len(self._free):
-            self._known[label] = self.labels.domains(label)[0]
+            self._known[label] = self.labels.domains(label)
         return self._known[label]
 
     def _taken(self, request: Request) -> list[int]:

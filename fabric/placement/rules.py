@@ -38,23 +38,11 @@ class ServerLabels:
     blocks: Mapping[str, int] = field(default_factory=dict)
     like: int = -1
 
-    @property
-    def known(self) -> list[str]:
-        return [*self.labels, SERVER]
-
-    def domains(self, label: str) -> tuple[Ints, list[str]]:
-        """Return the domain of each server by a label, int64 [servers], and the names of the domains."""
+    def domains(self, label: str) -> Ints:
+        """Return the domain of each server by a label that all have, int64 [servers]."""
         if label == SERVER:
-            return np.arange(self.servers), []
-        if label not in self.labels:
-            remedy = suggest(label, self.known)
-            raise UserError("the servers have no such label", key="placement", value=label, remedy=remedy)
-        if (self.labels[label] == "").any():
-            lacking = int(np.flatnonzero(self.labels[label] == "")[0])
-            remedy = f"A rule goes by {label}: give it to all servers."
-            raise UserError(f"server {lacking} has no label {label}", key="placement", value=label, remedy=remedy)
-        names, places = np.unique(self.labels[label], return_inverse=True)
-        return places.astype(np.int64), names.tolist()
+            return np.arange(self.servers)
+        return np.unique(self.labels[label], return_inverse=True)[1].astype(np.int64)
 
     def matching(self, where: Iterable[tuple[str, tuple[str, ...]]]) -> npt.NDArray[np.bool_]:
         """Tell which servers have one of the values of each of these labels, bool [servers]."""
@@ -280,10 +268,6 @@ class Drain(Model):
         """Tell which servers it is about, bool [servers]."""
         if isinstance(self.drain, dict):
             return labels.matching(where_of(self.drain))
-        for server in self.drain:
-            if server >= labels.servers:
-                remedy = f"Servers are 0 to {labels.servers - 1}."
-                raise UserError("there is no such server", key="placement", value=server, remedy=remedy)
         return np.isin(np.arange(labels.servers), self.drain)
 
     def __str__(self) -> str:

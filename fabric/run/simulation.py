@@ -55,10 +55,8 @@ class Simulation(RunArrays):
         self.gangs = gangs = GangPlacement(self)
         self.lead, self.with_parts, self._parts = gangs.lead, gangs.with_parts, gangs.placed
         record.outcome[~ledger.possible(workload.demand, self.rows.models, self.rows.roles)] = IMPOSSIBLE
-        if workload.gangs is not None:
-            ledger.rule_parts(workload.gangs)
-            if self.overflow.mode != "expand" and not expansion:
-                gangs.rule_out()
+        if workload.gangs is not None and self.overflow.mode != "expand" and not expansion:
+            gangs.rule_out()
         self._make_arrays()
         self.line = WaitingLine(self)
         self.view.closures = [(server, at, at + lasts) for each in faults for at, server, lasts in each.announced]

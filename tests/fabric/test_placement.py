@@ -14,7 +14,7 @@ from binwright.fabric.ledger import Ledger
 from binwright.fabric.placement.rules import Apart, AtMost, Drain, Near, Rule, ServerLabels, Spread, Together
 from binwright.fabric.run.play import play
 from binwright.fabric.run.simulation import Simulation
-from binwright.simcore.errors import AgentError, InfeasiblePlacement, LedgerError, UserError, WorkloadError
+from binwright.simcore.errors import AgentError, InfeasiblePlacement, LedgerError, WorkloadError
 from binwright.simcore.record import PLACED
 from binwright.simcore.roles import NO_ROLE, Role, Roles, where_of
 from binwright.simcore.rules import Overflow
@@ -230,21 +230,6 @@ def test_miscounting_is_found_and_so_is_who_writes() -> None:
     ledger._shown[1] = 0
     with pytest.raises(AgentError):
         ledger.confirm()
-
-
-@pytest.mark.parametrize(
-    ("rule", "said"),
-    [
-        (AtMost(at_most=1, of="web", per="zon"), "no such label"),
-        (Spread(spread="web", over="rack"), "server 1 has no label rack"),
-        (Drain(drain=(7,), at=3.0), "no such server"),
-        (Drain(drain={"row": ["1"]}), "no such label"),
-    ],
-)
-def test_rules_about_what_is_not_there(rule: Rule, said: str) -> None:
-    labels = ServerLabels(2, {"zone": np.array(["a", "b"]), "rack": np.array(["1", ""])})
-    with pytest.raises(UserError, match=said):
-        Ledger(cluster_of(2), labels, [rule])
 
 
 def test_without_labels_nobody_may_ask_for_them() -> None:
