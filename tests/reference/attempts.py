@@ -12,7 +12,7 @@ from binwright.agents.solver.backends.numbered_attempts import Found
 from binwright.agents.solver.model.evaluate import Added, Evaluate, evaluator
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import MICRO, NULL
-from binwright.agents.solver.model.random import below, stream
+from tests.reference.random import below, stream
 
 
 class Rejected(Exception):

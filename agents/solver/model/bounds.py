@@ -31,25 +31,7 @@ def lower_bound(problem: Problem) -> int:
     else:
         enough = (units.capacity.cumsum(axis=0, dtype=object) >= units.demand.sum(axis=0)).all(axis=1)
         for_sizes = int(enough.argmax()) + 1 if enough.any() else most + 1
-    return max(least, for_sizes, 1 if problem.counted else _different(problem))
-
-
-def opened_bound(problem: Problem, proven: int) -> int:
-    """Return a number of bins that hold balls in every allocation of all balls, whichever bins these are.
-
-    The problem is one of `BINS ?` that needs so many bins as is `proven`, the first ones; which says nothing of others
-    where bins are not alike.
-    """
-    if problem.counted:
-        return 1
-    placed = (problem.pins != NULL).any() or (problem.now != NULL).any()
-    if problem.bins_differ or not problem.program.bin_blind or placed:
-        return _different(problem)
-    return proven
-
-
-def _different(problem: Problem) -> int:
-    return int(np.diff(problem.different.offsets).max(initial=1))
+    return max(least, for_sizes, 1 if problem.counted else int(np.diff(problem.different.offsets).max(initial=1)))
 
 
 def _units(problem: Problem) -> Matrix | None:

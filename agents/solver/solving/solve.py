@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import time as clock
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import replace
 from math import inf
 from numbers import Real
-from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -17,8 +16,7 @@ import numpy as np
 from binwright.agents.solver.backends.numbered_attempts import LONGEST
 from binwright.agents.solver.local.construct import Construction
 from binwright.agents.solver.local.runs import LocalSearch
-from binwright.agents.solver.model.bounds import impossible, lower_bound, opened_bound
-from binwright.agents.solver.model.evaluate import goal_values
+from binwright.agents.solver.model.bounds import impossible, lower_bound
 from binwright.agents.solver.model.problem import Fault, Problem
 from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.tenants import Tenants, tenants
@@ -31,15 +29,13 @@ from binwright.agents.solver.solving.searches import LOCAL, OURS, searches
 from binwright.simcore.errors import UserError
 from binwright.simcore.extras import install
 
-FIRST_FIT, TENANTS, DEPTH_FIRST = "first fit", "whole tenants", "depth first"
+FIRST_FIT, TENANTS = "first fit", "whole tenants"
 PATIENCE = 2_000
 """Attempts without a better answer after which wishes are given up, once all balls are placed."""
 RESERVE = 0.5
 """Seconds, or a quarter of the time if that is less, for an answer in plain Python if compiling takes too long."""
 SMALL = 100_000
-"""Balls times bins up to which single balls are placed in plain Python, and proofs are looked for."""
-TRIED = 10_000
-"""Balls times bins up to which all allocations are tried."""
+"""Balls times bins up to which single balls are placed in plain Python."""
 PROVEN = "no allocation of all balls keeps all rules together: that is proven"
 
 
@@ -56,8 +52,8 @@ def solve(
     """Search for an allocation of all balls, with `BINS ?` in as few bins as possible.
 
     `device` is that of `binwright.solve`. `search` is `published`, or `ours`: tenants, or balls of small problems, are
-    placed by first fit, then CP-SAT or trying all looks for proofs, then local search, of vector problems after first
-    fit, for answers. The same attempts give the same answer on every device, but `ours` on a device other than `cpu`
+    placed by first fit, then CP-SAT looks for proofs, then local search, of vector problems after first fit, for
+    answers. The same attempts give the same answer on every device, but `ours` on a device other than `cpu`
     takes turns between published attempts there and local search.
 
     `time` in seconds ends everything, compilation too: by then, or within a second, there is an answer. `attempts`
@@ -149,7 +145,6 @@ class _Search:
         """Why no allocation places all balls."""
         self.goals: tuple[float, ...] = ()
         """What the goals have come to."""
-        self.staying = bool((problem.now != NULL).any())
         self.unproven = False
         """A proof was not looked for, as OR-Tools is not installed."""
 
@@ -157,10 +152,6 @@ class _Search:
         """Search until the answer is optimal, or attempts are used up; raises `_Over` when time is over."""
         if not self.small:
             self.compile()
-        if (few := self.problem.source.without_goals()) is not None and (objective := self.problem.objective):
-            bound = opened_bound(few, lower_bound(few))
-            counts = [bound if (goal.aim, goal.text) == ("MINIMISE", "BINS") else None for goal in objective.goals]
-            self.problem = replace(self.problem, objective=objective.bounded(counts))
         self.impossible = impossible(self.problem)
         if self.problem.searched:
             self.most = self.problem.limits[1]
@@ -218,11 +209,11 @@ class _Search:
         if units.several:
             self.tenants = units
         else:
-            units, over = units._replace(sets=problem.units), self.within(min(self.reserve, left))
+            over = self.within(min(self.reserve, left))
 
         def into(bins: int, _: range) -> int | None:
             if not over():
-                self.construct_into(self.problem.with_bins(bins), units, over)
+                self.construct_into(bins, over)
             return self.bins
 
         fewest(lambda: self.bound, self.most, None, [range(1)], into)
@@ -230,17 +221,17 @@ class _Search:
             self.tenants = None
         self.look_at_clock()
 
-    def construct_into(self, problem: Problem, units: Tenants, over: Callable[[], bool]) -> None:
-        """Place tenants until time is `over`, or nothing better has been found for long; the best is kept then."""
-        made, several = Construction(problem, units, self.seed, over), self.tenants is not None
+    def construct_into(self, bins: int, over: Callable[[], bool]) -> None:
+        """Place tenants, or units, until time is `over`; what is placed by then is kept."""
+        problem = self.problem.with_bins(bins)
+        made = Construction(problem, self.tenants, over)
         try:
-            made.construct(spread=not (several or self.problem.searched or self.problem.objective))
-            made.improve()
+            made.construct()
         finally:
             # Some tenant may take what depends on other tenants after all.
-            if max(best := made.best or made.alloc) != NULL and not faults(problem, best):
+            if max(alloc := made.alloc) != NULL and not faults(problem, alloc):
                 self.checked += 1
-                self.keep(problem, best, TENANTS if several else FIRST_FIT)
+                self.keep(problem, alloc, TENANTS if self.tenants is not None else FIRST_FIT)
 
     def within(self, seconds: float) -> Callable[[], bool]:
         """Return what tells that so many seconds are over from now on; after a moment it begins to compile kernels."""
@@ -254,62 +245,31 @@ class _Search:
         return over
 
     def prove(self) -> None:
-        """Look for the best answer to a small problem, or for a proof that there is none, for a quarter of the time.
+        """Have CP-SAT look for the best answer to a small problem, or for a proof that there is none.
 
-        That is by CP-SAT, or else by trying all allocations.
+        That takes a quarter of the time at most. It keeps the best that is found.
         """
-        most = 10.0 if self.end == inf else (self.end - clock.monotonic()) / 4
-        over, soon = self.within(most), self.within(min(most / 4, RESERVE))
-
-        def enough() -> bool:  # where searches are as good, once they are compiled
-            return over() or (soon() and self.kernels is not None and self.kernels.done())
-
-        is_vector, has_goals = self.problem.packing is not None, self.problem.objective is not None
-        while not (over() or self.impossible or self.problem.balls * self.bound > SMALL):
-            if self.settled and not has_goals and not self.staying:
+        over = self.within(10.0 if self.end == inf else (self.end - clock.monotonic()) / 4)
+        all_alike = self.problem.objective is None and (self.problem.now == NULL).all()
+        while not (over() or self.impossible or (all_alike and self.settled)):
+            problem, best = self.problem.with_bins(self.bound), self.best
+            if not exact.suits(problem):
                 break
-            problem = self.problem.with_bins(self.bound)
-            if exact.suits(problem) and exact.installed():
-                nothing = self.prove_by_cp_sat(problem, enough if is_vector and not has_goals else over)
-            else:
-                self.unproven = self.unproven or exact.suits(problem)
-                # Local search comes to better goals from first fit than from what this finds.
-                if has_goals or self.settled or problem.balls * problem.bins > TRIED:
-                    break
-                nothing = self.try_all(problem, enough)
-            if not nothing:
+            if not exact.installed():
+                self.unproven = True
+                break
+            begin = best.alloc if best is not None and best.complete and best.problem.bins == problem.bins else None
+            proof = exact.prove(problem, over, begin)
+            self.checked += 1
+            if proof.alloc is not None:
+                self.best = None  # it is as good, and no more balls move
+                if problem.objective is not None:
+                    problem = replace(problem, objective=problem.objective.bounded(proof.bounds))
+                self.keep(problem, proof.alloc, "CP-SAT")
+            if not proof.impossible:
                 break
             self.impossible = PROVEN if self.bound == self.most else ""
             self.bound = min(self.bound + 1, self.most)
-
-    def prove_by_cp_sat(self, problem: Problem, over: Callable[[], bool]) -> bool:
-        """Keep the best that CP-SAT finds until time is `over`; returns whether it proves that there is nothing."""
-        best = self.best
-        begin = best.alloc if best is not None and best.complete and best.problem.bins == problem.bins else None
-        proof = exact.prove(problem, over, begin)
-        self.checked += 1
-        if proof.alloc is not None:
-            self.best = None  # it is as good, and no more balls move
-            if problem.objective is not None:
-                problem = replace(problem, objective=problem.objective.bounded(proof.bounds))
-            self.keep(problem, proof.alloc, "CP-SAT")
-        return proof.impossible
-
-    def try_all(self, problem: Problem, over: Callable[[], bool]) -> bool:
-        """Try all until it is `over`, or one keeps all wishes; returns whether it is proven that none does."""
-        nothing = _proves(problem)
-        for where, _ in self.allocations(problem, over):
-            nothing = False
-            if self.keep(problem, where, DEPTH_FIRST):
-                break
-        return nothing and not over()
-
-    def allocations(self, problem: Problem, over: Callable[[], bool]) -> Iterator[tuple[list[int], list[int]]]:
-        """Iterate over the right allocations of all balls [balls] with what they use [dims], until time is over."""
-        made = Construction(problem, None, self.seed, over)
-        for where in made.allocations():
-            self.checked += 1
-            yield where, made.used
 
     def compile(self) -> None:
         """Begin to compile the searches, or to read them from disk, in a thread."""
@@ -333,8 +293,6 @@ class _Search:
         """Search with compiled code for an allocation of all balls."""
         if not self.compiled(self.end - self.reserve):
             raise _Over
-        if self.ours and self.problem.searched and self.staying:
-            self.attempt(min(max(self.bound, int(self.problem.now.max()) + 1), self.most), range(1))
         if self.ours and self.problem.searched:
             self.first_fit(self.end)
         if not self.settled:
@@ -371,18 +329,10 @@ class _Search:
         return self.bins
 
     def improve(self, problem: Problem, alloc: list[int]) -> None:
-        """Look for allocations that are better by the goals: by trying all of a tiny problem, or by local search."""
+        """Look for allocations that are better by the goals, by local search."""
         assert problem.objective is not None
         if problem.objective.bounds == goals_of(problem, alloc):
             return
-        count = problem.bins ** min(problem.balls, SMALL.bit_length())  # a full power may take seconds
-        if not problem.wishes and count <= SMALL and _proves(problem):
-            evaluate, every = goal_values(problem.objective), self.allocations(problem, self.is_over)
-            valued = ((evaluate(where, used), where) for where, used in every)
-            values, best = min(valued, key=itemgetter(0), default=(None, alloc))
-            if values is not None and not self.is_over():
-                proven = replace(problem, objective=problem.objective.bounded(values))
-                return self.keep_better(proven, best, values, DEPTH_FIRST)
 
         def prepare() -> None:
             next(LocalSearch(problem, self.seed).better(alloc, 1, -inf))
@@ -393,19 +343,9 @@ class _Search:
         before = self.checked
         for run in LocalSearch(problem, self.seed).better(alloc, self.attempts, self.end):
             self.checked = before + run.checked
-            self.keep_better(problem, run.where.tolist(), run.values, LOCAL)
-        return None
-
-    def keep_better(self, problem: Problem, alloc: list[int], values: Sequence[int], search: str) -> None:
-        """Keep an allocation that is better by the goals."""
-        assert problem.objective is not None
-        self.goals = tuple(goal.number(raw) for goal, raw in zip(problem.objective.goals, values, strict=True))
-        self.best = _Allocated(problem, alloc, search)
-        self.look_at_clock()
-
-    def is_over(self) -> bool:
-        """Tell whether time is over."""
-        return clock.monotonic() >= self.end
+            self.goals = tuple(goal.number(raw) for goal, raw in zip(problem.objective.goals, run.values, strict=True))
+            self.best = _Allocated(problem, run.where.tolist(), LOCAL)
+            self.look_at_clock()
 
     def look_at_clock(self) -> None:
         """Tell how it goes, and stop in time, or when there is no hope for wishes."""
@@ -427,11 +367,7 @@ class _Search:
         if self.problem.packing is not None:
             self.first_fit(until)
         elif self.best is None or self.problem.searched:
-            problem = self.problem.with_bins(self.most)
-            made = Construction(problem, None, self.seed, lambda: clock.monotonic() >= until)
-            made.construct()
-            if not faults(problem, made.alloc):
-                self.keep(problem, made.alloc, FIRST_FIT)
+            self.construct_into(self.most, lambda: clock.monotonic() >= until)
 
     def notes(self, status: str) -> Iterator[str]:
         """List what a user would not expect of the search."""
@@ -473,8 +409,3 @@ class _Search:
         answer = Answer(problem, alloc, search, *proofs, self.checked, seconds, interrupted, notes)
         notes += self.notes(answer.status)
         return answer
-
-
-def _proves(problem: Problem) -> bool:
-    """Tell whether trying all proves something: not where UTILFN subtracts and SOFT groups may be over meanwhile."""
-    return problem.program.non_negative or not len(problem.soft_allowed)

@@ -92,12 +92,6 @@ class Spec:
         other.tree, other._built = tree, {}
         return other
 
-    def without_goals(self) -> Problem | None:
-        """Return what asks for the fewest bins, without goals and AT LEAST, where this is `BINS ?`."""
-        if self.searched or self.bins.parts[0] is not None:
-            return None
-        return self._with_tree(_without(self.tree, "goal", "least")).problem()
-
     @property
     def declared(self) -> list[str]:
         """Return the names of its parameters."""

@@ -10,7 +10,6 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from binwright.agents.solver.model.problem import Problem, Sets
-from binwright.agents.solver.model.random import below, stream
 from binwright.agents.solver.model.verify import faults
 from binwright.agents.solver.online.template import Online, Setup
 from binwright.agents.solver.specification.load import load_problem
@@ -21,6 +20,7 @@ from binwright.simcore.errors import UserError
 from binwright.simcore.types import QUANTUM, Placement, Refusal, Request, part
 from tests.reference import attempts as reference
 from tests.reference.agents import Demand, Room, feasible
+from tests.reference.random import below, stream
 from tests.reference.utilisation import evaluate
 from tests.support.networks import NETWORKS, ledger_of, request
 from tests.support.properties import scaled

@@ -1,8 +1,6 @@
 """CP-SAT: what it calls optimal, or impossible, is so by brute force; it ends in time; all goes on without it."""
 
-from itertools import count
 from time import monotonic
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,8 +12,6 @@ from binwright.agents.solver.language.errors import SpecError
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.verify import faults
 from binwright.agents.solver.solving import exact
-from binwright.agents.solver.solving.answer import Progress
-from binwright.agents.solver.solving.solve import solve
 from tests.support.goals import aims, every
 from tests.support.properties import first, scaled
 from tests.support.solving import nothing_compiled, possible, problem, right
@@ -115,15 +111,3 @@ def test_without_or_tools_the_answer_says_that_fewer_proofs_are_looked_for(
     assert answer.placed == answer.problem.balls
     assert answer.status == "solved"
     assert any("without OR-Tools" in note for note in answer.notes)
-
-
-def test_allocations_that_are_tried_for_goals_count_and_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    ticks, told = count(monotonic(), 0.25), list[Progress]()
-    monkeypatch.setattr(exact, "installed", lambda: False)
-    monkeypatch.setattr("binwright.agents.solver.solving.solve.clock", SimpleNamespace(monotonic=lambda: next(ticks)))
-    text = "procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += 1 end MINIMISE UTIL.C[0] MAXIMISE UTIL.C[1]"
-    asked = problem(text, balls=4, bins=3, resources={"C[b in BINS]": 3})
-    answer = solve(asked, time=10_000, progress=told.append)
-    assert [goal.value for goal in answer.goals] == [0, 3]
-    assert answer.checked > 3**4 - 3
-    assert (told[-1].checked, told[-1].goals) == (answer.checked, (0, 3))
