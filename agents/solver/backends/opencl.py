@@ -75,9 +75,14 @@ def attempts(
             return
 
 
+def _sizes(problem: Problem) -> dict[str, int]:
+    """Return the length of each array of an attempt's room: attempts do not use two of them."""
+    return lengths(problem) | {"best": 0, "placed": 0}
+
+
 def source(problem: Problem, body: str) -> str:
     """Write the program for a device, with UTILFN from its source in Python."""
-    sizes = lengths(problem) | {"best": 0}
+    sizes = _sizes(problem)
     printer = Printer(sizes | {"sets": len(problem.friends) + len(problem.foes) + 1})
     printer.add_source(body, CALLED)
     for function in (begin, go_on):
@@ -131,7 +136,7 @@ class Session:
             for key in (info.PREFERRED_WORK_GROUP_SIZE_MULTIPLE, info.WORK_GROUP_SIZE)
         )
         self._beside = ON_PROCESSORS if device.type & cl.device_type.CPU else max(1, min(lanes, most, 128))
-        flags, sizes = cl.mem_flags, lengths(problem) | {"best": 0}
+        flags, sizes = cl.mem_flags, _sizes(problem)
         flat = Flat.of_problem(problem, numbers)
         self._flat = [cl.Buffer(context, flags.READ_WRITE | flags.COPY_HOST_PTR, hostbuf=part) for part in flat]
         self._room, self._dims, self._balls = sum(sizes.values()), sizes["used"], sizes["alloc"]

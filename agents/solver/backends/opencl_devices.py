@@ -5,7 +5,6 @@ That happens in a process of its own, as drivers crash and hang, too.
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -34,8 +33,8 @@ INSTALL = (
     "Drivers bring devices: `apt install pocl-opencl-icd` or your system's package of PoCL, the driver of a graphics "
     "card, or the extra `solver`. `--device cpu` needs none."
 )
-PROBE = f"from {__name__} import tell; tell(%d)"
-"""What the process runs, for the number of a device."""
+PROBE = f"import sys; from {__name__} import installed, reason_against; sys.exit(reason_against(installed()[%d]) or 0)"
+"""What the process runs, for the number of a device: the last line that it prints as an error says what is wrong."""
 SECONDS = 60.0
 """A driver that takes longer to build and run the probe hangs."""
 REMEDY = f"`binwright list devices` lists what is here. {INSTALL}"
@@ -84,20 +83,13 @@ def labels(device: Any) -> tuple[str, str, str, str]:
     return device.platform.name.strip(), device.driver_version.strip(), device.name.strip(), kind
 
 
-def tell(number: int) -> None:
-    """Print all devices that are here, and why one cannot be used, as two lines of JSON: what the process does."""
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what drivers print is no answer
-    known = installed()
-    print(json.dumps([labels(each) for each in known]), file=answers, flush=True)
-    if number < len(known):
-        print(json.dumps(reason_against(known[number])), file=answers, flush=True)
-
-
 @cache
 def tried(number: int) -> Device | None:
     """Build and run the probe on a device, in a process of its own; None where there is no such device."""
     need("pyopencl", "solver", what="OpenCL")
+    known = installed()
+    if number >= len(known):
+        return None
     # pyopencl would keep what was built, and nobody would notice a driver that has lost its compiler.
     environment = os.environ | {"PYOPENCL_NO_CACHE": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-P", "-c", PROBE % number]
@@ -105,17 +97,12 @@ def tried(number: int) -> Device | None:
         done = subprocess.run(
             command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS, check=False
         )
-        out, errors, code = done.stdout, done.stderr, done.returncode
-        ended = f"crashes ({Signals(-code).name})" if code < 0 else f"ends the process with exit code {code}"
-    except subprocess.TimeoutExpired as late:
-        out, errors, ended = late.stdout or b"", late.stderr or b"", f"does not answer within {SECONDS:.0f} s"
-    words = errors.decode(errors="replace").strip().rpartition("\n")[2]
-    ended += f": {words}" if words else ""
-    known, *reasons = [json.loads(line) for line in out.splitlines()] or [None]
-    if known is None:
-        remedy = "Have only one that works loaded: OCL_ICD_VENDORS=FILE, with a file of /etc/OpenCL/vendors."
-        raise UserError(f"loading the OpenCL drivers {ended}", remedy=remedy)
-    return Device(number, *known[number], *(reasons or [f"its driver {ended}"])) if number < len(known) else None
+        errors, code = done.stderr, done.returncode
+        reason = f"its driver crashes ({Signals(-code).name})" if code < 0 else ""
+    except subprocess.TimeoutExpired:
+        errors, code, reason = b"", 1, f"its driver does not answer within {SECONDS:.0f} s"
+    line = errors.decode(errors="replace").strip().rpartition("\n")[2] if code else ""
+    return Device(number, *labels(known[number]), ": ".join(filter(None, (reason, line))))
 
 
 def reason_against(device: Any) -> str:

@@ -75,16 +75,6 @@ def shift(call: Utilfn, state: State) -> bool:
 
 
 @lean
-def swap(call: Utilfn, state: State) -> bool:
-    """Let two units change places."""
-    unit, other = drawn(state, len(state.where)), drawn(state, len(state.where))
-    own, target = state.where[unit], state.where[other]
-    if own == target or remove(call, state, unit, False) < 0 or remove(call, state, other, False) < 0:
-        return False
-    return insert(call, state, unit, target, False) and insert(call, state, other, own, False)
-
-
-@lean
 def any_in(state: State, place: int) -> int:
     """Return a unit that is in a bin, by chance, or NULL."""
     unit, count = state.head[place], 0
@@ -219,12 +209,10 @@ def polish(call: Utilfn, goals: Goals, state: State, seed: int, number: int, ste
             if unit == NULL and drawn(state, 8) == 0:
                 unit = drawn(state, len(home))
             done = shift(call, state) if unit == NULL else relieve(call, goals, state, unit)
-        elif draw < 8:
-            done = shift(call, state)
         elif draw < 11:
-            done = swap(call, state)
+            done = shift(call, state)
         else:
-            done = empty_bins(call, state, 1 if draw < 13 else min(2 + drawn(state, 3), len(hot), len(home)))
+            done = empty_bins(call, state, min(2 + drawn(state, 3), len(hot), len(home)))
         late = PAST + step % LATE
         if done and tally[COUNT] == 0 and moved(state) and trim(call, state) and tally[COUNT] == 0:
             evaluate(goals, state)

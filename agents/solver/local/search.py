@@ -56,8 +56,8 @@ def order(state: State, many: int) -> None:
 
 
 @lean
-def refill(call: Utilfn, state: State, many: int, most: int, first: int, last: int, anywhere: bool) -> bool:
-    """Put the offered units, heavier ones first, into bins first, ..., last - 1 of `placed`, or else `anywhere`.
+def refill(call: Utilfn, state: State, many: int, most: int, bins: int, anywhere: bool) -> bool:
+    """Put the offered units, heavier ones first, into so many bins of `placed`, or else `anywhere`.
 
     Returns whether no more stays out than weighs `most`.
     """
@@ -69,7 +69,7 @@ def refill(call: Utilfn, state: State, many: int, most: int, first: int, last: i
         if state.room.stop[0]:
             return False
         unit, done = state.offered[i], False
-        for k in range(first, last):
+        for k in range(bins):
             done = done or insert(call, state, unit, state.room.placed[k], False)
         if not (done or (anywhere and settle(call, state, unit, True))):
             out += state.weight[unit]
@@ -80,28 +80,25 @@ def refill(call: Utilfn, state: State, many: int, most: int, first: int, last: i
 
 @lean
 def empty_bins(call: Utilfn, state: State, emptied: int) -> bool:
-    """Empty so many bins, and put what was in them, and some that is left out, into these; or one, into drawn bins.
+    """Empty so many bins, and put what was in them, and some that is left out, into these.
 
-    What they do not take goes anywhere if all were placed: if one was emptied, or in a quarter of the moves. Returns
-    whether no more stays out than before. That is ruin and recreate (Schrimpf, Schneider, Stamm-Wilbrandt and Dueck,
-    Journal of Computational Physics 159, 2000).
+    What they do not take goes anywhere if all were placed, in a quarter of the moves. Returns whether no more stays out
+    than before. That is ruin and recreate (Schrimpf, Schneider, Stamm-Wilbrandt and Dueck, Journal of Computational
+    Physics 159, 2000).
     """
-    tally, where, chosen, many = state.tally, state.where, state.room.placed, 0
+    tally, chosen, many = state.tally, state.room.placed, 0
     most, turn = tally[TOTAL], drawn(state, max(1, tally[COUNT]))
     for k in range(min(8, tally[COUNT])):
         state.offered[many] = state.room.left[(turn + k) % tally[COUNT]]
         many += 1
-    first, last = (1, min(1 + SAMPLES, len(chosen))) if emptied == 1 else (0, emptied)
-    for k in range(last):
-        chosen[k] = where[drawn(state, len(where))] if emptied == 1 else drawn(state, len(state.head))
     for k in range(emptied):
+        chosen[k] = drawn(state, len(state.head))
         while state.head[chosen[k]] != NULL and many < 256:
             state.offered[many] = state.head[chosen[k]]
             if remove(call, state, state.offered[many], False) < 0:
                 return False
             many += 1
-    anywhere = most == 0 and (emptied == 1 or drawn(state, 4) == 0)
-    return refill(call, state, many, most, first, last, anywhere)
+    return refill(call, state, many, most, emptied, most == 0 and drawn(state, 4) == 0)
 
 
 @lean
@@ -186,7 +183,7 @@ def force(call: Utilfn, state: State) -> bool:
             if where[state.moves[k]] == NULL:
                 state.offered[many] = state.moves[k]
                 many += 1
-        if refill(call, state, many, most, 0, 0, True):
+        if refill(call, state, many, most, 0, True):
             break
         for k in range(many):
             unit = state.offered[k]
