@@ -81,7 +81,7 @@ def _amount(micro: int) -> str:
 
 
 def _sets(problem: Problem) -> Iterator[str]:
-    """Find FRIENDS, FOES and PIN that contradict one another."""
+    """Find FRIENDS that are pinned to several bins, and more DIFFERENT than there are bins."""
     unit_of, pins, at, pin_of = problem.unit_of, problem.pins, problem.bin, problem.unit_pin
     for ball in np.flatnonzero((pins != NULL) & (pins != pin_of[unit_of]))[:1].tolist():
         unit = unit_of[ball]
@@ -92,17 +92,6 @@ def _sets(problem: Problem) -> Iterator[str]:
     for members, _ in problem.different:
         if len(members) > most:
             yield f"{_balls(problem, members)} are DIFFERENT, and need {len(members):,} bins; there are {most:,}"
-        for same, why in ((unit_of, "FRIENDS"), (pins, "pinned to one bin")):
-            values, counts = np.unique(same[members], return_counts=True)
-            for value in values[(counts > 1) & (values != NULL)][:1].tolist():
-                pair = [ball for ball in members if same[ball] == value][:2]
-                yield f"{_balls(problem, pair)} are DIFFERENT, and {why}"
-    for members, chance in problem.foes:
-        if chance == MICRO and len({int(unit_of[ball]) for ball in members}) == 1:
-            yield f"{_balls(problem, members)} are FRIENDS, and FOES"
-        places = {int(pin_of[unit_of[ball]]) for ball in members}
-        if chance == MICRO and len(places) == 1 and places != {NULL}:
-            yield f"{_balls(problem, members)} are FOES, and all in bin {at(places.pop())} by PIN"
 
 
 def _sizes(problem: Problem, units: Matrix) -> Iterator[str]:

@@ -65,6 +65,10 @@ class Wish:
         every = zip(self.sets, places, strict=True)
         return tuple(members for members, at in every if NULL in at or (len(at) == 1) != (self.kind == "FRIENDS"))
 
+    def missing(self, alloc: Sequence[int]) -> int:
+        """Count how many sets more are to hold than do in an allocation [balls]."""
+        return max(0, len(self.broken(alloc)) - len(self.sets) + self.asked)
+
 
 class Fault(NamedTuple):
     """A declaration without which a problem might be possible."""

@@ -8,25 +8,12 @@ from functools import cached_property
 from typing import Literal, NamedTuple
 
 from binwright.agents.solver.model.evaluate import goal_values
-from binwright.agents.solver.model.problem import Fault, Problem, Wish
+from binwright.agents.solver.model.problem import Fault, Problem
 from binwright.agents.solver.model.program import MICRO, NULL
 from binwright.agents.solver.model.verify import faults, missed, utilisation
 from binwright.simcore.errors import UserError
 
 Status = Literal["optimal", "solved", "partial", "unsolved"]
-
-
-class Kept(NamedTuple):
-    """What became of a declaration of FRIENDS or FOES WITH a chance."""
-
-    wish: Wish
-    broken: tuple[tuple[int, ...], ...]
-    """The sets that do not hold."""
-
-    @property
-    def enough(self) -> bool:
-        """Tell whether as many sets hold as should."""
-        return len(self.wish.sets) - len(self.broken) >= self.wish.asked
 
 
 class Reached(NamedTuple):
@@ -96,11 +83,6 @@ class Answer:
         return self.bins - self.bound if self.problem.searched else None
 
     @cached_property
-    def wishes(self) -> tuple[Kept, ...]:
-        """List what is declared WITH a chance below one, and which sets do not hold."""
-        return tuple(Kept(wish, wish.broken(self.alloc)) for wish in self.problem.wishes)
-
-    @cached_property
     def utilisation(self) -> list[int]:
         """What is used of every dimension [dims], in millionths."""
         return utilisation(self.problem, self.alloc)[0]
@@ -126,7 +108,7 @@ class Answer:
             return "unsolved"
         if NULL in self.alloc or self.missed:
             return "partial"
-        enough = self.bins == self.bound and all(wish.enough for wish in self.wishes)
+        enough = self.bins == self.bound and not any(wish.missing(self.alloc) for wish in self.problem.wishes)
         return "optimal" if enough and not any(goal.gap for goal in self.goals) else "solved"
 
     @cached_property
@@ -135,8 +117,8 @@ class Answer:
         return tuple(dict.fromkeys([*self.of_search, *(f"AT LEAST: {text}" for text in self.missed), *self._broken()]))
 
     def _broken(self) -> Iterator[str]:
-        for wish, broken in self.wishes:
-            if broken:
+        for wish in self.problem.wishes:
+            if broken := wish.broken(self.alloc):
                 which = "; ".join(", ".join(map(self.problem.ball, members)) for members in broken[:10])
                 held = f"{len(wish.sets) - len(broken)} of {len(wish.sets)} sets hold, {wish.asked} asked for"
                 which += "; ..." if len(broken) > 10 else ""

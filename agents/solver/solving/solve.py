@@ -134,7 +134,7 @@ class _Search:
         self.best: _Allocated | None = None
         """The allocation with the lowest rank."""
         self.rank = (0, 0, 0)
-        """Of the best: units left, or where there are tenants balls of those not placed whole; wishes not met; bins."""
+        """Of the best: balls left, those of tenants that are not placed whole, too; wishes not met; bins."""
         self.bins: int | None = None
         """The fewest with which an allocation of all balls misses nothing."""
         self.checked = self.better = 0
@@ -181,11 +181,9 @@ class _Search:
     def _rank_of(self, allocated: _Allocated) -> tuple[int, int, int]:
         problem, alloc, _ = allocated
         if allocated.complete:
-            missing = sum(max(0, len(wish.broken(alloc)) - len(wish.sets) + wish.asked) for wish in problem.wishes)
-            return 0, missing, problem.bins
-        if self.tenants is not None:
-            return int((self.tenants.whole(alloc) == NULL).sum()), 0, problem.bins
-        return len(np.unique(problem.unit_of[np.array(alloc) == NULL])), 0, problem.bins
+            return 0, sum(wish.missing(alloc) for wish in problem.wishes), problem.bins
+        places = np.array(alloc) if self.tenants is None else self.tenants.whole(alloc)
+        return int((places == NULL).sum()), 0, problem.bins
 
     @property
     def settled(self) -> bool:

@@ -67,7 +67,7 @@ def test_wishes_that_hold_go_on_holding() -> None:
         resources={"C[b in BINS]": 4},
     )
     answer = bw.solve(given, attempts=8)
-    assert all(not one.broken for one in answer.wishes)
+    assert all(not one.broken(answer.alloc) for one in answer.problem.wishes)
 
 
 def test_published_search_refuses_goals() -> None:
