@@ -111,7 +111,7 @@ def test_fewest_bins_are_found_under_any_declarations(asked: Problem) -> None:
         ),
         None,
     )
-    answer = bw.solve(asked, attempts=100)
+    answer = bw.solve(asked, attempts=30)
     done = answer.status in ("solved", "optimal")
     assert done == (fewest is not None)
     if fewest is not None:
