@@ -189,9 +189,6 @@ def polish(call: Utilfn, goals: Goals, state: State, seed: int, number: int, ste
     begin_run(state, seed, IMPROVING, number)
     failed = count = 0
     looked, stale = -len(hot), True
-    has_homes = False
-    for unit in range(len(home)):
-        has_homes = has_homes or home[unit] != NULL
     for step in range(steps):
         if state.room.stop[0]:
             break
@@ -203,7 +200,7 @@ def polish(call: Utilfn, goals: Goals, state: State, seed: int, number: int, ste
         if draw >= 11 and failed >= 16 and drawn(state, min(16, 1 + len(hot) // 4)) > 0:
             draw = 0  # no large move stood of late: where there are many bins, they take time
         if draw < 5:
-            unit = any_away(state) if has_homes and drawn(state, 4) == 0 else NULL
+            unit = any_away(state) if drawn(state, 4) == 0 else NULL
             if unit == NULL and count > 0:
                 unit = any_in(state, hot[drawn(state, count)])
             if unit == NULL and drawn(state, 8) == 0:

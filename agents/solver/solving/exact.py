@@ -98,7 +98,7 @@ class Bounded(NamedTuple):
         return self.low == self.high
 
 
-ZERO, MILLION = Bounded.of(0), Bounded.of(p.MICRO)
+ZERO, ONE, MILLION = Bounded.of(0), Bounded.of(1), Bounded.of(p.MICRO)
 
 
 class _Model:
@@ -132,16 +132,12 @@ class _Model:
             return Proof(None, False, ())
         bounds, sat = list[int](), self.sat
         for goal in goals:
-            if alloc is not None and goal.fixed:
-                bounds.append(goal.low)
-                continue
             self.model.clear_hints()
             if alloc is not None:
                 for members, places in zip(self.units, self.there, strict=True):
                     for place, variable in places.items():
                         self.model.add_hint(variable, alloc[members[0]] == place)
-            if not goal.fixed:
-                self.model.minimize(goal.value)
+            self.model.minimize(goal.value)
             status = sat.UNKNOWN if stop.is_set() else self.solver.solve(self.model)
             if status == sat.INFEASIBLE:
                 return Proof(None, True, ())
@@ -149,11 +145,8 @@ class _Model:
                 break
             # There may have been no time to come back to the allocation before.
             alloc = min([self._allocation(), *([] if alloc is None else [alloc])], key=self._rank)
-            if goal.fixed:
-                bounds.append(goal.low)
-            elif status == sat.OPTIMAL:
+            if status == sat.OPTIMAL:
                 bounds.append(round(self.solver.objective_value))
-                self.model.clear_objective()
                 self.model.add(goal.value == bounds[-1])
             else:
                 bounds.append(ceil(self.solver.best_objective_bound - 1e-3))
@@ -361,7 +354,12 @@ class _Model:
             case "%":
                 whole = self._operation("*", self._operation("//", left, right), right)
                 return Bounded(left.value - whole.value, min(0, right.low + 1), max(0, right.low - 1))
-            case "<" | "<=" | "==" | "!=":
+            case "!=":
+                equal = self._operation("==", left, right)
+                return Bounded(1 - equal.value, 1 - equal.high, 1 - equal.low)
+            case "<":
+                return self._operation("<=", left, self._operation("-", right, ONE))
+            case "<=" | "==":
                 return self._compared(symbol, self._operation("-", left, right))
             case "min" | "max":
                 for mine, theirs in ((left, right), (right, left)):  # the same one, whatever the allocation is
@@ -387,17 +385,12 @@ class _Model:
         return result
 
     def _compared(self, symbol: str, less: Bounded) -> Bounded:
-        """Return whether a value is below, at most, equal or unequal to 0."""
-        compare = OPERATIONS[symbol]
-        if compare(less.low, 0) == compare(less.high, 0) and not (less.low < 0 < less.high and symbol in ("==", "!=")):
-            return Bounded.of(int(compare(less.low, 0)))
+        """Return whether a value is at most, or equal to, 0."""
+        if less.low > 0 or less.high < 0 or less.fixed or (less.high == 0 and symbol == "<="):
+            return Bounded.of(int(OPERATIONS[symbol](less.high, 0)))
         test = self.model.new_bool_var("")
-        yes, no = {
-            "<": (less.value <= -1, less.value >= 0), "<=": (less.value <= 0, less.value >= 1),
-            "==": (less.value == 0, less.value != 0), "!=": (less.value != 0, less.value == 0),
-        }[symbol]  # fmt: skip
-        self.model.add(yes).only_enforce_if(test)
-        self.model.add(no).only_enforce_if(~test)
+        self.model.add(less.value <= 0 if symbol == "<=" else less.value == 0).only_enforce_if(test)
+        self.model.add(less.value >= 1 if symbol == "<=" else less.value != 0).only_enforce_if(~test)
         return Bounded(test, 0, 1)
 
 

@@ -402,8 +402,6 @@ class _Search:
             alloc = alloc if faults(problem, whole) else whole
         at_fault = self.blame() if self.impossible and not interrupted else ()
         verify(problem, alloc)
-        seconds, notes = clock.monotonic() - self.start, list[str]()
-        proofs = min(self.bound, problem.bins), self.impossible, at_fault
-        answer = Answer(problem, alloc, search, *proofs, self.checked, seconds, interrupted, notes)
-        notes += self.notes(answer.status)
-        return answer
+        seconds, proofs = clock.monotonic() - self.start, (min(self.bound, problem.bins), self.impossible, at_fault)
+        answer = Answer(problem, alloc, search, *proofs, self.checked, seconds, interrupted, ())
+        return replace(answer, of_search=tuple(self.notes(answer.status)))
