@@ -8,10 +8,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
-from itertools import count
 from signal import Signals
 from typing import Any, NamedTuple
 
@@ -69,6 +68,7 @@ def installed() -> list[Any]:
 
     The order of the ICD loader depends on the order of files in a folder.
     """
+    need("pyopencl", "solver", what="OpenCL")
     known: list[Any] = []
     with suppress(cl.Error):  # no driver at all
         for platform in cl.get_platforms():
@@ -84,12 +84,8 @@ def labels(device: Any) -> tuple[str, str, str, str]:
 
 
 @cache
-def tried(number: int) -> Device | None:
-    """Build and run the probe on a device, in a process of its own; None where there is no such device."""
-    need("pyopencl", "solver", what="OpenCL")
-    known = installed()
-    if number >= len(known):
-        return None
+def tried(number: int) -> Device:
+    """Build and run the probe on a device, in a process of its own."""
     # pyopencl would keep what was built, and nobody would notice a driver that has lost its compiler.
     environment = os.environ | {"PYOPENCL_NO_CACHE": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-P", "-c", PROBE % number]
@@ -102,7 +98,7 @@ def tried(number: int) -> Device | None:
     except subprocess.TimeoutExpired:
         errors, code, reason = b"", 1, f"its driver does not answer within {SECONDS:.0f} s"
     line = errors.decode(errors="replace").strip().rpartition("\n")[2] if code else ""
-    return Device(number, *labels(known[number]), ": ".join(filter(None, (reason, line))))
+    return Device(number, *labels(installed()[number]), ": ".join(filter(None, (reason, line))))
 
 
 def reason_against(device: Any) -> str:
@@ -140,25 +136,18 @@ def reported(device: Device) -> Iterator[None]:
         raise UserError(problem, key="device", value=value, remedy=REMEDY) from error
 
 
-def devices(numbers: Iterable[int]) -> Iterator[Device]:
-    """Try devices of these numbers, one after another, up to one that is not there."""
-    for number in numbers:
-        if (device := tried(number)) is None:
-            return
-        yield device
-
-
 def opencl_devices() -> list[Device]:
     """Return every OpenCL device of this machine, tried, graphics cards first."""
-    return list(devices(count()))
+    return [tried(number) for number in range(len(installed()))]
 
 
 def choose(number: int | None = None) -> Device:
     """Return the device of this number, or the first one that can be used."""
     unusable = []
-    for device in devices(count() if number is None else [number]):
-        if device.usable:
-            return device
-        unusable.append(f"{device} cannot be used: {device.reason}")
+    for each in range(len(installed())):
+        if number in (None, each):
+            if (device := tried(each)).usable:
+                return device
+            unusable.append(f"{device} cannot be used: {device.reason}")
     problem = "; ".join(unusable) or "there is no such OpenCL device"
     raise UserError(problem, key="device", value="opencl" if number is None else f"opencl:{number}", remedy=REMEDY)
