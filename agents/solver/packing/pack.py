@@ -80,31 +80,25 @@ def pack(demand: Ints, capacity: Ints, method: str = "solver", *, seconds: float
         first_fit(TINY)
         for search in searches(stated, "cpu", SEARCHES[method]):
             search.prepare(stated)
-    began, fewest, seconds_to_best = monotonic(), len(demand) + 1, None
-
-    def note(bins: int) -> None:
-        nonlocal fewest, seconds_to_best
-        if bins < fewest:
-            fewest, seconds_to_best = bins, monotonic() - began
+    began, first_seen = monotonic(), dict[int, float]()
 
     def seen(state: Progress) -> None:
         if state.placed == len(demand):
-            note(state.bins)
+            first_seen.setdefault(state.bins, monotonic() - began)
 
     if method in HEURISTICS:
         where = HEURISTICS[method](demand, capacity)
-        note(int(where.max()) + 1)
-        used = np.zeros((fewest, len(capacity)), np.int64)
+        used, seconds = np.zeros((int(where.max()) + 1, len(capacity)), np.int64), monotonic() - began
         np.add.at(used, where, demand)
         if (used > capacity).any():
             raise BinwrightError(f"{method} answered a placement that breaks the rules: a bug, please report it")
-        return Packed(method, where, lower_bound(demand, capacity), monotonic() - began, seconds_to_best)
+        return Packed(method, where, lower_bound(demand, capacity), seconds, seconds)
     answer = solve(stated, search=SEARCHES[method], seed=seed, time=seconds, progress=seen)
-    whole = None
+    seconds, whole, found = monotonic() - began, None, None
     if answer.placed == len(demand):
         whole = np.unique(answer.alloc, return_inverse=True)[1]
-        note(int(whole.max()) + 1)
-    return Packed(method, whole, answer.bound, monotonic() - began, seconds_to_best, answer.checked, answer.interrupted)
+        found = first_seen.get(int(whole.max()) + 1, seconds)
+    return Packed(method, whole, answer.bound, seconds, found, answer.checked, answer.interrupted)
 
 
 def check(demand: Ints, capacity: Ints) -> None:
