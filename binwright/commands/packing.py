@@ -45,8 +45,7 @@ def pack(args: Namespace) -> int:
 
 def _given(args: Namespace) -> Machines:
     """Read what is to be packed: a file, or an input by its name."""
-    from binwright.workloads.offline import NAMES, machines
-    from binwright.workloads.offline_files import SUFFIXES, read_csv, read_instance
+    from binwright.workloads.offline import NAMES, SUFFIXES, machines, read_csv, read_instance
 
     file = Path(args.input)
     suffix = file.suffix.lower()

@@ -15,14 +15,15 @@ from binwright.simcore.errors import UserError, WorkloadError
 from binwright.simcore.types import QUANTUM, Workload
 from binwright.workloads.demands import (
     DEMANDS,
+    Alibaba,
     AlibabaLike,
+    Azure,
     AzureLike,
     Demands,
     Law,
     Uniform,
 )
 from binwright.workloads.generators import MultiServerRequests
-from binwright.workloads.traced_demands import Alibaba, Azure
 
 R = ("cpu", "mem")
 CONTAINERS = (

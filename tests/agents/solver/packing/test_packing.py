@@ -17,8 +17,7 @@ from binwright.scenarios.build.world import build_world
 from binwright.scenarios.schema.load import load_scenario
 from binwright.simcore.errors import UserError
 from binwright.simcore.types import Ints
-from binwright.workloads.offline import FITTED, NAMES, machines
-from binwright.workloads.offline_files import read_instance
+from binwright.workloads.offline import FITTED, NAMES, machines, read_instance
 from tests.support.packings import balls, needed
 from tests.support.properties import scaled
 
