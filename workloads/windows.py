@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import date
 from functools import cached_property
 from pathlib import Path
@@ -207,48 +207,45 @@ class Window(Model):
         """Return how many requests each window of a seed has; None for all to the end."""
         return self.requests or (self.start.at(seed)[1] if isinstance(self.start, ListedStart) else None)
 
-    def firsts(self, seed: int, trace: Callable[[], pl.DataFrame], file: Path | None = None) -> list[int]:
-        """Find the row that each window of a seed begins at; the trace is read only where its times decide."""
-        start, numbers = self.start, range(self.superpose)
-        if isinstance(start, ApartStart):
-            assert self.requests is not None
-            count = start.count(self.requests)
-            order = stream(0, "workload", "apart").permutation(count)
-            return [
-                start.apart[0] + int(order[(seed * self.superpose + number) % count]) * self.requests
-                for number in numbers
-            ]
+    def firsts(self, seed: int, trace: pl.DataFrame, file: Path | None = None) -> list[int]:
+        """Find the row that each window of a seed begins at."""
+        start, numbers, length = self.start, range(self.superpose), self.length(seed) or 0
         if isinstance(start, RandomStart):
             low, high = start.random
             rows = [int(stream(seed, "workload", "start", number).integers(low, high + 1)) for number in numbers]
-            return _requests_at(start, rows, trace)
+            return _requests_at(start.of, rows, trace)
+        if isinstance(start, ApartStart):
+            count = start.count(length)
+            order = stream(0, "workload", "apart").permutation(count)
+            places = [int(order[(seed * self.superpose + number) % count]) for number in numbers]
+            return [start.apart[0] + place * length for place in places]
         if isinstance(start, ListedStart):
-            [first] = _requests_at(start, [start.at(seed)[0]], trace)
+            [first] = _requests_at(start.of, [start.at(seed)[0]], trace)
         else:
-            first = start if isinstance(start, int) else _row_at(floats_of(trace(), "arrival"), seconds_of(start), file)
-        return [first + number * (self.length(seed) or 0) for number in numbers]
+            first = start if isinstance(start, int) else _row_at(floats_of(trace, "arrival"), seconds_of(start), file)
+        return [first + number * length for number in numbers]
 
-    def earliest(self, trace: Callable[[], pl.DataFrame]) -> int:
+    def earliest(self, trace: pl.DataFrame) -> int:
         """Find the first row that any seed may begin at; rows before it are met only where they still run then."""
         start = self.start
         if self.resample:
             return 0
         if isinstance(start, str):
-            return int(np.searchsorted(floats_of(trace(), "arrival"), seconds_of(start)))
+            return int(np.searchsorted(floats_of(trace, "arrival"), seconds_of(start)))
         if isinstance(start, int | ApartStart):
             return start if isinstance(start, int) else start.apart[0]
         first = start.random[0] if isinstance(start, RandomStart) else min((row for row, _ in start.listed), default=0)
-        return _requests_at(start, [first], trace)[0]
+        return _requests_at(start.of, [first], trace)[0]
 
     def spans(self, trace: pl.DataFrame, seed: int, file: Path | None = None) -> list[tuple[int, int]]:
         """Find the first row, and the row after the last, of each window of a seed; refuses one past the trace."""
         start, length, rows = self.start, self.length(seed), len(trace)
-        firsts = self.firsts(seed, lambda: trace, file)
+        firsts = self.firsts(seed, trace, file)
+        # The highest start that may be drawn is checked, not the one drawn, so that no seed alone finds out.
         last, key = firsts[-1], "workload.start"
         value: object = start if isinstance(start, int | str) else firsts[0]
-        # The highest start that may be drawn is checked, not the one drawn, so that no seed alone finds out.
         if isinstance(start, RandomStart):
-            [last] = _requests_at(start, [start.random[1]], lambda: trace)
+            [last] = _requests_at(start.of, [start.random[1]], trace)
             key, value = f"{key}.random", [*start.random]
         elif isinstance(start, ApartStart):
             last, key, value = start.apart[1], f"{key}.apart", [*start.apart]
@@ -265,12 +262,12 @@ def seconds_of(start: str) -> float:
     return seconds_of_date(start) if is_date(start) else TIME.parse(start)
 
 
-def _requests_at(start: RandomStart | ListedStart, rows: list[int], trace: Callable[[], pl.DataFrame]) -> list[int]:
+def _requests_at(of: str, rows: list[int], trace: pl.DataFrame) -> list[int]:
     """Turn rows that count events into those of the first requests that arrive with them or after them."""
-    if start.of == "requests":
+    if of == "requests":
         return rows
-    arrival = floats_of(trace(), "arrival")
-    ends = arrival + floats_of(trace(), "lifetime")
+    arrival = floats_of(trace, "arrival")
+    ends = arrival + floats_of(trace, "lifetime")
     ends = ends[np.isfinite(ends)]
     arrives = np.argsort(np.concatenate([ends, arrival]), kind="stable") >= len(ends)
     before = np.concatenate([[0], np.cumsum(arrives)])  # arrivals before each event

@@ -120,7 +120,7 @@ def _learned(scenario: Scenario, draw: Callable[[int], Workload]) -> Workload:
     if spec.ends == "drop":
         remedy = "Take `ends: drop` from the workload, or write `knowledge: {lifetimes: known}`."
         raise UserError("no request ends, so that there is nothing to learn", key=KEY, remedy=remedy)
-    table = partial(table_of, spec, scenario.resources)
+    table = table_of(spec, scenario.resources)
     if not (end := spec.earliest(table)):
         problem, remedy = "there are no rows to learn from", "Let runs `start` later in the trace."
         raise UserError(problem, key=KEY, remedy=remedy)
@@ -129,7 +129,7 @@ def _learned(scenario: Scenario, draw: Callable[[int], Workload]) -> Workload:
     requests = window_of(before, scenario.resources, 0, watched=True)
     if spec.running == "drop" or spec.inflate:
         return requests
-    arrival = floats_of(table(), "arrival")
+    arrival = floats_of(table, "arrival")
     age = (arrival[end] - arrival[:end]) * spec.time_scale
     runs = requests.duration > age
     watched = np.where(runs, age, np.nan if requests.watched is None else requests.watched)

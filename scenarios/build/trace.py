@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from math import ceil
 from pathlib import Path
 
@@ -66,7 +66,7 @@ def windows_of(
     length = spec.length(seed)
     if not spec.moves or spec.inflate or spec.resample or (length is None and requests is None):
         return None
-    starts = spec.firsts(seed, partial(table_of, spec, resources))
+    starts = spec.firsts(seed, table_of(spec, resources))
     rows = ((requests or 0) + sum(starts)) // len(starts)
     return [(first, first + ceil((length or rows - first) * met)) for first in starts]
 

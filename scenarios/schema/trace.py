@@ -38,14 +38,10 @@ from binwright.workloads.windows import ApartStart, Window
 
 def _columns(values: Any) -> dict[str, Any]:
     def column(name: str, value: Any) -> Any:
-        deep = name == "where" and isinstance(value, Mapping) and value
-        texts = list(value.values()) if deep else [value]
-        if not is_name(name) or not all(isinstance(text, str) and text for text in texts):
-            remedy = "Write the name of a column, in quotes if it looks like a number" + (
-                ", or columns by label: {zone: az}." if name == "where" else "."
-            )
+        if not is_name(name) or not isinstance(value, str) or not value:
+            remedy = "Write the name of a column, in quotes if it looks like a number."
             raise wrong("is not the name of a column", remedy, (name,))
-        return dict(value) if deep else value
+        return value
 
     result = mapping_of(values, "names to columns", "{arrival: created, end: deleted, cpu: vCPUs}", column)
     if "end" in result and "lifetime" in result:
@@ -143,8 +139,8 @@ class Trace(PlacementKeys, Window, WorkloadKind):
     columns: _Names = Field(
         default_factory=dict,
         description="The columns of a `table` for `arrival`, `lifetime` or `end`, `id`, resources, `models`, "
-        "`group`, `where` (or one for each label) and `tolerates`, where they have other names.",
-        examples=["{arrival: Created At, end: Deleted At, cpu: vCPUs, mem: RAM, where: {zone: AZ}}"],
+        "`group`, `where` and `tolerates`, where they have other names.",
+        examples=["{arrival: Created At, end: Deleted At, cpu: vCPUs, mem: RAM}"],
     )
     units: Units = Field(
         default_factory=dict,

@@ -19,10 +19,10 @@ from tests.support.properties import scaled
 INF = float("inf")
 HEADER = "VM Name;Customer;vCPU (m);Memory (bytes);Created At;Deleted At;State;AZ\n"
 ROWS = (
-    "a-1;acme;4000;8589934592;2026-11-03T08:15:00+01:00;2026-11-03T10:15:00+01:00;Running;eu-1a\n"
-    "a-2;Beta Ltd;2000;4294967296;2026-11-03 06:00:00 +00:00;;Running;eu-1b\n"
+    "a-1;acme;4000;8589934592;2026-11-03T08:15:00+01:00;2026-11-03T10:15:00+01:00;Running;zone=eu-1a\n"
+    "a-2;Beta Ltd;2000;4294967296;2026-11-03 06:00:00 +00:00;;Running;zone=eu-1b\n"
     "a-3;;16000;34359738368;2026-11-03 08:00:00 UTC;2026-11-04T08:00:00Z;stopped;\n"
-    "a-4;acme;;4294967296;2026-11-03T12:00:00+01:00;null;FAILED;eu-1a\n"
+    "a-4;acme;;4294967296;2026-11-03T12:00:00+01:00;null;FAILED;zone=eu-1a\n"
 )
 CLUSTER = {
     "groups": [
@@ -33,7 +33,7 @@ CLUSTER = {
 MAPPING: dict[str, Any] = {
     "columns": {
         "id": "VM Name", "arrival": "Created At", "end": "Deleted At", "cpu": "vCPU (m)", "mem": "Memory (bytes)",
-        "group": "Customer", "where": {"zone": "AZ"},
+        "group": "Customer", "where": "AZ",
     },
     "units": {"cpu": "millicores", "mem": "B"},
     "labels": {"tenant": "Customer", "state": "State"},
@@ -59,7 +59,7 @@ def parquet(path: Path) -> Path:
             "Created At": [at + timedelta(minutes=75), at, at + timedelta(hours=2), at + timedelta(hours=5)],
             "Deleted At": [at + timedelta(minutes=195), None, at + timedelta(hours=26), None],
             "State": ["Running", "Running", "stopped", "FAILED"],
-            "AZ": ["eu-1a", "eu-1b", None, "eu-1a"],
+            "AZ": ["zone=eu-1a", "zone=eu-1b", None, "zone=eu-1a"],
         }
     ).write_parquet(path)
     return path

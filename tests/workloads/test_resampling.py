@@ -74,7 +74,7 @@ def test_a_window_of_events_begins_with_the_first_request_from_the_event_on(
         with pytest.raises(WorkloadError, match="the window leaves the trace"):
             select(table, window, ("cpu",), seed)
         return
-    [drawn] = Window(start=RandomStart(random=(0, high))).firsts(seed, lambda: table)
+    [drawn] = Window(start=RandomStart(random=(0, high))).firsts(seed, table)
     expected = next(number for _, kind, number in events[drawn:] if kind)
     assert select(table, window, ("cpu",), seed).id.tolist() == list(range(expected, len(table)))
 
@@ -93,7 +93,7 @@ def test_a_scenario_keeps_then_draws_then_counts_events(tmp_path: Path) -> None:
     # Its events: 0 arrives and ends, 2 arrives, 4 arrives and ends, 6 arrives, ...
     world = build_world(scenario(path, keep={"cpu": "< 4"}, start={"random": [3, 4], "of": "events"}))
     for seed in range(4):
-        first = 4 if Window(start=RandomStart(random=(3, 4))).firsts(seed, pl.DataFrame) == [3] else 6
+        first = 4 if Window(start=RandomStart(random=(3, 4))).firsts(seed, pl.DataFrame()) == [3] else 6
         assert world.draw(seed).id.tolist() == list(range(first, 15, 2))
         assert world.draw(seed).duration.tolist() == [INF if n % 4 else 7200 for n in range(first, 15, 2)]
         assert world.requests.windows(seed, len(world.draw(seed))) == [(first // 2, 8)]
@@ -103,7 +103,7 @@ def test_a_scenario_keeps_then_draws_then_counts_events(tmp_path: Path) -> None:
     assert [listed.draw(seed).id.tolist() for seed in (0, 1)] == [[6, 8, 10, 12, 14], [4, 6, 8, 10, 12, 14]]
     assert set(listed.draw(0).duration.tolist()) == {INF}
     spec: Any = scenario(path, keep={"cpu": "< 4"}, start=of_file, ends="drop").workload
-    assert spec.earliest(lambda: trace.table_of(spec, ("cpu",))) == 2
+    assert spec.earliest(trace.table_of(spec, ("cpu",))) == 2
     large = build_world(scenario(path, keep={"cpu": ">= 4"}, resample={"block": "1 d", "length": "3 d"}))
     drawn, other = large.draw(0), large.draw(1)
     assert len(drawn) == len(other) == 6

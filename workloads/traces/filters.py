@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -44,50 +45,43 @@ def kept(frame: pl.DataFrame, keep: Mapping[str, Sequence[str]], path: Path) -> 
         if column not in frame.columns:
             remedy = suggest(column, [name for name in frame.columns if name != "line"])
             raise WorkloadError(f"has no column {column}", file=path, key="workload.keep", remedy=remedy)
-        mask = _meets(frame, column, [split(each) for each in conditions], path)
-        if not mask.any():
+        # Those that say what a cell is not come first: they may leave out words.
+        pairs = sorted(map(split, conditions), key=lambda each: each[0] not in ("", "!="))
+        rest = frame
+        for sign, value in pairs if pairs[0][0] else ():
+            rest = rest.filter(_meets(rest, column, sign, value, path))
+        if not pairs[0][0]:
+            rest = frame.filter(reduce(operator.or_, (_meets(frame, column, "", value, path) for _, value in pairs)))
+        if rest.is_empty():
             counts = frame[column].value_counts(sort=True)[column]
             remedy = f"It has {', '.join(map(str, counts.head(8)))}{', ...' * (len(counts) > 8)}."
             key, value = f"workload.keep.{column}", ", ".join(conditions)
             raise WorkloadError("keeps no row of the file", file=path, key=key, value=value, remedy=remedy)
-        frame = frame.filter(mask)
+        frame = rest
     return frame
 
 
-def _meets(frame: pl.DataFrame, column: str, conditions: list[tuple[str, str]], path: Path) -> pl.Series:
-    """Tell which cells meet the conditions, bool [rows]; words that are to be compared by size are refused."""
-    cells = frame[column]
-    text = cells.cast(pl.String).fill_null("").str.strip_chars()
+def _meets(frame: pl.DataFrame, column: str, sign: str, value: str, path: Path) -> pl.Series:
+    """Tell which cells meet a condition, bool [rows]; words that are to be compared by size are refused."""
+    text = frame[column].cast(pl.String).fill_null("").str.strip_chars()
     lower = text.str.to_lowercase()
-    result = pl.Series([bool(conditions[0][0])]).new_from_index(0, len(cells))
-    # Those that say what a cell is not come first: they may leave out words.
-    for sign, value in sorted(conditions, key=lambda each: each[0] not in ("", "!=")):
-        if sign in ("", "!="):
-            same = (lower if value in ("true", "false") else text) == value
-            if not value:  # an empty cell is what is read as one
-                same = lower.is_in(NOTHING)
-            if (number := plain_number(value)) is not None:
-                same = same | (text.cast(pl.Float64, strict=False) == number).fill_null(False)
-            result = result & ~same if sign else result | same
-        else:
-            sizes = _numbers(cells, text)
-            odd = result & sizes.is_null() & ~lower.is_in(NOTHING)
-            if odd.any():
-                word = text.filter(odd)[0]
-                remedy = f'Correct it, or leave such rows out: `{column}: ["!= {word}", "{sign} {value}"]`.'
-                report(frame, odd, path, column, "neither a number nor a date", remedy, word)
-            result = result & COMPARES[sign](sizes, _number(value)).fill_null(False)
-    return result
-
-
-def _numbers(cells: pl.Series, text: pl.Series) -> pl.Series:
-    """Read cells as numbers, or dates as seconds since 1970; null for others."""
-    if cells.dtype == pl.Date or isinstance(cells.dtype, pl.Datetime):
-        return cells.cast(pl.Datetime("us")).dt.epoch("us") / 1e6
+    if sign in ("", "!="):
+        same = (lower if value in ("true", "false") else text) == value
+        if not value:  # an empty cell is what is read as one
+            same = lower.is_in(NOTHING)
+        if (number := plain_number(value)) is not None:
+            same = same | (text.cast(pl.Float64, strict=False) == number).fill_null(False)
+        return ~same if sign else same
     numbers = text.cast(pl.Float64, strict=False)
-    dates = text.filter(numbers.is_null() & (text != "")).unique().to_list()
-    known = {date: seconds_of_date(date) for date in dates if is_date(date)}
-    return numbers.fill_null(text.replace_strict(known, default=None, return_dtype=pl.Float64)) if known else numbers
+    dates = {date: seconds_of_date(date) for date in text.filter(numbers.is_null()).unique().to_list() if is_date(date)}
+    sizes = numbers.fill_null(text.replace_strict(dates, default=None, return_dtype=pl.Float64)) if dates else numbers
+    odd = sizes.is_null() & ~lower.is_in(NOTHING)
+    if odd.any():
+        word = text.filter(odd)[0]
+        remedy = f'Correct it, or leave such rows out: `{column}: ["!= {word}", "{sign} {value}"]`.'
+        report(frame, odd, path, column, "neither a number nor a date", remedy, word)
+    met: pl.Series = COMPARES[sign](sizes, _number(value)).fill_null(False)
+    return met
 
 
 def _number(value: str) -> float | None:

@@ -20,13 +20,12 @@ PARQUET = b"PAR1"
 class Table:
     """`id`, `arrival`, `lifetime` in seconds (inf keeps running), and a column per resource; others are not read.
 
-    `columns` says what the file calls one of these, or `end` in place of `lifetime`; of `where`, the columns of its
-    labels. `factors` has the seconds or units of a 1
-    in a column, `labels` the columns of the requests' own labels, `empty` what an empty cell is (of `end`: how long the
-    request stays), `keep` the conditions that a row must meet.
+    `columns` says what the file calls one of these, or `end` in place of `lifetime`. `factors` has the seconds or units
+    of a 1 in a column, `labels` the columns of the requests' own labels, `empty` what an empty cell is (of `end`: how
+    long the request stays), `keep` the conditions that a row must meet.
     """
 
-    columns: Mapping[str, str | Mapping[str, str]] = field(default_factory=dict)
+    columns: Mapping[str, str] = field(default_factory=dict)
     factors: Mapping[str, float] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
     empty: Mapping[str, float] = field(default_factory=dict)
@@ -75,14 +74,12 @@ class Table:
         return [name for name in numbers if name not in others and not is_text(name)]
 
     def _sources(self, frame: pl.DataFrame, resources: list[str], path: Path) -> dict[str, str]:
-        """Map what is read to the file's columns: `end` or `lifetime`, texts that are there, `where.zone`, `labels.x`.
+        """Map what is read to the file's columns: `end` or `lifetime`, texts that are there, `labels.x`.
 
         A column that is not there is refused, with what it may be called.
         """
         columns, line = [name for name in frame.columns if name != "line"], 1 if "line" in frame.columns else None
-        of = {name: column for name, column in self.columns.items() if isinstance(column, str)}
-        of |= {f"where.{label}": name for label, name in self._where.items()}
-        of |= {f"{LABELS}{label}": name for label, name in self.labels.items()}
+        of = {**self.columns, **{f"{LABELS}{label}": name for label, name in self.labels.items()}}
         for name, column in of.items():
             if column not in columns:
                 key = f"workload.{name}" if name.startswith(LABELS) else f"workload.columns.{name}"
@@ -93,7 +90,7 @@ class Table:
             ends = "end" if "end" in columns and "lifetime" not in columns else "lifetime"
             needed += [ends] if ends in columns or not {"end", "lifetime"} & set(self.empty) else []
         of = {name: name for name in needed} | of
-        texts = [name for name in columns if name == "id" or (is_text(name) and name not in self._where)]
+        texts = [name for name in columns if name == "id" or is_text(name)]
         of = {name: name for name in texts} | of
         try:
             require(columns, frozenset(of.values()), path, line)
@@ -101,12 +98,6 @@ class Table:
             error.remedy += " `columns` says what it calls them; `binwright traces describe` proposes it."
             raise
         return of
-
-    @property
-    def _where(self) -> Mapping[str, str]:
-        """The columns of labels that a server must have."""
-        result = self.columns.get("where", {})
-        return {} if isinstance(result, str) else result
 
     def _lifetime(self, frame: pl.DataFrame, arrival: pl.Series, of: Mapping[str, str], path: Path) -> pl.Series:
         """Read how long each request stays."""
@@ -122,7 +113,7 @@ class Table:
         return result if stays is None else result.fill_null(float(stays))
 
     def _texts(self, frame: pl.DataFrame, of: Mapping[str, str], *, own: bool) -> dict[str, pl.Series]:
-        """Read the columns of text; labels that a server must have become one, as in `zone=a;kind=large`.
+        """Read the columns of text.
 
         Those of a known format stay as they are; in a table of one's own, words such as `unknown` are empty cells.
         """
@@ -131,13 +122,6 @@ class Table:
             if is_text(name) and (name in self.columns or name.startswith(LABELS) or frame.schema[column] == pl.String):
                 cells = filled(frame, column) if column != name and own else frame[column]
                 result[name] = cells.cast(pl.String).fill_null("")
-        parts = []
-        for label, column in self._where.items():
-            cells = filled(frame, column).cast(pl.String)
-            parts.append(pl.when(cells.is_not_null()).then(pl.lit(f"{label}=") + cells))
-        if parts:
-            text = pl.concat_str(parts, separator=";", ignore_nulls=True).fill_null("")
-            result["where"] = frame.select(text.alias("where"))["where"]
         return result
 
 
