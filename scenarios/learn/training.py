@@ -23,7 +23,8 @@ from binwright.scenarios.build.plan import named, plain
 from binwright.scenarios.build.world import build_learning
 from binwright.scenarios.schema.explain import locate
 from binwright.scenarios.schema.load import source_of, validate
-from binwright.scenarios.schema.scenario import FIXED, WHAT_TO_TRAIN, Scenario, Train
+from binwright.scenarios.schema.scenario import FIXED, Scenario
+from binwright.scenarios.schema.train import WHAT_TO_TRAIN, Train
 from binwright.scenarios.schema.yaml_source import Source, undotted
 from binwright.simcore.cores import usable_cpus
 from binwright.simcore.errors import ScenarioError, UserError, WorkloadError

@@ -1,0 +1,67 @@
+"""The schema of `train:`: which agent learns, and how it is judged meanwhile."""
+
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field
+
+from binwright.agents.learned import TRAINERS
+from binwright.simcore.fields import Count, Index, Model
+from binwright.simcore.options import Registered
+from binwright.simcore.registry import Registry
+
+WHAT_TO_TRAIN = "Say what to train: `train: {agent: value-es, iterations: 300}`, or in a network nara."
+
+
+class Learner(Registered):
+    """Which agent is trained, by name, with the settings of its trainer: `nara`, or `{nara: {rate: 0.001}}`."""
+
+    registry: ClassVar[Registry] = TRAINERS
+    what: ClassVar[str] = "agent to train"
+    by_word: ClassVar[bool] = True
+
+
+class Elsewhere(Model):
+    """Another world in which the agent is judged while it learns; it does not choose the best weights."""
+
+    changes: dict[str, Any] = Field(
+        description="What is different there from the scenario, by dotted keys.",
+        examples=["{cluster.network.topology: gamma, workload.requests: 896, workload.holding: 480}"],
+    )
+    episodes: Count = Field(default=10, description="How many episodes.")
+
+
+class Validation(Model):
+    """How the agent is judged while it learns, with requests that it never learns from."""
+
+    every: Count = Field(
+        default=10, description="Iterations between two validations; the last one is always validated."
+    )
+    episodes: Count = Field(default=100, description="How many episodes of the scenario.")
+    seed: Index = Field(default=2**30, description="The first seed of these episodes; the others follow it.")
+    keep: bool = Field(default=False, description="Keep the weights of every validation, not only the best ones.")
+    also: dict[str, Elsewhere] = Field(
+        default_factory=dict,
+        description="Other worlds, by a name that begins their metrics in the log.",
+        examples=["{gamma: {changes: {cluster.network.topology: gamma}, episodes: 5}}"],
+    )
+
+
+class Train(Model):
+    """How an agent is trained in this scenario. `binwright run` ignores it."""
+
+    agent: Learner = Field(description="Who learns.", examples=["nara", "{nara: {rate: 0.005}}"])
+    iterations: Count = Field(description="How long.")
+    sweep: dict[str, Annotated[tuple[Any, ...], Field(min_length=1)]] = Field(
+        default_factory=dict,
+        description="Settings of its trainer to try: a training for every combination.",
+        examples=["{rate: [0.05, 0.005, 0.0005]}"],
+    )
+    episodes: dict[str, Any] = Field(
+        default_factory=dict,
+        description="What differs in the episodes that it learns from, by dotted keys.",
+        examples=["{workload.requests: 32}"],
+    )
+    validation: Validation = Field(default_factory=Validation, description="How it is judged.")
+    seeds: Count = Field(default=1, description="How many times it is trained, with a seed each.")
+    seed: Index = Field(default=0, description="The first seed; the others follow it.")
+    threads: Count = Field(default=1, description="CPU threads. Small networks gain nothing from more.")
