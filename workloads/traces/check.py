@@ -7,7 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from binwright.simcore.errors import UserError, WorkloadError
+from binwright.simcore.errors import UserError, WorkloadError, as_one
 from binwright.simcore.extras import pl
 from binwright.simcore.roles import read_where
 from binwright.workloads.traces.cells import moment, report
@@ -68,11 +68,17 @@ def check(
         raise WorkloadError("no requests: this trace is empty", file=path, remedy="Was the download cut short?")
     if not resources_in(columns):
         raise WorkloadError("no column with a demand", file=path, remedy="Add a column per resource: cpu, mem.")
+    mistakes = []
     for name, broken, problem, remedy in _rules(frame, keys, factors, own=own):
         mask = frame.select(broken.alias("broken"))["broken"].fill_null(value=False)
         if mask.any():
             value = _shown(frame.row(int(mask.arg_max() or 0), named=True), name, keys)
-            report(frame, mask, path, keys.get(name, name), problem, remedy, value)
+            try:
+                report(frame, mask, path, keys.get(name, name), problem, remedy, value)
+            except WorkloadError as error:
+                mistakes.append(error)
+    if mistakes:
+        raise as_one(mistakes)
     return frame.select(columns)
 
 
