@@ -100,7 +100,8 @@ class RequestSource:
 
     def text(self, folder: Path, own: Mapping[str, Any] | None = None) -> str:
         """Write a scenario, to lie in this folder, that replays the requests on its servers, or on `own` ones."""
-        guess = not own and "node" in self.cluster
+        cluster = {**self.guessed, **own} if own else self.cluster
+        guess = not own and "node" in cluster
         notes = ["The servers are a guess, about what runs at the peak: put your own above."] * guess
         if self.proposal:
             notes += [f"{guess.column} -> {guess.name}: {guess.why}" for guess in self.proposal.guesses]
@@ -110,7 +111,7 @@ class RequestSource:
         if "path" in workload:
             workload["path"] = os.path.relpath(workload["path"], folder)
         about = f"The {len(self.frame):,} requests of {self.path.name}: which agent finds room for most of them?"
-        return scenario_text(about, {**self.guessed, **own} if own else self.cluster, workload, notes)
+        return scenario_text(about, cluster, workload, notes)
 
 
 def requests_of(file: str) -> RequestSource:
