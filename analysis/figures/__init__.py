@@ -9,7 +9,10 @@ KINDS = (
     *("differences", "sweep", "gains", "pareto", "refusals", "servers", "timeline", "gantt", "topology", "spread"),
     *("size", "learning"),
 )
-BESIDE = {"refusals": "bars:refusals", "spread": "bars:spread", "gains": "differences:gains", "gantt": "servers:gantt"}
+BESIDE = {
+    **{"refusals": "bars:refusals", "spread": "bars:spread", "gains": "differences:gains", "gantt": "servers:gantt"},
+    **{"pareto": "sweep:pareto", "size": "sweep:size", "learning": "timeline:learning"},
+}
 FIGURES = Registry(
     "figure",
     "binwright.figures",

@@ -23,7 +23,7 @@ def figures(args: Namespace) -> int:
     """`binwright figures RESULTS`: everything is drawn before the first file is written."""
     from binwright.analysis.figures import FIGURES, FIRST
     from binwright.analysis.figures.kind import kind_named, short_name
-    from binwright.analysis.figures.kinds.learning import LOG
+    from binwright.analysis.figures.kinds.timeline import LOG
     from binwright.analysis.figures.style import FORMATS, save
     from binwright.analysis.results_api import load_many
 

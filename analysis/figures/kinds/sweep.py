@@ -1,16 +1,33 @@
-"""Any metric over a swept number, or over a metric that the sweep changes: the load, the servers."""
+"""Metrics over a swept number, over one another, and over sizes of the cluster."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from operator import itemgetter
+from textwrap import fill
+from typing import Any
 
+import numpy as np
+import polars as pl
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
+from binwright.analysis.compare.table import and_
 from binwright.analysis.figures.figure_data import MOST, Average, FigureData, Options, Row, curve
 from binwright.analysis.figures.kind import figure
-from binwright.analysis.figures.style import heading, legend, panel_axes, tidy
+from binwright.analysis.figures.style import (
+    GREY,
+    heading,
+    label_outside,
+    legend,
+    letters,
+    new,
+    panel_axes,
+    points,
+    tidy,
+)
 from binwright.analysis.measure.metric import Metric
 from binwright.simcore.errors import ResultsError, suggest
 from binwright.simcore.units import TIME
@@ -113,3 +130,158 @@ def _over_metric(chosen: FigureData, name: str) -> tuple[Mapping[Row, float], Se
         raise ResultsError("is the same everywhere", file=chosen.results.folder, key=f"--x {name}", remedy=remedy)
     keys = [key for key in chosen.swept if key.startswith(("workload.", "cluster."))] or chosen.swept
     return x, keys, label
+
+
+WAYS = {"higher": ("right", "up"), "lower": ("left", "down")}
+
+
+@figure(meaning="two metrics against each other, with the agents that none is better than in both", needs="two metrics")
+def pareto(chosen: FigureData, options: Options) -> Figure:
+    """Draw a panel per point, a mark per agent, or one panel with the points of the only agent; pale off the front."""
+    across, up = _two(chosen)
+    xs, ys = chosen.averages(across.name), chosen.averages(up.name)
+    rows = [row for row in xs if row in ys]
+    is_alone = len(chosen.agents) == 1 and len(chosen.points) > 1
+    panels = [("", rows)]
+    if not is_alone:
+        panels = [(chosen.name(point), [row for row in rows if row[0] == point]) for point in chosen.few_points()]
+    beyond = 1.0 if is_alone else 0.9
+    figure, axes, columns = panel_axes(options.width, len(panels), 3, 2.0, beyond=beyond, sharex=True, sharey=True)
+    (x, x_label), (y, y_label) = (
+        metric.axis(max((abs(average.mean) for average in averages.values()), default=1.0))
+        for metric, averages in ((across, xs), (up, ys))
+    )
+    label_outside(axes, columns, x_label, y_label)
+    for ax, (title, shown) in zip(axes, panels, strict=True):
+        tidy(ax)
+        ax.locator_params("x", nbins=4)
+        ax.set_title(fill(title, letters(figure, columns)))
+        places = [(xs[row].mean, ys[row].mean) for row in shown]
+        best = front(places, (across.better, up.better))
+        line = sorted((x * places[number][0], y * places[number][1]) for number in best)
+        ax.plot(*zip(*line, strict=True), "--", color=GREY, linewidth=0.8, zorder=0)
+        for number, (point, agent) in enumerate(shown):
+            a, b, (colour, marker) = xs[point, agent], ys[point, agent], chosen.look[agent]
+            ax.errorbar(
+                x * a.mean, y * b.mean, np.reshape(b.arms(y), (2, 1)), np.reshape(a.arms(x), (2, 1)), color=colour,
+                marker=marker, alpha=1.0 if number in best else 0.4, markersize=4.5, elinewidth=0.8, capsize=1.5,
+            )  # fmt: skip
+            if is_alone:
+                at = x * a.mean, y * b.mean
+                ax.annotate(chosen.name(point), at, (4, 4), textcoords="offset points", fontsize=points())
+    if is_alone:
+        title = f"{chosen.heading(chosen.agents[0])}: {up.heading} and {across.heading} at {len(rows)} points"
+    else:
+        legend(figure, chosen.agents, chosen.look, lines=False, named=chosen.heading)
+        title = chosen.finding(across)
+    better = f"{WAYS[up.better][1]} and to the {WAYS[across.better][0]} is better"
+    heading(figure, title, chosen.captioned(better, f"pale: another {'point ' * is_alone}is better in both"))
+    return figure
+
+
+def _two(chosen: FigureData) -> tuple[Metric, Metric]:
+    """Return the two metrics that were asked for, or the first two of the table that are better one way."""
+    shown = [metric for metric in [*chosen.choice.first, *chosen.choice.others] if not metric.timed]
+    metrics = chosen.metrics([metric.name for metric in shown if metric.better in WAYS][:2])
+    if len(metrics) != 2 or any(metric.better not in WAYS for metric in metrics):
+        problem = "it needs two metrics of which higher or lower is better"
+        raise ResultsError(problem, file=chosen.results.folder, remedy="Name two: --metric acceptance --metric cost.")
+    return metrics[0], metrics[1]
+
+
+def front(places: Sequence[tuple[float, float]], better: tuple[str, str]) -> list[int]:
+    """Return the numbers of the places that none is better than: as good in both, and better in one; in their order.
+
+    `better` says of either coordinate whether `higher` or `lower` is.
+    """
+    signs = [1 if way == "higher" else -1 for way in better]
+    good = [(signs[0] * x, signs[1] * y) for x, y in places]
+    return [
+        number for number, (x, y) in enumerate(good) if not any(a >= x and b >= y and (a, b) != (x, y) for a, b in good)
+    ]
+
+
+SIZES = "sizes.csv"
+COLUMNS = ("agent", "size", "low", "high", "until", "key", "metric", "target", "most")
+ROOM, EDGE = 0.3, 0.04
+"""So much is shown beyond the answers, and beyond the markers that are shown, which are whole."""
+
+
+@figure(meaning="how many servers each agent needs for a target, and where it is met", needs="binwright size")
+def size(chosen: FigureData, options: Options) -> Figure:
+    """Draw the metric over the sizes with the target, and below it each agent's answer with its interval."""
+    sizes = _sizes(chosen)
+    until, key, target, most = sizes.select("until", "key", "target", "most").row(0)
+    metric = chosen.metric(sizes["metric"][0])
+    result = {row["agent"]: row for row in sizes.iter_rows(named=True)}
+    agents = [agent for agent in chosen.agents if agent in result]
+    figure = new(options.width or "column", 2.4 + 0.17 * len(agents))
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=(1.9, 0.1 + 0.17 * len(agents)))
+    low, high = _shown(sizes, chosen.runs[key].to_list())
+    scale, label = metric.axis(target)
+    place, averages = chosen.swept.index(key) if key in chosen.swept else -1, chosen.averages(metric.name)
+    for number, agent in enumerate(agents):
+        size = {point: chosen.runs[key][0] if place < 0 else point[place] for point in chosen.points}
+        means = [(size[point], mean) for (point, name), mean in averages.items() if name == agent]
+        curve(above, sorted(each for each in means if low <= each[0] <= high), scale, chosen.look[agent])
+        _answer(below, number, result[agent], chosen.look[agent], most)
+    above.axhline(scale * target, color=GREY, linewidth=0.8, linestyle="--")
+    tidy(above)
+    above.set_ylabel(label)
+    tidy(below, grid="x")
+    below.set_yticks(range(len(agents)), [chosen.heading(agent) for agent in agents], fontsize=points())
+    below.set_ylim(len(agents) - 0.4, -0.6)
+    below.set_xlim(low, high)
+    below.xaxis.set_major_locator(MaxNLocator(integer=True))
+    below.set_xlabel(chosen.results.short(key))
+    below_it = f"below: how many each agent needs until {until}, with the 95 % interval"
+    heading(figure, _finding(chosen, result, until), chosen.captioned(below_it))
+    return figure
+
+
+def _finding(chosen: FigureData, result: dict[str, dict[str, Any]], until: str) -> str:
+    """Say which agents need the fewest servers, and how many these are."""
+    needs = {agent: row["size"] for agent, row in result.items() if row["size"] is not None}
+    if not needs:
+        return f"No size that was looked at is enough for {until}"
+    fewest = min(needs.values())
+    names = [chosen.heading(agent) for agent in chosen.agents if needs.get(agent) == fewest]
+    return f"{and_(names)} need{'s' * (len(names) == 1)} the fewest servers: {fewest}"
+
+
+def _sizes(chosen: FigureData) -> pl.DataFrame:
+    """Read the answer, a row per agent, in the file beside the runs."""
+    file = chosen.results.folder / SIZES
+    try:
+        result = pl.read_csv(file).select(COLUMNS)
+        if len(result) and result["key"][0] in chosen.runs.columns:
+            return result
+        problem = "is of other runs than those beside it"
+    except (pl.exceptions.PolarsError, OSError) as error:
+        problem = f"has no answer of binwright size: {error}"
+    remedy = "Run `binwright size`, and name the folder that it writes, alone."
+    raise ResultsError(problem, file=file, remedy=remedy)
+
+
+def _shown(sizes: pl.DataFrame, looked: Sequence[int]) -> tuple[float, float]:
+    """Choose the sizes to show: the answers with their intervals, and room beside them."""
+    ends = [value for name in ("size", "low", "high") for value in sizes[name].drop_nulls()]
+    low, high = min(ends), max(ends)
+    room = max(2.0, ROOM * (high - low), ROOM / 2 * low)
+    shown = [size for size in (*ends, *looked) if low - room <= size <= high + room]
+    edge = max(0.5, EDGE * (max(shown) - min(shown)))
+    return min(shown) - edge, max(shown) + edge
+
+
+def _answer(ax: Axes, place: int, row: dict[str, int | None], look: tuple[str, str], most: int) -> None:
+    """Draw the number of servers that an agent needs, with its interval."""
+    colour, marker = look
+    low, high = row["low"], row["high"]
+    if low is not None:
+        ax.plot([low, high or most], [place, place], color=colour, linewidth=1.2, solid_capstyle="butt")
+    how: dict[str, Any] = {"textcoords": "offset points", "va": "center", "fontsize": points(), "color": colour}
+    if row["size"] is not None:
+        ax.plot([row["size"]], [place], color=colour, marker=marker, markersize=4.5)
+        ax.annotate(str(row["size"]), (float(high or row["size"]), place), (5, 0), annotation_clip=False, **how)
+    else:
+        ax.annotate(f"> {most:,}", (1.0, place), (-2, 0), xycoords=("axes fraction", "data"), ha="right", **how)

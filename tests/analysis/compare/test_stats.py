@@ -1,9 +1,11 @@
 """The statistics, beside scipy's and slow ones, and by simulation: do they keep what they promise?"""
 
+from collections import Counter
 from itertools import product
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,10 +16,13 @@ from binwright.analysis.compare.statistics import (
     differences,
     holm,
     mean_interval,
+    overlap,
+    overlap_of,
     paired_t,
     signed_rank,
 )
 from tests.reference.stats import holm_slowly
+from tests.support.results import row
 
 RNG = np.random.default_rng(7)
 tenths = st.integers(-20, 20).map(lambda number: number / 10)
@@ -32,9 +37,9 @@ samples = st.integers(1, 9).flatmap(
 @given(st.lists(st.lists(tenths | st.just(np.nan), min_size=4, max_size=4), min_size=1, max_size=6).map(np.array))
 def test_rows_of_any_length_are_as_if_alone(matrix: Any) -> None:
     mean, half = by_count(matrix, mean_interval, 2)
-    for row, numbers in enumerate(matrix):
+    for number, numbers in enumerate(matrix):
         alone = mean_interval(numbers[~np.isnan(numbers)])
-        np.testing.assert_array_equal([mean[row], half[row]], alone)
+        np.testing.assert_array_equal([mean[number], half[number]], alone)
 
 
 # -- paired differences ------------------------------------------------------------------------------------------------
@@ -127,3 +132,32 @@ def test_five_in_a_hundred_families_without_any_difference_are_told(test: Any) -
     difference = np.random.default_rng(2).normal(size=(3000, 10))
     told = [(holm(p) <= 0.05).any() for p in test(difference).reshape(-1, 6)]
     assert np.mean(told) < 0.08
+
+
+Seeds = list[list[tuple[int, int]]]
+spans = st.tuples(st.integers(0, 30), st.integers(1, 12)).map(lambda some: (some[0], some[0] + some[1]))
+
+
+@given(st.lists(st.lists(spans, min_size=1, max_size=3), min_size=1, max_size=6))
+def test_overlap_equals_counting_rows(seeds: Seeds) -> None:
+    met = [set().union(*(range(first, end) for first, end in rows)) for rows in seeds]
+    times = Counter(one for some in met for one in some)
+    total = sum(map(len, met))
+    share = sum(times[one] > 1 for some in met for one in some) / total
+    assert overlap(seeds) == pytest.approx(share)
+
+
+def test_runs_say_their_windows_and_the_worst_point_counts() -> None:
+    rows = [
+        row(agent, seed, point={"key": key}, windows=f"{start}-{start + 9}")
+        for key, starts in ((1, (0, 10)), (2, (0, 4)))
+        for seed, start in enumerate(starts)
+        for agent in "ab"
+    ]
+    rows += [
+        row("stops early", seed, point={"key": 2}, windows=f"{start}-{start}") for seed, start in enumerate((0, 4))
+    ]
+    assert overlap_of(pl.DataFrame(rows), ["key"]).startswith("The windows of these 2 seeds overlap: 60 % of")
+    assert overlap_of(pl.DataFrame([row("a", 0)]), []) == ""
+    rare = [row("a", seed, windows=f"{start}-{start + 99}") for seed, start in enumerate((0, 99))]
+    assert overlap_of(pl.DataFrame(rare), []) == "", "not worth saying"

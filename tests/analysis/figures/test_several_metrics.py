@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from binwright.analysis.compare.statistics import mean_interval
 from binwright.analysis.figures.kind import draw
-from binwright.analysis.figures.kinds.pareto import front
+from binwright.analysis.figures.kinds.sweep import front
 from binwright.analysis.results_api import Results
 from tests.support.results import row, write_results
 
