@@ -188,7 +188,7 @@ def _items(run: FinishedRun) -> tuple[Ints, Items]:
 
 def _by_request(run: FinishedRun, row: Ints, wanted: Floats, missing: Floats) -> tuple[Floats, Floats]:
     """Add up what rows wanted and missed to what requests did, those after the warm start that ran."""
-    source, gangs = run.sources(row), run.asked.gangs
+    source, gangs = run.simulation.record.sources(row), run.asked.gangs
     if gangs is not None and gangs.first is not None:
         source = gangs.first[source]
     requests, of = np.unique(source, return_inverse=True)

@@ -143,10 +143,6 @@ class FinishedRun:
         result.samples = {name: read_only(sample[late]) for name, sample in result.samples.items()}
         return result
 
-    def sources(self, rows: Ints) -> Ints:
-        """Return the request of the workload that each of these rows is of, int64 [n]: some were sent back."""
-        return self.simulation.record.sources(rows)
-
     # -- what was held ---------------------------------------------------------------------------------------------
 
     @column
@@ -201,7 +197,7 @@ class FinishedRun:
     @column
     def sold(self) -> npt.NDArray[np.bool_]:
         """Which of `held` are of requests after the warm start, bool [held], whether or not they were sent back."""
-        sold: npt.NDArray[np.bool_] = self.sources(self.held) >= self.first
+        sold: npt.NDArray[np.bool_] = self.simulation.record.sources(self.held) >= self.first
         return sold
 
     @column
@@ -265,11 +261,6 @@ class FinishedRun:
         """Integrate the capacity over the time from `begin` on: quanta x seconds, float64 [resources + tiers]."""
         times, total = self._sizes
         return rows_dot(total.T, np.diff(np.clip([*times, until], self.begin, until)))
-
-    @column
-    def installed_seconds(self) -> Floats:
-        """What `installed` gives for the measured time."""
-        return self.installed(self.finish)
 
     @cached_property
     def last(self) -> float:

@@ -64,16 +64,11 @@ Shares = Callable[[FinishedRun, slice], list[float] | None]
 """(run, columns) -> the shares of these columns of the run's amounts: resources come first, then tiers."""
 
 
-def _over_time(run: FinishedRun, columns: slice) -> list[float]:
-    """Average the shares over the measured time, weighted by time."""
-    return list(map(ratio, run.held_until(run.finish)[columns].tolist(), run.installed_seconds[columns].tolist()))
-
-
-def _over_makespan(run: FinishedRun, columns: slice) -> list[float] | None:
-    """Average the shares over the time until the last holding period ends, where all of them do."""
-    if run.last == np.inf:
+def _until(run: FinishedRun, until: float, columns: slice) -> list[float] | None:
+    """Average the shares over the time until then, weighted by time; None where that never comes."""
+    if until == np.inf:
         return None
-    return list(map(ratio, run.held_until(run.last)[columns].tolist(), run.installed(run.last)[columns].tolist()))
+    return list(map(ratio, run.held_until(until)[columns].tolist(), run.installed(until)[columns].tolist()))
 
 
 def _allocated(key: str, name: str, heading: str, meaning: str, shares: Shares, **how: Any) -> Definition:
@@ -94,7 +89,7 @@ def _load(run: FinishedRun) -> list[float]:
     seconds = np.minimum(run.arrival[rows] + run.duration[rows], run.finish)
     seconds = np.clip(seconds - np.maximum(run.arrival[rows], run.begin), 0, None)
     wanted = [dot(seconds, run.demand[rows, r]) for r in range(len(run.resources))]
-    return list(map(ratio, wanted, run.installed_seconds.tolist()))
+    return list(map(ratio, wanted, run.installed(run.finish).tolist()))
 
 
 def _fragmentation(run: FinishedRun) -> list[float]:
@@ -121,7 +116,7 @@ def _wanted_and_missing(result: Contention) -> list[tuple[float, float]]:
 
 def _used(run: FinishedRun, result: Contention) -> list[float]:
     pairs = _wanted_and_missing(result)
-    installed = run.installed_seconds[: len(pairs)]  # behind which a network has its links
+    installed = run.installed(run.finish)[: len(pairs)]  # behind which a network has its links
     return [ratio(want - miss, float(of)) for (want, miss), of in zip(pairs, installed, strict=True)]
 
 
@@ -209,7 +204,13 @@ SPANS = table((
            "servers that the parts of a placed gang lie on; mean of those that arrived in the measured time",
            _gang_servers, **LOWER),
 ))  # fmt: skip
-BY_TIME: tuple[Any, ...] = ("allocation", "allocation_{}", "{} %", ", weighted by time", _over_time)
+BY_TIME: tuple[Any, ...] = (
+    "allocation",
+    "allocation_{}",
+    "{} %",
+    ", weighted by time",
+    lambda run, columns: _until(run, run.finish, columns),
+)
 BY_DECISIONS: tuple[Any, ...] = (
     *("allocation_decisions", "allocation_{}_decisions", "{} % (decisions)"),
     ", mean over the moments right after every decision",
@@ -220,7 +221,8 @@ TABLE = CONTENTION | DRAINS | SPANS | table((
     _allocated(*BY_DECISIONS, table="never", in_parts=True),
     _allocated("allocation_end", "allocation_{}_end", "{} % (end)", " right after the last decision",
                lambda run, columns: run.shares[1][columns], table="never"),
-    _allocated("utilisation", "utilisation_{}", "{} % in all", " over the makespan", _over_makespan, table="never"),
+    _allocated("utilisation", "utilisation_{}", "{} % in all", " over the makespan",
+               lambda run, columns: _until(run, run.last, columns), table="never"),
     _links(*BY_TIME, in_parts=True),
     _links(*BY_DECISIONS, table="never", in_parts=True),
     define("fragmented_gpu", "gpu fragmented %",

@@ -26,7 +26,7 @@ def _shares(run: FinishedRun, quotas: Any, of: Ints) -> Floats:
     """Return the share of the cluster that each tenant held on average, float64 [tenants, resources]."""
     mine = of[run.held]
     each = [rows_dot(run.demand[run.held[mine == n]].T, run.seconds[mine == n]) for n in range(len(quotas.names))]
-    installed = run.installed_seconds[: len(run.resources)]
+    installed = run.installed(run.finish)[: len(run.resources)]
     shares: Floats = np.divide(each, installed, out=np.zeros((len(each), len(installed))), where=installed > 0)
     return shares
 
