@@ -76,20 +76,12 @@ def no_score(lost: int, decisions: int) -> str:
     return text if lost else ""
 
 
-class Program(NamedTuple):
-    """A formula as the interpreter takes it.
+def program(formula: Term, resources: tuple[str, ...]) -> tuple[Floats, Floats, Floats]:
+    """Write a formula as a program for servers with these resources; refuses names that are no features.
 
-    `steps` float64 [n, 4] are an operation and, for a constant, its value, or, for a feature, its quantity, scope and
-    resource. `stack` float64 [depth] is where it reckons, and `counts` float64 [2]: two threads need two programs.
+    Its steps float64 [n, 4] are an operation and, for a constant, its value, or, for a feature, its quantity, scope and
+    resource. Then come the stack float64 [depth], and counts float64 [2]: two threads need two programs.
     """
-
-    steps: Floats
-    stack: Floats
-    counts: Floats
-
-
-def program(formula: Term, resources: tuple[str, ...]) -> Program:
-    """Write a formula as a program for servers with these resources; refuses names that are no features."""
     steps: list[tuple[float, ...]] = []
     depth = most = 0
     left: list[tuple[Term, bool]] = [(formula, False)]
@@ -102,7 +94,7 @@ def program(formula: Term, resources: tuple[str, ...]) -> Program:
         steps.append((OPS.index(step.op), *known))
         depth += 1 - len(step.of)
         most = max(most, depth)
-    return Program(np.array(steps, float), np.zeros(most), np.zeros(2))
+    return np.array(steps, float), np.zeros(most), np.zeros(2)
 
 
 Case: TypeAlias = tuple[Ints, Ints, Amounts, bool]
@@ -249,7 +241,7 @@ class Formula(ScanAgent):
 
     def __init__(self, score: str = "0") -> None:
         self.formula = expression(score)
-        self.numbers = tuple(program(constant(0.0), ()))
+        self.numbers = program(constant(0.0), ())
 
     @classmethod
     def of(cls, formula: Term) -> Self:
@@ -259,5 +251,5 @@ class Formula(ScanAgent):
         return made
 
     def start(self, view: View, rng: np.random.Generator) -> None:
-        self.numbers = tuple(program(self.formula, view.resources))
+        self.numbers = program(self.formula, view.resources)
         self.get_ready(view)

@@ -143,7 +143,7 @@ class Training:
         return self.rows[-1]["step"] if self.rows else 0
 
     def _resume(self) -> None:
-        saved = extra("torch").load(self._file)
+        saved = extra("torch").load(self._file, weights_only=True)
         if saved["terms"] != self.course.terms:
             before, now = _flat(saved["terms"]), _flat(self.course.terms)
             differ = [key for key in {**now, **before} if now.get(key) != before.get(key)]

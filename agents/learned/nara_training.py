@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from binwright.agents.environments.observation import Observer
-from binwright.agents.learned.loop import TRAINING, Count, Finite, Positive, Share, Trainer, arrays_of
+from binwright.agents.learned.loop import TRAINING, Count, Finite, Share, Trainer, arrays_of
 from binwright.agents.learned.nara import WIDTH, described, infer, joined, wiring
 from binwright.agents.learned.ppo import Batch, Proximal, masked, returns_of, standardised
 from binwright.agents.learned.weights import Tensors, extra
@@ -29,7 +29,6 @@ class NaraTrainer(Proximal, Trainer):
 
     episodes: Count = 16
     discount: Share = 0.99
-    value_clip: Positive = 10.0
     placed: Finite = 10.0
     rejected: Finite = -10.0
     choice: Finite = 0.0

@@ -43,8 +43,6 @@ SHAPES = {
     "score.weight": (HIDDEN,),
 }
 SIZE = sum(int(np.prod(shape)) for shape in SHAPES.values())
-AT_SHARED = 4 * CELLS * (ASKED + CELLS + 1) + FORECAST * (CELLS + 1)
-AT_PLACE = AT_SHARED + HIDDEN * (SHARED + 1)
 MEMORY = 2 * CELLS + FORECAST
 OF_FORECAST = 5
 """Tensors of the forecast: the first so many of `SHAPES`."""
@@ -57,33 +55,28 @@ def sigmoid(x: float) -> float:
 
 
 @kernel
-def remember(seen: Floats, weights: Floats, memory: Floats) -> None:
-    """Tell the LSTM of a request, `seen` [ASKED]; changes `memory`."""
+def observe(
+    free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: Floats, memory: Floats, shared: Floats
+) -> int:
+    """Write the inputs that all places share to `shared` [SHARED], and show the request to the LSTM: changes `memory`.
+
+    These are the roots of the request's shares of the first node, whether it is spread, the free shares of the cluster,
+    and the forecast. Returns where the policy's weights begin.
+    """
+    shared[0], shared[1] = sqrt(demand[0] / capacity[0, 0, 0]), sqrt(demand[1] / capacity[0, 0, 1])
+    shared[2] = 1.0 if spread else 0.0
     gates, inputs = np.empty(4 * CELLS), np.empty(ASKED + CELLS)
-    inputs[:ASKED], inputs[ASKED:] = seen, memory[:CELLS]
+    inputs[:ASKED], inputs[ASKED:] = shared[:ASKED], memory[:CELLS]
     at = dense(inputs, ASKED + CELLS, weights, 0, gates, 4 * CELLS, False)
     for i in range(CELLS):  # torch's order: input, forget, cell, output
         cell = sigmoid(gates[CELLS + i]) * memory[CELLS + i] + sigmoid(gates[i]) * tanh(gates[2 * CELLS + i])
         memory[CELLS + i] = cell
         memory[i] = sigmoid(gates[3 * CELLS + i]) * tanh(cell)
-    dense(memory, CELLS, weights, at, memory[2 * CELLS :], FORECAST, False)
-
-
-@kernel
-def observe(
-    free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: Floats, memory: Floats, shared: Floats
-) -> None:
-    """Write the inputs that all places share to `shared` [SHARED], and show the request to the LSTM: changes `memory`.
-
-    These are the roots of the request's shares of the first node, whether it is spread, the free shares of the cluster,
-    and the forecast.
-    """
-    shared[0], shared[1] = sqrt(demand[0] / capacity[0, 0, 0]), sqrt(demand[1] / capacity[0, 0, 1])
-    shared[2] = 1.0 if spread else 0.0
-    remember(shared[:ASKED], weights, memory)
+    at = dense(memory, CELLS, weights, at, memory[2 * CELLS :], FORECAST, False)
     for r in range(2):
         shared[ASKED + r] = free[:, :, r].sum() / capacity[:, :, r].sum()
     shared[ASKED + 2 :] = memory[2 * CELLS :]
+    return at
 
 
 @kernel
@@ -117,8 +110,8 @@ def padrl(
     if len(diary) and 1 + (number + 1) * width > len(diary):
         return -1
     row = diary[1 + number * width : 1 + (number + 1) * width] if len(diary) else np.empty(width)
-    observe(free, capacity, demand, spread, weights, memory, shared)
-    dense(shared, SHARED, weights, AT_SHARED, common, HIDDEN, False)
+    at = observe(free, capacity, demand, spread, weights, memory, shared)
+    at = dense(shared, SHARED, weights, at, common, HIDDEN, False)
     row[1 : 1 + SHARED] = shared
     mask, scores = row[1 + SHARED : 1 + SHARED + places], np.full(places, -np.inf)
     mask[:] = 0.0
@@ -126,7 +119,7 @@ def padrl(
         place = row[1 + SHARED + places + code * PLACE : 1 + SHARED + places + (code + 1) * PLACE]
         describe(free, capacity, demand, spread, code // 2, code % 2, place)
         mask[code], hidden[:], scores[code] = 1.0, common, 0.0
-        readout = add_products(place, PLACE, weights, AT_PLACE, hidden, HIDDEN)
+        readout = add_products(place, PLACE, weights, at, hidden, HIDDEN)
         for j in range(HIDDEN):
             scores[code] += weights[readout + j] * max(hidden[j], 0.0)
     chosen = int(scores.argmax())
@@ -239,7 +232,6 @@ class PADRLTrainer(Proximal, NumaTrainer):
     learning: Positive = 1e-2
     clip: Positive = 0.2
     pool: Count = 200
-    value_weight = 0.0
     state = "tensors", "forecaster", "optimiser", "kl_weight"
 
     def begin(self, training: World, validation: World, seed: int) -> None:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:  # torch is imported when a training begins
 
 FORBIDDEN = -1e9
 """The logit of what the mask forbids: its probability is exactly 0."""
+VALUE_CLIP = 10.0
+"""A value may move by so much, as in RLlib."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +38,7 @@ class Batch:
 
 @dataclass
 class Proximal:
-    """Improves a policy, with RLlib's defaults of 2021; only `minibatch` and `rate` are those of Nara's publication.
-
-    A value may move by `value_clip`, and `value_weight` is what errors in values count in the loss.
-    """
+    """Improves a policy, with RLlib's defaults of 2021; only `minibatch` and `rate` are those of Nara's publication."""
 
     minibatch: Count = 256
     epochs: Count = 30
@@ -47,7 +46,6 @@ class Proximal:
     clip: Positive = 0.3
     kl_weight: FromZero = 0.2
     kl_target: Positive = 0.01
-    value_clip, value_weight = 10.0, 1.0  # no settings, unless a trainer makes them some
 
     def improve(
         self,
@@ -115,10 +113,10 @@ def loss_of(logits: Tensor, values: Tensor, batch: Batch, rows: Tensor, settings
     clipped = ratio.clamp(1 - settings.clip, 1 + settings.clip)
     policy = -(ratio * advantages).minimum(clipped * advantages).mean()
     kl = (old.exp() * (old - log)).sum(1).mean()
-    near = before + (values - before).clamp(-settings.value_clip, settings.value_clip)
+    near = before + (values - before).clamp(-VALUE_CLIP, VALUE_CLIP)
     value = ((values - returns) ** 2).maximum((near - returns) ** 2).mean()
     entropy = -(log.exp() * log).sum(1).mean()
-    total = policy + settings.kl_weight * kl + settings.value_weight * value
+    total = policy + settings.kl_weight * kl + value
     return total, extra("torch").stack([policy, value, kl, entropy]).detach()
 
 
