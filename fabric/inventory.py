@@ -67,8 +67,6 @@ class Inventory:
         self.view: Any = View(cluster.resources, self._capacity, self._free)
         self.log: Ints | None = None
         """The log of changed servers (`binwright.fabric.ranking`), writable; `None` with few servers."""
-        self._survey: Survey | None = None
-        self._surveyed = 0
         self._lay_out()
 
     def _lay_out(self) -> None:
@@ -79,6 +77,7 @@ class Inventory:
         self._shown = self._free.copy()
         self.view.capacity, self.view.free = read_only(self._capacity.copy()), read_only(self._shown)
         self._servers, self._nodes, self._resources = self._free.shape
+        self._survey: Survey | None = None
         self._flat, self._seen = self._free.reshape(-1).data, self._shown.reshape(-1).data
         if self._servers >= SERVERS_WORTH_IT:
             log = log_of(self._servers, self.log)
@@ -284,10 +283,8 @@ class Inventory:
         Stranded is what none of the demands `flavours` int64 [k, resources] can use. They are the same at every call:
         where there are many servers, those that have not changed are not looked at again.
         """
-        log = self.log if self.plain else None
-        if self._survey is None or self._survey.log is not log or self._surveyed != self._servers:
-            self._survey = Survey(self._servers, flavours, self.spreads(flavours), log)
-            self._surveyed = self._servers
+        if self._survey is None:
+            self._survey = Survey(self._servers, flavours, self.spreads(flavours), self.log if self.plain else None)
             self._installed = self._capacity.sum(axis=(0, 1))
         in_use, free, stranded = self._survey(self._free, self._capacity)
         in_use -= len(self.down)
