@@ -59,11 +59,9 @@ class Mover:
     """Does it ask how long requests stay? It is refused where the scenario hides that."""
     keeps_rules: ClassVar[bool] = False
     """Does it look at `Running.may`? If not, it is refused where there are rules of placement."""
-    on_devices: ClassVar[bool] = False
-    """Does it choose the devices of servers? If not, it is refused where they have some."""
     reads_places: ClassVar[bool] = False
-    """Does it look at `Running.at` and `has_room`, and reserve links? If not, it is refused in networks, with predicted
-    peaks, and where gangs need room.
+    """Does it look at `Running.at` and `has_room`, choose devices and reserve links? If not, it is refused in networks,
+    with devices or predicted peaks, and where gangs need room.
     """
     makes_room: ClassVar[bool] = True
     """Does it plan where a request needs room? If not, it is refused for that."""

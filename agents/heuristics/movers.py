@@ -31,7 +31,7 @@ class ByAgent(Mover):
     """
 
     reference = "ours: any rule of placement, asked again about what runs"
-    keeps_rules = on_devices = reads_places = True
+    keeps_rules = reads_places = True
 
     def __init__(self, agent: str = "best-fit", options: dict[str, Any] | None = None) -> None:
         self.agent = inner(agent, options)

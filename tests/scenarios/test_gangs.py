@@ -113,7 +113,7 @@ def test_mistakes_are_told(parts: object, said: str) -> None:
 def test_keys_that_do_not_go_with_gangs_are_refused() -> None:
     given = asked(overflow={"make_room": {"moves": 1}}, cluster={"servers": 4, "node": {"cpu": 4}})
     given["workload"]["flavours"] = [{"cpu": 1, "parts": 2}]
-    with pytest.raises(UserError, match="MakeRoom makes room for no gangs"):
+    with pytest.raises(UserError, match="MakeRoom looks at no devices, links"):
         execute(plan(scenario_from(given))[0], Path())
     given = asked(cluster={"network": {"topology": "alpha"}, "node": {"cpu": 10}})
     given["workload"]["flavours"] = [{"cpu": 1, "parts": {"number": 2, "together": "rack"}}]

@@ -209,7 +209,7 @@ def test_moves_do_not_depend_on_the_engine(moving: dict[str, Any], tmp_path: Pat
     ("when", "mover", "problem"),
     [
         ({"every": "5 s"}, {"agent": {"agent": "tetris"}}, ""),
-        ({"every": "5 s"}, "empty", "Empty reserves no links, and the servers are in a network"),
+        ({"every": "5 s"}, "empty", "Empty looks at no devices, links, predicted"),
     ],
 )
 def test_only_movers_that_ask_agents_move_in_networks(tmp_path: Path, when: Any, mover: Any, problem: str) -> None:

@@ -118,16 +118,17 @@ def _mover_of(section: Any, scenario: Any, key: str) -> Mover:
     """Make the mover of a section that stands at a key, and refuse one that does not go with the scenario."""
     mover: Mover = section.mover.build()
     cluster, room, lifetimes = scenario.cluster, key == "overflow.make_room", scenario.knowledge.lifetimes
+    taken = cluster.has_devices or cluster.network or cluster.predicted or (room and scenario.workload.gangs)
     for is_met, problem in (
         (room and not mover.makes_room, "plans nothing where a request needs room"),
         (not room and not mover.reschedules, "plans nothing but room for a request"),
         (lifetimes == "hidden" and mover.needs_lifetimes, "asks how long requests stay, and the scenario hides it"),
         (_keeps_off(scenario) and not mover.keeps_rules, "does not look at rules of placement, and there are some"),
-        (cluster.has_devices and not mover.on_devices, "does not choose devices, and the servers have some"),
         (mover.only_devices and not cluster.has_devices, "chooses devices, and the servers have none"),
-        (cluster.network and not mover.reads_places, "reserves no links, and the servers are in a network"),
-        (room and scenario.workload.gangs and not mover.reads_places, "makes room for no gangs, and there are some"),
-        (cluster.predicted and not mover.reads_places, "goes by what is requested, and predicted peaks leave more"),
+        (
+            taken and not mover.reads_places,
+            "looks at no devices, links, predicted peaks or gangs",
+        ),
     ):
         if is_met:
             remedy = "Take another mover, such as agent, here."

@@ -149,7 +149,7 @@ def test_a_replay_shows_requests_where_they_were(case: Case, decide: Decide, sal
 class Elsewhere(Mover):
     """Moves requests with devices to whatever devices are free on another server."""
 
-    on_devices = True
+    reads_places = True
 
     def plan(self, view: View, running: Running, moves: int, request: Request | None = None) -> list[Move]:
         assert isinstance(view, DeviceView)
