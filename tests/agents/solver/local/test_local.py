@@ -103,9 +103,4 @@ def test_threads_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_local_search_solves_problems_that_attempts_do_not(form: str) -> None:
     given = FORMS[form](1)
     answer = bw.solve(given, attempts=60)
-    by = "whole tenants" if form == "tenants" else "local search"
-    assert (answer.status, answer.search) == ("optimal", by)
-    if form == "tenants":
-        [ours] = searches(given, "cpu", "ours")
-        *_, found = ours.attempts(given, 0, 0, 60, inf)
-        assert (found.left, ours.name) == (0, "local search")
+    assert (answer.status, answer.search) == ("optimal", "local search")
