@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from binwright.agents.solver.model.dense import Matrix
-from binwright.agents.solver.model.packing_bound import lower_bound as packing_bound
 from binwright.agents.solver.model.problem import Problem, leaving
 from binwright.agents.solver.model.program import MICRO, NULL
 from binwright.simcore.types import Ints
@@ -116,3 +115,38 @@ def _sizes(problem: Problem, units: Matrix) -> Iterator[str]:
         yield f"all balls take {_amount(total[d])} of {names[d]}, and all bins have {_amount(most[d])}"
     if (least := packing_bound(demand, best)) > len(capacity):
         yield f"{len(demand)} balls need at least {least} bins, and there are {len(capacity)}"
+
+
+def packing_bound(demand: Ints, capacity: Ints) -> int:
+    """Return a number of equal bins that no placement can do without.
+
+    Every ball of demand [balls, d] must fit an empty bin of capacity [d]. It is the best of `l2`, for every resource on
+    its own and for the sum of a ball's shares of all, and of the balls over how many of the smallest ones a bin holds.
+    """
+    # Shares are rounded down, so that a bin that can hold some balls can hold them by this sum, too. A share of 1:
+    unit = 1 << 20
+    wide = demand.astype(object) if demand.max(initial=0) >= 2**42 else demand
+    shares = (wide * unit // np.maximum(capacity, 1)).sum(axis=1).astype(np.int64)
+    best = 1
+    for column, of in [*zip(demand.T, capacity.tolist(), strict=True), (shares, unit * len(capacity))]:
+        amounts = np.sort(column)
+        most = int(np.searchsorted(np.cumsum(amounts), of, side="right"))  # no bin holds more balls
+        best = max(best, l2(amounts, of), -(-len(amounts) // max(most, 1)))
+    return best
+
+
+def l2(amounts: Ints, capacity: int) -> int:
+    """Compute L2 of ascending amounts (Martello and Toth, Discrete Applied Mathematics 28, 1990).
+
+    For each threshold up to a half, balls below it do not count. A ball above capacity - threshold is alone; one above
+    a half shares its bin with smaller ones only. The balls that find no room beside them need bins of their own.
+    """
+    sums = np.concatenate([[0], np.cumsum(amounts)])
+    middle = int(np.searchsorted(amounts, capacity // 2, side="right"))
+    thresholds = np.unique(np.concatenate([[0], amounts[:middle]]))
+    first = np.searchsorted(amounts, thresholds, side="left")
+    alone = np.searchsorted(amounts, capacity - thresholds, side="right")
+    small, large = sums[middle] - sums[first], sums[alone] - sums[middle]
+    beside = (alone - middle) * capacity - large
+    more = -(-np.maximum(small - beside, 0) // max(capacity, 1))
+    return int((len(amounts) - middle + more).max())

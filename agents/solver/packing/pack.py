@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from binwright.agents.solver.model.packing_bound import lower_bound
+from binwright.agents.solver.model.bounds import packing_bound
 from binwright.agents.solver.model.program import MICRO
 from binwright.agents.solver.packing import heuristics
 from binwright.agents.solver.solving.answer import Progress
@@ -92,7 +92,7 @@ def pack(demand: Ints, capacity: Ints, method: str = "solver", *, seconds: float
         np.add.at(used, where, demand)
         if (used > capacity).any():
             raise BinwrightError(f"{method} answered a placement that breaks the rules: a bug, please report it")
-        return Packed(method, where, lower_bound(demand, capacity), seconds, seconds)
+        return Packed(method, where, packing_bound(demand, capacity), seconds, seconds)
     answer = solve(stated, search=SEARCHES[method], seed=seed, time=seconds, progress=seen)
     seconds, whole, found = monotonic() - began, None, None
     if answer.placed == len(demand):

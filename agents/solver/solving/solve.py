@@ -14,12 +14,11 @@ from typing import NamedTuple
 import numpy as np
 
 from binwright.agents.solver.backends.numbered_attempts import LONGEST
-from binwright.agents.solver.local.construct import Construction
+from binwright.agents.solver.local.construct import Construction, Tenants, tenants
 from binwright.agents.solver.local.runs import LocalSearch
 from binwright.agents.solver.model.bounds import impossible, lower_bound
 from binwright.agents.solver.model.problem import Fault, Problem
 from binwright.agents.solver.model.program import NULL
-from binwright.agents.solver.model.tenants import Tenants, tenants
 from binwright.agents.solver.model.verify import faults, goals_of
 from binwright.agents.solver.solving import exact
 from binwright.agents.solver.solving.answer import Answer, Progress, verify

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from binwright.agents.solver.model.packing_bound import l2
+from binwright.agents.solver.model.bounds import l2
 from binwright.reproduction.claims import Value
 from binwright.reproduction.measures import Runs, above
 from binwright.workloads.offline import DRAWN, items_of

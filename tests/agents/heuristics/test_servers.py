@@ -12,7 +12,7 @@ from scipy.stats import chisquare
 
 from binwright.agents import AGENTS
 from binwright.agents.heuristics.servers.costs import FunSearch
-from binwright.agents.solver.model.packing_bound import l2
+from binwright.agents.solver.model.bounds import l2
 from binwright.fabric.cluster import Cluster
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.run.play import play

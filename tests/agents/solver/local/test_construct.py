@@ -7,10 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import binwright as bw
-from binwright.agents.solver.local.construct import Construction
+from binwright.agents.solver.local.construct import Construction, tenants
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import NULL
-from binwright.agents.solver.model.tenants import tenants
 from binwright.agents.solver.model.verify import faults, utilisation
 from tests.support.properties import scaled
 from tests.support.solver_jobs import Jobs

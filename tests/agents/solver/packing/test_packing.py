@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 from binwright.agents import AGENTS
-from binwright.agents.solver.model.packing_bound import lower_bound
+from binwright.agents.solver.model.bounds import packing_bound
 from binwright.agents.solver.packing import heuristics
 from binwright.agents.solver.packing.pack import HEURISTICS, pack
 from binwright.cli import main
@@ -96,7 +96,7 @@ def test_heuristics_are_what_they_say(given: tuple[Ints, Ints]) -> None:
 @given(balls(most=7))
 def test_no_bound_is_above_what_is_needed_nor_below_the_plain_one(given: tuple[Ints, Ints]) -> None:
     demand, capacity = given
-    bound = lower_bound(demand, capacity)
+    bound = packing_bound(demand, capacity)
     assert bound <= needed(demand, capacity)
     assert bound >= plain(demand, capacity)
 
@@ -110,7 +110,7 @@ def plain(demand: Ints, capacity: Ints) -> int:
 @pytest.mark.parametrize(("name", "best"), [("pgrank", 88), ("binpack1", 49), ("binpack2", 100)])
 def test_bounds_reach_the_optimum_on_inputs_of_the_literature(name: str, best: int) -> None:
     given = machines(name)
-    assert lower_bound(given.demand, given.capacity) == best
+    assert packing_bound(given.demand, given.capacity) == best
 
 
 @pytest.mark.parametrize("bins", [20, 40])
@@ -119,7 +119,7 @@ def test_the_bound_of_triplets_that_fill_every_bin_is_their_number(bins: int) ->
     first = rng.integers(380, 490, bins, endpoint=True)
     second = rng.integers(250, (1000 - first) // 2, endpoint=True)
     balls = np.concatenate([first, second, 1000 - first - second])
-    assert lower_bound(balls[:, None], np.array([1000])) == bins
+    assert packing_bound(balls[:, None], np.array([1000])) == bins
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -148,7 +148,7 @@ def test_fitted_inputs_match_published_averages_bounds_and_counts(
     assert len(given.demand) == count
     mean = given.demand.mean(axis=0) / 1e6 * [1, 16, 50, 128, 128]
     np.testing.assert_allclose(mean, FITTED[name]["mean"], rtol=0.01)
-    assert lower_bound(given.demand, given.capacity) == bound
+    assert packing_bound(given.demand, given.capacity) == bound
     found = tuple(int(rule(given.demand, given.capacity).max()) + 1 for rule in HEURISTICS.values())
     assert found == used
 
