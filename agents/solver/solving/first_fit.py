@@ -21,8 +21,11 @@ TINY = Matrix(np.full((3, 1), 2), np.full((3, 1), 3), ())
 def first_fit(packing: Matrix, until: float = inf) -> Ints:
     """Put the heaviest balls first, each into the first bin that takes it: int64 [balls], or -1.
 
-    Those that are left when `monotonic()` is `until` are put by `next_fit`, which takes no time.
+    Those that are left when `monotonic()` is `until` are put by `next_fit`, which takes no time: all are, if there is
+    an end and this process does not have the machine code yet.
     """
+    if until < inf and not cast(Any, fit).overloads:
+        return next_fit(packing, np.full(len(packing.demand), NULL))
     stop, where = np.zeros(1, np.int64), np.full(len(packing.demand), NULL)
     order = np.lexsort((*packing.demand.T, -packing.weigh()))  # equal ones one after another
     with ThreadPoolExecutor(1) as pool:  # so that Ctrl-C is heard
@@ -32,11 +35,6 @@ def first_fit(packing: Matrix, until: float = inf) -> Ints:
         finally:
             stop[:] = 1
         return where if task.result() else next_fit(packing, where)
-
-
-def is_compiled() -> bool:
-    """Tell whether this process has the machine code of first fit."""
-    return bool(cast(Any, fit).overloads)
 
 
 def next_fit(packing: Matrix, before: Ints) -> Ints:

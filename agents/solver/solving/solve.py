@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time as clock
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from math import inf
 from numbers import Real
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from binwright.agents.solver.model.verify import faults, goals_of
 from binwright.agents.solver.solving import exact
 from binwright.agents.solver.solving.answer import Answer, Progress, verify
 from binwright.agents.solver.solving.bin_count import fewest, rounds
-from binwright.agents.solver.solving.first_fit import TINY, first_fit, is_compiled, next_fit
+from binwright.agents.solver.solving.first_fit import TINY, first_fit
 from binwright.agents.solver.solving.searches import LOCAL, OURS, searches
 from binwright.simcore.errors import UserError
 from binwright.simcore.extras import install
@@ -126,7 +126,7 @@ class _Search:
         self.searches = searches(problem, device, search)
         self.ours, self.small = search == OURS, problem.balls * problem.bins <= SMALL
         self.compiler = ThreadPoolExecutor(1, "compile")
-        self.kernels: Future[None] | None = None
+        self.kernels: Future[Any] | None = None
         """What is compiled now, or is compiled."""
         self.bound = self.most = problem.bins
         """No allocation of all balls has fewer bins, and none may have more."""
@@ -250,10 +250,8 @@ class _Search:
         all_alike = self.problem.objective is None and (self.problem.now == NULL).all()
         while not (over() or self.impossible or (all_alike and self.settled)):
             problem, best = self.problem.with_bins(self.bound), self.best
-            if not exact.suits(problem):
-                break
-            if not exact.installed():
-                self.unproven = True
+            if not (exact.suits(problem) and exact.installed()):
+                self.unproven = exact.suits(problem)
                 break
             begin = best.alloc if best is not None and best.complete and best.problem.bins == problem.bins else None
             proof = exact.prove(problem, over, begin)
@@ -283,8 +281,11 @@ class _Search:
         """Wait until kernels are compiled, or `monotonic()` is `until`; returns whether they are."""
         self.compile()
         assert self.kernels is not None
-        wait([self.kernels], None if until == inf else max(0.0, until - clock.monotonic()))
-        return self.kernels.done() and self.kernels.result() is None
+        try:
+            self.kernels.result(None if until == inf else max(0.0, until - clock.monotonic()))
+        except TimeoutError:
+            return False
+        return True
 
     def search(self) -> None:
         """Search with compiled code for an allocation of all balls."""
@@ -304,8 +305,7 @@ class _Search:
         if problem.searched:
             bins = min(self.most, len(packing.demand) + problem.bins)
             packing = packing._replace(capacity=np.tile(packing.capacity[0], (bins, 1)))
-        nothing = np.full(len(packing.demand), NULL)
-        where = first_fit(packing, until) if is_compiled() else next_fit(packing, nothing)
+        where = first_fit(packing, until)
         problem = self.problem.with_bins(max(problem.bins, int(where.max()) + 1))
         self.keep(problem, where[problem.unit_of].tolist(), FIRST_FIT)
 
@@ -331,10 +331,7 @@ class _Search:
         if problem.objective.bounds == goals_of(problem, alloc):
             return
 
-        def prepare() -> None:
-            next(LocalSearch(problem, self.seed).better(alloc, 1, -inf))
-
-        self.kernels = self.compiler.submit(prepare)
+        self.kernels = self.compiler.submit(next, LocalSearch(problem, self.seed).better(alloc, 1, -inf))
         if not self.compiled(self.end):
             raise _Over
         before = self.checked
