@@ -7,7 +7,7 @@ it lies near together. One that is not placed whole takes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -113,13 +113,14 @@ class Construction:
         for tenant in order if max(now) != NULL else ():
             homes = ((unit, now[unit]) for unit in self._tenant_units[tenant] if now[unit] != NULL)
             self._keep(tenant, [part for unit, place in homes if (part := self.put_unit(unit, place)) is not None])
-        failed = set[Hashable]()
+        failed = set[tuple[object, ...]]()
         for tenant in order:
-            kind: Hashable = tuple(tuple(alone[ball] or ()) for ball in self._balls[tenant])
-            if self.where[self._balls[tenant][0]] == NULL and kind not in failed and not self.insert(tenant):
-                # Where one finds no room, another one like it does not either.
-                alike = self._pin[tenant] == NULL and self._foes.keys().isdisjoint(self._balls[tenant])
-                failed |= {kind} if alike and not self.problem.program.rejects else set()
+            balls = self._balls[tenant]
+            kind = tuple(tuple(alone[ball] or ()) for ball in balls)
+            if self.where[balls[0]] == NULL and kind not in failed and not self.insert(tenant):
+                # Where one finds no room, another one like it does not either, unless more is known of them.
+                special = self._pin[tenant] != NULL or not self._foes.keys().isdisjoint(balls) or () in kind
+                failed |= set() if special or self.problem.program.rejects else {kind}
             if self._late():
                 return
 

@@ -206,11 +206,11 @@ class _Search:
         if units.several:
             self.tenants = units
         else:
-            over = self.within(min(self.reserve, left))
+            units, over = units._replace(sets=problem.units), self.within(min(self.reserve, left))
 
         def into(bins: int, _: range) -> int | None:
             if not over():
-                self.construct_into(bins, over)
+                self.construct_into(bins, units, over)
             return self.bins
 
         fewest(lambda: self.bound, self.most, None, [range(1)], into)
@@ -218,10 +218,10 @@ class _Search:
             self.tenants = None
         self.look_at_clock()
 
-    def construct_into(self, bins: int, over: Callable[[], bool]) -> None:
+    def construct_into(self, bins: int, units: Tenants | None, over: Callable[[], bool]) -> None:
         """Place tenants, or units, until time is `over`; what is placed by then is kept."""
         problem = self.problem.with_bins(bins)
-        made = Construction(problem, self.tenants, over)
+        made = Construction(problem, units, over)
         try:
             made.construct()
         finally:
@@ -361,7 +361,7 @@ class _Search:
         if self.problem.packing is not None:
             self.first_fit(until)
         elif self.best is None or self.problem.searched:
-            self.construct_into(self.most, lambda: clock.monotonic() >= until)
+            self.construct_into(self.most, self.tenants, lambda: clock.monotonic() >= until)
 
     def notes(self, status: str) -> Iterator[str]:
         """List what a user would not expect of the search."""

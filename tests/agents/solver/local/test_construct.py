@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import binwright as bw
+from binwright.agents.solver import problem
 from binwright.agents.solver.local.construct import Construction, tenants
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import NULL
@@ -78,6 +79,15 @@ def test_jobs_are_placed_whole_where_servers_may_be_over() -> None:
     assert placed[0] <= half.free.sum() < placed[1] == 239
     answer = bw.solve(soft, time=20)
     assert (answer.search, answer.placed) == ("whole tenants", half.whole(answer.alloc))
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_a_ball_that_fits_nowhere_keeps_no_other_out(known: bool) -> None:
+    text = "TABLE D = [9, 1, 3] BALLS 3 BINS 1 RESOURCES C[b in BINS] => 4"
+    made = problem(f"{text} procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += D[BALL] end")
+    construction = Construction(made, tenants(made, never) if known else None, never)
+    construction.construct()
+    assert construction.alloc == [NULL, 0, 0]
 
 
 def test_placed_jobs_survive_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
