@@ -118,7 +118,7 @@ class Construction:
             balls = self._balls[tenant]
             kind = tuple(tuple(alone[ball] or ()) for ball in balls)
             if self.where[balls[0]] == NULL and kind not in failed and not self.insert(tenant):
-                # Where one finds no room, another one like it does not either, unless more is known of them.
+                # Where one finds no room, another one does not either, unless pins, foes or REJECT tell them apart.
                 special = self._pin[tenant] != NULL or not self._foes.keys().isdisjoint(balls) or () in kind
                 failed |= set() if special or self.problem.program.rejects else {kind}
             if self._late():

@@ -214,7 +214,7 @@ class _Search:
             return self.bins
 
         fewest(lambda: self.bound, self.most, None, [range(1)], into)
-        if self.best is None:
+        if self.best is None or (2 * self.rank[0] > problem.balls and not over()):  # most are of too large tenants
             self.tenants = None
         self.look_at_clock()
 

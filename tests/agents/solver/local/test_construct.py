@@ -90,6 +90,14 @@ def test_a_ball_that_fits_nowhere_keeps_no_other_out(known: bool) -> None:
     assert construction.alloc == [NULL, 0, 0]
 
 
+def test_balls_of_a_tenant_that_is_too_large_count_one_by_one() -> None:
+    """Twenty balls look at one another in a ring, and two have nothing to do with them: 18 have room."""
+    other = "if BALL < 20 and ALLOC[(BALL + 1) % 20] == BIN then 1 else 1"
+    text = f"FRIENDS 20, 21 procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += {other} end"
+    asked = problem(f"BALLS 22 BINS 3 RESOURCES C[b in BINS] => 6 {text}")
+    assert bw.solve(asked, attempts=4).placed == 18
+
+
 def test_placed_jobs_survive_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
     jobs = Jobs.drawn(239, 0)
     put, calls = Construction.put_unit, list[int]()
