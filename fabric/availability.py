@@ -77,17 +77,6 @@ def enough(levels: Ints, at: int, need: Ints) -> bool:
 
 
 @lean
-def at_once(times: Floats, levels: Ints, count: int, duration: float, need: Ints) -> bool:
-    """Tell whether so much is free from now on for so long."""
-    i = 0
-    while i < count and (i == 0 or times[i] < times[0] + duration):
-        if not enough(levels, i, need):
-            return False
-        i += 1
-    return True
-
-
-@lean
 def earliest(times: Floats, levels: Ints, count: int, duration: float, need: Ints) -> float:
     """Return when so much is free for so long, at the earliest; infinity for never."""
     since = -1

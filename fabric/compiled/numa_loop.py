@@ -37,13 +37,14 @@ EVICTED, HOLDS, ELSEWHERE = range(3)
 """What `NumaState.holds` says of a row: nothing, its place in the record, or something that only the ledger knows."""
 
 FIRST, LAST, TAIL, ENDS, GONE, HELD = range(6)
-BLOCKED, STIRRED, SERVING, JUST_ANSWERED, ALL, STOPPED, GUARDED, ORDERED, ARRIVING, ROW, COUNTERS = range(6, 17)
+BLOCKED, STIRRED, SERVING, JUST_ANSWERED, ALL, STOPPED, GUARDED, ONE_BY_ONE, ARRIVING, ROW, COUNTERS = range(6, 17)
 """Places in `NumaState.at`. Six are counts: from where and up to where `line` has those who wait, how many of
 `NumaRequests.rows` have arrived, how long the heap is, how many have left it, and how many wait apart from the line.
 Nine are 0 or 1: the head of the line was refused and nothing has changed since; something has changed; the line is
 offered because of that, not of an arrival; somebody was just answered; nobody arrives any more; overflow ended the run;
-arrivals, ends and changes are the caller's to handle; holding periods that end together do so in the order in which
-they began; those arrive who come at this instant, before the line is offered. And `ROW` is whom a stop is about.
+arrivals, ends and changes are the caller's to handle; the line is offered after every single event, and holding periods
+that end together do so in the order in which they began; those arrive who come at this instant, before the line is
+offered. And `ROW` is whom a stop is about.
 """
 
 NOW, NEXT_OFFER = range(2)
@@ -306,22 +307,12 @@ def advance(run: Any, until: float) -> int:
     return forward(run.requests, run.state, run.rules, run.tables, until)
 
 
-@kernel
-def end_one(run: Any) -> int:
-    """End the holding period that ends next; returns its row if the caller is to release what it holds, else -1."""
-    requests, state = run.requests, run.state
-    state.clock[NOW] = max(state.clock[NOW], state.due[0])
-    if end_next(state, run.rules, run.tables, requests.demand, requests.nothing):
-        return int(state.at[ROW])
-    return -1
-
-
 @lean_inlined
 def _ends(state: NumaState, time: float, row: int) -> None:
     """Have the holding period of a row end at a time; changes `state`."""
     at = state.at
     # Of those that end together the lowest number is first: by row, or by who began first, before all rows.
-    number = ((state.answers[0] - 2**30) << 32) | row if at[ORDERED] else row
+    number = ((state.answers[0] - 2**30) << 32) | row if at[ONE_BY_ONE] else row
     push(state.due, state.holder, at[ENDS], time, number)
     at[ENDS] += 1
 

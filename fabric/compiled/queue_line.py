@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,7 +14,7 @@ import numpy.typing as npt
 from binwright.fabric.array_kernels import ascending
 from binwright.fabric.compiled import numa_loop as loop
 from binwright.fabric.compiled.numa_loop import NumaRequests, NumaState, arrive, end_next, readmits
-from binwright.fabric.compiled.tables import URGENT, Tables
+from binwright.fabric.compiled.tables import Tables
 from binwright.fabric.placement.mask import Ruling
 from binwright.simcore.jit import allocating, kernel, lean, lean_inlined
 from binwright.simcore.jit.cost_functions import ordered
@@ -28,64 +27,33 @@ if TYPE_CHECKING:
 NONE, ANY, EASY, CONSERVATIVE = range(4)
 """Who may start when one before gets no place."""
 BACKFILLING = ("none", "any", "easy", "conservative")
-RUNNING, SEEN, COUNTED, ASKED, BEFORE, BEHIND, COUNTERS = range(7)
+RUNNING, SEEN, COUNTED, ASKED, COUNTERS = range(5)
 """Places in `LineArrays.at`: how many run, how many of the line have been offered at this instant (-1: the instant is
-over), how many answers there were as `play` counts them, who was asked last, and how many have come into the line
-before and behind all others that are as urgent."""
+over), how many answers there were as `play` counts them, and who was asked last."""
 
 
 class LineArrays(NamedTuple):
-    """Holds the line of a run. The loop changes what comes after `factor`, but for `least`.
+    """Holds what a compiled queue keeps of its n requests and of k that wait or run. The loop changes the last six.
 
-    `expected` float64 [n] is how long each of the n requests is expected to stay. The line goes by `urgency` int64 [n],
-    the largest first, and of equals by `key` float64 [n], the least first. `urgency` is empty without queues, and `key`
-    where requests stay as they came, or where `divisor` and `factor`, float64 [n], order them with the wait. `turn`
-    int64 [n] is the order in which those who wait are offered: by urgency, and as they have come.
+    `expected` float64 [n] is how long each is expected to stay. Those that are offered go by `key` float64 [n], the
+    least first, or as `divisor` and `factor`, float64 [n], order them with the wait; all three are empty where they
+    stay as they came.
 
-    `startable` and `offered` int32 [k] are scratch. `until` float64 [k] and `runs` int64 [k] are when those that run
+    `offered` int32 [k] has who is offered, in order. `until` float64 [k] and `runs` int64 [k] are when those that run
     should end, ascending, and their rows. `promise` float64 [n] is the start that is promised to each, then the end
-    that is expected, and `place` int64 [n] the place of each part, -1 for none. `least` int64 [resources] is the least
-    that any request needs.
+    that is expected, and `place` int64 [n] the place of each part, -1 for none.
     """
 
     expected: Floats
-    urgency: Ints
     key: Floats
     divisor: Floats
     factor: Floats
-    turn: Ints
-    startable: Any
     offered: Any
     until: Floats
     runs: Ints
     promise: Floats
     place: Ints
     at: Ints
-    least: Ints
-
-
-@lean
-def sort_in(queue: LineArrays, line: Any, first: int, last: int) -> None:
-    """Let the row that has come last into the line, at `last`, take its turn and its place: after its equals."""
-    row, low, key, urgency = line[last], last, queue.key, queue.urgency
-    queue.turn[row] = queue.at[BEHIND]
-    queue.at[BEHIND] += 1
-    if len(urgency):
-        queue.turn[row] -= urgency[row] << URGENT
-    if len(key) or len(urgency):
-        low = first
-        high = last
-        while low < high:
-            middle = (low + high) // 2
-            other = line[middle]
-            more = urgency[other] - urgency[row] if len(urgency) else 0
-            if more > 0 or (more == 0 and (len(key) == 0 or key[other] <= key[row])):
-                low = middle + 1
-            else:
-                high = middle
-        for i in range(last, low, -1):
-            line[i] = line[i - 1]
-    line[low] = row
 
 
 @lean
@@ -115,39 +83,37 @@ def forget(until: Floats, runs: Ints, running: int, end: float, row: int) -> Non
 
 
 @allocating
-def choose(queue: LineArrays, line: Any, arrival: Floats, now: float, count: int) -> None:
-    """Write to `offered` who is offered, in order: of those in `line` int32 [waiting] the `count` whose turn it is."""
-    offered, waiting, turn = queue.offered, len(line), queue.turn
-    if len(queue.key) and count < waiting:
-        turns = np.empty(waiting, np.int64)
-        for i in range(waiting):
-            turns[i] = turn[line[i]]
-        latest, place = turns[ascending(turns)[count - 1]], 0
-        for i in range(waiting):
-            if turns[i] <= latest:
-                offered[place] = line[i]
-                place += 1
-        return
+def sort(queue: LineArrays, urgency: Ints, arrival: Floats, now: float, count: int) -> None:
+    """Sort the first `count` of `offered` by their keys, within those that are as urgent; equal ones stay as they are.
+
+    `urgency` int64 [n] is empty where all are equal. Changes `queue`.
+    """
+    offered, keys = queue.offered, np.empty(count, np.int64)
     for i in range(count):
-        offered[i] = line[i]
-    if len(queue.divisor):
-        keys = np.empty(count, np.int64)
+        row = offered[i]
+        if len(queue.key):
+            keys[i] = ordered(queue.key[row])
+            continue
+        wait = now - arrival[row]
+        if len(queue.factor):
+            keys[i] = ordered(-((wait / queue.divisor[row]) ** 3.0) * queue.factor[row])
+        else:
+            keys[i] = ordered(-wait / queue.divisor[row])
+    _rearrange(offered, ascending(keys))
+    if len(urgency):
         for i in range(count):
-            row = line[i]
-            wait = now - arrival[row]
-            if len(queue.factor):
-                keys[i] = ordered(-((wait / queue.divisor[row]) ** 3.0) * queue.factor[row])
-            else:
-                keys[i] = ordered(-wait / queue.divisor[row])
-        order = ascending(keys)
-        for i in range(count):
-            offered[i] = line[order[i]]
-        if len(queue.urgency):
-            for i in range(count):
-                keys[i] = -queue.urgency[offered[i]]
-            by_urgency = ascending(keys)
-            for i in range(count):
-                offered[i] = line[order[by_urgency[i]]]
+            keys[i] = -urgency[offered[i]]
+        _rearrange(offered, ascending(keys))
+
+
+@allocating
+def _rearrange(rows: Any, order: Ints) -> None:
+    """Put as many rows as `order` has places into that order; changes `rows`."""
+    before = np.empty(len(order), np.int64)
+    for i in range(len(order)):
+        before[i] = rows[i]
+    for i in range(len(order)):
+        rows[i] = before[order[i]]
 
 
 @lean
@@ -181,16 +147,27 @@ def to_offer(
     """Let time go on until the line is to be offered, or the caller has to do something; returns why it stopped.
 
     The line is offered once for everything at an instant: for ends, changes, and arrivals among the first `together`;
-    at multiples of `window` if that is not 0. `queue` is that of a compiled run, whose promises end with the holding
-    periods; else the line goes by urgency. Changes all of these but `requests`.
+    at multiples of `window` if that is not 0. With `ONE_BY_ONE` it is offered after every single event. `queue` is
+    that of a compiled run, whose promises end with the holding periods. Changes all of these but `requests`.
     """
     rows, arrival, _, demands, _, _, nothing = requests
-    line, due, holder, at, clock = state.line, state.due, state.holder, state.at, state.clock
+    due, holder, at, clock = state.due, state.holder, state.at, state.clock
     while True:
         coming = arrival[rows[at[loop.TAIL]]] if at[loop.TAIL] < len(rows) else np.inf
+        change = min(due[0] if at[loop.ENDS] else np.inf, until)
+        waits = at[loop.FIRST] < at[loop.LAST] or at[loop.HELD] > 0
+        if at[loop.ONE_BY_ONE]:
+            if coming == np.inf and (change == np.inf or not waits):
+                at[loop.ALL] = 1
+                return loop.OVER
+            if coming <= change:
+                clock[loop.NOW] = coming
+                return loop.ARRIVED if arrive(requests, state, tables) < 0 else loop.ASK
+            if not at[loop.ENDS] or change < due[0]:
+                return loop.EVENT
+            clock[loop.NOW] = change
+            return loop.RELEASED if end_next(state, rules, tables, demands, nothing) else loop.ASK
         if not at[loop.ARRIVING]:
-            waits = at[loop.FIRST] < at[loop.LAST] or at[loop.HELD] > 0
-            change = min(due[0] if at[loop.ENDS] else np.inf, until)
             target = min(coming, clock[loop.NEXT_OFFER])
             if target == np.inf:
                 target = change
@@ -219,8 +196,6 @@ def to_offer(
             place = arrive(requests, state, tables)
             if place < 0:
                 return loop.ARRIVED
-            if queue is not None:
-                sort_in(queue, line, at[loop.FIRST], at[loop.LAST] - 1)
             if place < together or len(tables.limits.queue):
                 at[loop.STIRRED] = 1
             coming = arrival[rows[at[loop.TAIL]]] if at[loop.TAIL] < len(rows) else np.inf
@@ -240,34 +215,27 @@ def advance_line(run: Any, together: int, window: float, until: float) -> int:
 
 
 def queue_of(run: RunArrays, how: InOrder) -> LineArrays:
-    """Make the line of a compiled run, in its order; everybody is still to come."""
+    """Make what a compiled queue keeps, in its order; everybody is still to come."""
     possible = run.requests.rows.astype(np.int64)
     n, rows = len(run.workload), len(possible)
     at = np.zeros(COUNTERS, np.int64)
     at[SEEN] = -1
-    ordered, timed, cubed = how.score is not None and how.by_wait is None, how.by_wait is not None, False
+    timed, cubed = how.by_wait is not None, False
     if how.by_wait is not None and rows:
         cubed = len(how.by_wait(next(run.rows.requests(possible[:1])))) > 1
-    limited = len(run.tables.limits.queue) > 0
-    scratch = rows if ordered or timed or limited else 0
-    demand = run.requests.demand
     queue = LineArrays(
         np.require(run.workload.expected, np.float64, ["C", "W"]),
-        urgency=run.urgency,
-        key=np.zeros(n if ordered else 0),
+        key=np.zeros(n if how.score is not None and not timed else 0),
         divisor=np.zeros(n if timed else 0),
         factor=np.zeros(n if cubed else 0),
-        turn=np.zeros(n, np.int64),
-        startable=np.zeros(rows if limited else 0, np.int32),
-        offered=np.zeros(scratch, np.int32),
+        offered=np.zeros(rows, np.int32),
         until=np.zeros(rows),
         runs=np.zeros(rows, np.int64),
         promise=np.zeros(n),
         place=np.full(n, -1),
         at=at,
-        least=demand[possible].min(axis=0) if rows else np.zeros(demand.shape[1], np.int64),
     )
-    if ordered or timed:
+    if how.score is not None or timed:
         rank(queue, how, run.view, run.rows.requests(possible))
     return queue
 
@@ -279,38 +247,20 @@ def rank(queue: LineArrays, how: InOrder, view: View, requests: Iterable[Request
             queue.divisor[request.index], *factor = how.by_wait(request)
             queue.factor[request.index : request.index + 1] = factor
         elif how.score is not None:
-            queue.key[request.index] = how.score(view, request)
+            queue.key[request.index] = how.score(view, request) + 0.0  # of which -0 is none
 
 
-def longer(queue: LineArrays, rows: int, urgency: Ints) -> LineArrays:
-    """Return a queue for so many rows, of which some were sent back."""
-    if rows <= len(queue.turn):
-        return queue._replace(urgency=urgency)
-    names = [name for name in ("expected", "key", "divisor", "factor", "turn", "promise") if len(getattr(queue, name))]
-    columns = {name: np.resize(getattr(queue, name), rows) for name in names}
-    place = np.full(rows, -1)
-    place[: len(queue.place)] = queue.place
-    return queue._replace(place=place, urgency=urgency, **columns)
-
-
-def come_in(queue: LineArrays, how: InOrder, view: View, request: Request, line: Any, *, before: bool) -> int:
-    """Let a request that was held or sent back take its turn `before` all others, or behind; returns its place in line.
-
-    `line` int32 [k] are the rows of those who wait. Changes `queue`.
-    """
-    row = request.index
+def with_returned(queue: LineArrays, rows: int, how: InOrder, view: View, request: Request) -> LineArrays:
+    """Return a queue of so many rows, among which are those of a request that was sent back."""
+    if rows > len(queue.place):
+        names = ("expected", "key", "divisor", "factor", "promise", "place")
+        columns = {name: np.resize(getattr(queue, name), rows) for name in names if len(getattr(queue, name))}
+        queue = queue._replace(**columns)
     for part in request.each():
         queue.expected[part.index] = part[2]  # which may be hidden
+        queue.place[part.index] = -1
     rank(queue, how, view, [request])
-    queue.at[BEFORE if before else BEHIND] += 1
-    queue.turn[row] = -queue.at[BEFORE] if before else queue.at[BEHIND] - 1
-
-    def standing(row: int) -> tuple[int, float]:
-        return -int(queue.urgency[row]) if len(queue.urgency) else 0, queue.key[row] if len(queue.key) else 0.0
-
-    if len(queue.urgency):
-        queue.turn[row] -= int(queue.urgency[row]) << URGENT
-    return (bisect_left if before else bisect_right)(line.tolist(), standing(row), key=standing)
+    return queue
 
 
 def drop_evicted(queue: LineArrays, holds: npt.NDArray[np.int8]) -> None:

@@ -9,13 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from binwright.fabric.availability import at_once, earliest, enough, just_after, over, overdrawn
+from binwright.fabric.availability import enough, just_after, over, parts_from
 from binwright.fabric.compiled import numa_loop as loop
 from binwright.fabric.compiled.heap import push
 from binwright.fabric.compiled.numa_loop import NumaRequests, NumaState, demand_of, fits, move
 from binwright.fabric.compiled.queue_line import (
     ASKED,
-    BEFORE,
     CONSERVATIVE,
     COUNTED,
     EASY,
@@ -23,18 +22,27 @@ from binwright.fabric.compiled.queue_line import (
     RUNNING,
     SEEN,
     LineArrays,
-    choose,
     expect,
     hide,
     show,
+    sort,
     to_offer,
 )
-from binwright.fabric.compiled.queue_promises import add_to, hold, needed, promise_first, promise_parts, spare_room
+from binwright.fabric.compiled.queue_promises import (
+    Profiles,
+    add_to,
+    foresee,
+    forget_promise,
+    hold,
+    needed,
+    promise_earliest,
+    promise_first,
+)
 from binwright.fabric.compiled.tables import Tables, count_limits, is_kept, limit_reached, parts_of
 from binwright.fabric.servers import fits_node, fits_spread
 from binwright.simcore.jit import lean
 from binwright.simcore.record import PLACED, SPREAD
-from binwright.simcore.types import Floats, Ints
+from binwright.simcore.types import Ints
 
 LONGER = -1
 """Why the loop stopped, beside what `numa_loop` has: the profiles have too few steps for all promises."""
@@ -43,29 +51,24 @@ LONGER = -1
 class Scratch(NamedTuple):
     """Holds what offers work on.
 
-    `need` int64 [nodes * resources] is what a part takes of a server, and `sums` int64 [3, resources] are what any
-    server and all have free, and what may be taken beyond the first promise. `level` int64 [servers, nodes *
-    resources] is what is free when the first that waits starts; it has no rows where nobody is promised anything.
-    `times`, `levels` and `steps` are the profiles of `queue_promises.hold`, for promises to all.
+    `sums` int64 [2, resources] are what any server and all have free. `level` int64 [servers, nodes * resources] is
+    what is free when the first that waits starts; it has no rows where nobody is promised anything. `profiles` are for
+    promises to all.
     """
 
-    need: Ints
     sums: Ints
     level: Ints
-    times: Floats
-    levels: Ints
-    steps: Ints
+    profiles: Profiles
 
 
 def scratch_for(shape: tuple[int, ...], backfilling: int, size: int) -> Scratch:
     """Make scratch for servers of this shape, with profiles of `size` steps."""
     servers, width = shape[0], shape[1] * shape[2]
     size *= backfilling == CONSERVATIVE
-    level = np.zeros((servers if backfilling == EASY else 0, width), np.int64)
     times, levels = np.zeros((servers, size)), np.zeros((servers, size, width), np.int64)
-    return Scratch(
-        np.zeros(width, np.int64), np.zeros((3, shape[2]), np.int64), level, times, levels, np.zeros(servers, np.int64)
-    )
+    profiles = Profiles(times, levels, np.zeros(servers, np.int64), np.zeros(width, np.int64))
+    level = np.zeros((servers if backfilling == EASY else 0, width), np.int64)
+    return Scratch(np.zeros((2, shape[2]), np.int64), level, profiles)
 
 
 @lean
@@ -92,19 +95,20 @@ def go_line(
     Changes `state`, `queue`, `tables` and `scratch`; makes no arrays, which would take twice as long to compile.
     Returns how many answers were made, why it stopped, and the last answer.
     """
-    _, arrival, duration, demands, spread, _, nothing = requests
+    _, arrival, duration, demands, spread, urgency, nothing = requests
     capacity, free, left, line, due, holder, at, clock = state[:8]
     sequence, outcome, decided, servers, nodes_of, _, holds, log, answers_given = state[8:]
-    expected, _, key, _, _, turn, startable, offered, until, runs, promise, place, counts, least = queue
+    expected, key, divisor, _, offered, until, runs, promise, place, counts = queue
     nodes, kinds = left.shape[1], left.shape[2]
-    reserves = backfilling in (EASY, CONSERVATIVE)
-    pure = len(weights) == 0
+    reserves, pure = backfilling in (EASY, CONSERVATIVE), len(weights) == 0
     ends, answered = at[loop.ENDS], answers_given[0]
     first, last, running, seen = at[loop.FIRST], at[loop.LAST], counts[RUNNING], counts[SEEN]
     now, made, code, status = clock[loop.NOW], 0, -1, loop.ASK
     parts, limits, limited = tables.parts, tables.limits, len(tables.limits.queue) > 0
-    need, sums, level, times, levels, steps = scratch
-    most, total, spare = sums[0], sums[1], sums[2]
+    keyed = len(key) > 0 or len(divisor) > 0
+    plain = not (limited or keyed)
+    most, total, level, profiles = scratch.sums[0], scratch.sums[1], scratch.level, scratch.profiles
+    times, levels, steps, need = profiles
     while status == loop.ASK and made != answers:
         if seen < 0:
             at[loop.ENDS], answers_given[0], counts[RUNNING] = ends, answered, running
@@ -115,38 +119,34 @@ def go_line(
             if status != loop.ASK:
                 break
             seen = 0
-        # -- one offer -------------------------------------------------------------------------------------------------
+        # -- one offer: to the first of the line, in their order -------------------------------------------------------
         waiting = last - first
-        if limited:
-            waiting = 0
-            for i in range(first, last):
-                row = line[i]
-                if is_kept(limits, demands[row], parts_of(parts, row), row, now):
-                    place[row] = -1
-                else:
-                    startable[waiting] = row
-                    waiting += 1
-            if not waiting:
-                seen = -1
-                continue
         count = min(waiting, together)
-        if backfilling == CONSERVATIVE and 4 * (count + running) + 8 > times.shape[1]:
-            status, seen = LONGER, 0
-            break
-        seen = count - waiting
-        plain = not limited and not len(queue.divisor) and (count == waiting or not len(key))
-        chosen, begin = (line, first) if plain else (offered, 0)
+        chosen, reach = line[first:last], first + count
         if not plain:
-            choose(queue, startable[:waiting] if limited else line[first:last], arrival, now, count)
-        if backfilling == CONSERVATIVE and count < waiting and (counts[BEFORE] or limited):
-            # Others came before some who had a promise: those who are not offered lose it.
-            latest = turn[chosen[begin]]
-            for i in range(begin, begin + count):
-                latest = max(latest, turn[chosen[i]])
-            for i in range(first, last):
-                if turn[line[i]] > latest:
-                    place[line[i]] = -1
-        soon, full = just_after(now), False
+            waiting, count, chosen = 0 if limited else waiting, 0, offered
+            for i in range(first, last if limited else reach):
+                row = line[i]
+                if limited and is_kept(limits, demands[row], parts_of(parts, row), row, now):
+                    place[row] = -1
+                    continue
+                waiting += limited
+                if count < together:
+                    offered[count], reach = row, i + 1
+                    count += 1
+        if not waiting:
+            seen = -1
+            continue
+        if backfilling == CONSERVATIVE:
+            if 4 * (count + running) + 8 > times.shape[1]:
+                status, seen = LONGER, 0
+                break
+            for i in range(reach, last):
+                place[line[i]] = -1  # who is not offered loses a promise
+        seen = count - waiting
+        if keyed:
+            sort(queue, urgency, arrival, now, count)
+        soon = just_after(now)
         while reserves and running > 0 and until[0] <= now:
             # Who should have ended may end at any moment.
             row = runs[0]
@@ -154,80 +154,39 @@ def go_line(
                 until[i], runs[i] = until[i + 1], runs[i + 1]
             promise[row] = soon
             expect(until, runs, running - 1, soon, row)
-        if pure:  # no rule says more for so small a question
-            for r in range(kinds):
-                most[r] = total[r] = 0
+        for r in range(kinds if pure else 0):  # no rule says more for what is larger
+            most[r] = total[r] = 0
             for s in range(len(left)):
-                for r in range(kinds):
-                    whole = 0
-                    for n in range(nodes):
-                        whole += left[s, n, r]
-                    most[r] = max(most[r], whole)
-                    total[r] += whole
-            for r in range(kinds):
-                full = full or most[r] < least[r]
+                whole = 0
+                for n in range(nodes):
+                    whole += left[s, n, r]
+                most[r] = max(most[r], whole)
+                total[r] += whole
         if backfilling == CONSERVATIVE:
-            for again in range(2):
-                for s in range(len(left)):
-                    times[s, 0], steps[s] = now, 1
-                    for k in range(nodes * kinds):
-                        levels[s, 0, k] = left[s, k // kinds, k % kinds]
-                for i in range(running):
-                    if until[i] < np.inf:
-                        row = runs[i]
-                        many = parts_of(parts, row)
-                        demand = demand_of(demands, row, nothing)
-                        hold(times, levels, steps, need, demand, spread[row], place, row, many, until[i], np.inf, -1)
-                if again:
-                    for i in range(begin, begin + count):
-                        place[chosen[i]] = -1
-                    break
-                for i in range(begin, begin + count):
-                    row = chosen[i]
-                    if place[row] >= 0:
-                        many = parts_of(parts, row)
-                        promise[row] = max(promise[row], now)
-                        demand, end = demand_of(demands, row, nothing), over(promise[row], expected[row])
-                        hold(times, levels, steps, need, demand, spread[row], place, row, many, promise[row], end, 1)
-                short = False
-                for s in range(len(left)):
-                    short = short or overdrawn(levels[s], steps[s])
-                if not short:
-                    break
-        started, blocked, shadow, far, low, high, delayed = 0, False, np.inf, -1, 0, 0, -1
+            counts[RUNNING] = running
+            foresee(profiles, left, requests, parts, queue, chosen[:count], now)
+        started, blocked, shadow, low, high, delayed = 0, False, np.inf, 0, 0, -1
         if backfilling == CONSERVATIVE:
             high = len(left)
-        for i in range(begin, begin + count):
+        for i in range(count):
             row = chosen[i]
             many = parts_of(parts, row)
             large, demand = False, demand_of(demands, row, nothing)
+            if backfilling == CONSERVATIVE:
+                forget_promise(profiles, queue, demand, spread[row], row, many)
             if limited and limit_reached(limits, demands[row], many, row) >= 0:
-                if backfilling == CONSERVATIVE and place[row] >= 0:
-                    end = over(promise[row], expected[row])
-                    hold(times, levels, steps, need, demand, spread[row], place, row, many, promise[row], end, -1)
-                    place[row] = -1
                 continue
             for r in range(kinds if pure else 0):
                 large |= demand[r] > most[r] or demand[r] * many > total[r]
-            if pure and blocked and backfilling != CONSERVATIVE:
-                if full:
-                    break
-                if large:
-                    continue
+            if large and blocked and backfilling != CONSERVATIVE:
+                continue
             if delayed >= 0:  # the first that waits is promised a time when somebody might delay it
                 ran = until, runs, running, now, soon
                 shadow, low, high = promise_first(level, left, *ran, demands, parts, place, spread, delayed, nothing)
-                spare_room(spare, left, level)
                 delayed = -1
             hides = shadow < np.inf and not (shadow > now and shadow >= now + expected[row])  # inf: nothing is promised
-            for r in range(kinds if pure and hides else 0):
-                large |= demand[r] * many > spare[r]
             hides |= backfilling == CONSERVATIVE
             code, placed, from_now = -1, 0, over(now, expected[row])
-            if backfilling == CONSERVATIVE and place[row] >= 0:
-                end = over(promise[row], expected[row])
-                hold(times, levels, steps, need, demand, spread[row], place, row, many, promise[row], end, -1)
-                place[row] = -1
             s, after = low, high
             while not large:
                 # -- who would be in the way of a promise does not see that there is room -----------------------------
@@ -239,7 +198,8 @@ def go_line(
                         if fits_spread(left, s, demand) if spread[row] else fits_node(left, s, n, demand):
                             needed(need, demand, node, nodes)
                             if backfilling == CONSERVATIVE:
-                                harmless = at_once(times[s], levels[s], steps[s], expected[row], need)
+                                lasts = expected[row]
+                                harmless = parts_from(times[s], levels[s], steps[s], now, lasts, need) > 0
                             else:
                                 harmless = enough(level, s, need)
                             if not harmless:
@@ -259,7 +219,7 @@ def go_line(
                 if reserves:
                     place[row + placed] = code
                     if backfilling == CONSERVATIVE:
-                        hold(times, levels, steps, need, demand, spread[row], place, row + placed, 1, now, from_now, 1)
+                        hold(profiles, demand, spread[row], place, row + placed, 1, now, from_now, 1)
                     elif low <= s < high and from_now > shadow:
                         needed(need, demand, node, nodes)
                         add_to(level, s, need, -1)
@@ -289,11 +249,8 @@ def go_line(
                     running += 1
                 for r in range(kinds if pure else 0):
                     total[r] -= demand[r] * many
-                    full = full or total[r] < least[r]
-                if pure and shadow < np.inf:
-                    spare_room(spare, left, level)
                 if plain:
-                    line[i], far = -1, i
+                    reach = first + i + 1
                 continue
             code = -1
             for part in range(row, row + placed):
@@ -309,32 +266,15 @@ def go_line(
             blocked = True
             if backfilling == CONSERVATIVE:
                 if placed:
-                    hold(times, levels, steps, need, demand, spread[row], place, row, placed, now, from_now, -1)
-                place[row], start = -1, np.inf
-                if many > 1:
-                    start = promise_parts(times, levels, steps, expected[row], demand, spread[row], place, row, many)
-                for s in range(len(left) if many == 1 else 0):
-                    for n in range(1 if spread[row] else nodes):
-                        needed(need, demand, SPREAD if spread[row] else n, nodes)
-                        earliest_start = earliest(times[s], levels[s], steps[s], expected[row], need)
-                        if earliest_start < start:
-                            place[row], start = s * nodes + n, earliest_start
-                if start < np.inf:
-                    promise[row], end = start, over(start, expected[row])
-                    hold(times, levels, steps, need, demand, spread[row], place, row, many, start, end, 1)
+                    hold(profiles, demand, spread[row], place, row, placed, now, from_now, -1)
+                promise_earliest(profiles, queue, demand, spread[row], row, many)
         # -- who has started leaves the line ---------------------------------------------------------------------------
-        if started:
-            if not plain:
-                far = last - 1
-                for i in range(first, last):
-                    if outcome[line[i]] == PLACED:
-                        line[i] = -1
-            stays = far + 1
-            for i in range(far, first - 1, -1):
-                if line[i] >= 0:
-                    stays -= 1
-                    line[stays] = line[i]
-            first = stays
+        stays = reach
+        for i in range(reach - 1 if started else -1, first - 1, -1):
+            if outcome[line[i]] != PLACED:
+                stays -= 1
+                line[stays] = line[i]
+        first = stays if started else first
         counted = max(1, started)
         made += counted
         if answers >= 0:

@@ -6,16 +6,32 @@ times the nodes of a server, plus the node, or plus 0 for a spread request.
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
 from binwright.fabric.array_kernels import ascending
-from binwright.fabric.availability import copies, parts_from, take
-from binwright.fabric.compiled.numa_loop import demand_of
+from binwright.fabric.availability import copies, earliest, over, overdrawn, parts_from, take
+from binwright.fabric.compiled.numa_loop import NumaRequests, demand_of
+from binwright.fabric.compiled.queue_line import RUNNING, LineArrays
 from binwright.fabric.compiled.tables import parts_of
 from binwright.simcore.jit import allocating, kernel, lean
 from binwright.simcore.record import SPREAD
 from binwright.simcore.types import Amounts, Floats, Ints
+
+
+class Profiles(NamedTuple):
+    """Holds what servers have free from now on: `times` float64 [servers, any], the first of them now.
+
+    `levels` int64 [servers, any, nodes * resources] is what is free from each time on, `steps` int64 [servers] how many
+    of them count. `need` int64 [nodes * resources] is scratch.
+    """
+
+    times: Floats
+    levels: Ints
+    steps: Ints
+    need: Ints
 
 
 @lean
@@ -55,10 +71,7 @@ def alike(place: Ints, part: int, end: int) -> int:
 
 @lean
 def hold(
-    times: Floats,
-    levels: Ints,
-    steps: Ints,
-    need: Ints,
+    profiles: Profiles,
     demand: Amounts,
     spread: bool,
     place: Ints,
@@ -68,11 +81,8 @@ def hold(
     end: float,
     sign: int,
 ) -> None:
-    """Take the places of so many parts from start to end, or with sign -1 give them back.
-
-    Changes the profiles of the servers: `times` float64 [servers, any], `levels` int64 [servers, any, nodes *
-    resources], `steps` int64 [servers]; and `need`, which is scratch.
-    """
+    """Take the places of so many parts from start to end, or with sign -1 give them back; changes `profiles`."""
+    times, levels, steps, need = profiles
     nodes, part = len(need) // len(demand), row
     while part < row + count:
         after = alike(place, part, row + count)
@@ -82,6 +92,69 @@ def hold(
             need[k] *= after - part
         steps[s] = take(times[s], levels[s], steps[s], start, end, need, sign)
         part = after
+
+
+@lean
+def foresee(
+    profiles: Profiles, left: Ints, requests: NumaRequests, parts: Ints, queue: LineArrays, offered: Any, now: float
+) -> None:
+    """Begin the profiles of an offer, int32 [any]: with what runs, and with what was promised to these before.
+
+    Where that is more than there is, as somebody runs for longer than expected, nobody is promised anything. Changes
+    `profiles` and `queue`.
+    """
+    times, levels, steps, _ = profiles
+    place, promise, spread, kinds = queue.place, queue.promise, requests.spread, left.shape[2]
+    keeps, enough = True, False
+    while not enough:
+        for s in range(len(left)):
+            times[s, 0], steps[s] = now, 1
+            for k in range(levels.shape[2]):
+                levels[s, 0, k] = left[s, k // kinds, k % kinds]
+        for i in range(queue.at[RUNNING]):
+            row, end = queue.runs[i], queue.until[i]
+            if end < np.inf:
+                demand = demand_of(requests.demand, row, requests.nothing)
+                hold(profiles, demand, spread[row], place, row, parts_of(parts, row), end, np.inf, -1)
+        for row in offered:
+            if not keeps:
+                place[row] = -1
+            elif place[row] >= 0:
+                promise[row] = max(promise[row], now)
+                demand, end = demand_of(requests.demand, row, requests.nothing), over(promise[row], queue.expected[row])
+                hold(profiles, demand, spread[row], place, row, parts_of(parts, row), promise[row], end, 1)
+        enough = True
+        for s in range(len(left) if keeps else 0):
+            enough = enough and not overdrawn(levels[s], steps[s])
+        keeps = False
+
+
+@lean
+def forget_promise(profiles: Profiles, queue: LineArrays, demand: Amounts, spread: bool, row: int, many: int) -> None:
+    """Take back what a request was promised, if it was; changes `profiles` and `queue`."""
+    if queue.place[row] >= 0:
+        start = queue.promise[row]
+        hold(profiles, demand, spread, queue.place, row, many, start, over(start, queue.expected[row]), -1)
+        queue.place[row] = -1
+
+
+@lean
+def promise_earliest(profiles: Profiles, queue: LineArrays, demand: Amounts, spread: bool, row: int, many: int) -> None:
+    """Promise a request the earliest start, on the first server that has it then; changes `profiles` and `queue`."""
+    times, levels, steps, need = profiles
+    place, lasts, start, nodes = queue.place, queue.expected[row], np.inf, len(need) // len(demand)
+    place[row] = -1
+    if many > 1:
+        start = promise_parts(profiles, lasts, demand, spread, place, row, many)
+    for s in range(len(steps) if many == 1 else 0):
+        for n in range(1 if spread else nodes):
+            needed(need, demand, SPREAD if spread else n, nodes)
+            begin = earliest(times[s], levels[s], steps[s], lasts, need)
+            if begin < start:
+                place[row], start = s * nodes + n, begin
+    if start < np.inf:
+        queue.promise[row] = start
+        hold(profiles, demand, spread, place, row, many, start, over(start, lasts), 1)
 
 
 @kernel
@@ -184,36 +257,12 @@ def promise_first(
     return time, low, high
 
 
-@lean
-def spare_room(spare: Ints, left: Ints, level: Ints) -> None:
-    """Write to `spare` int64 [resources] what may be taken for longer than until the promise to the first that waits.
-
-    `level` int64 [servers, nodes * resources] is what is left then, without what is promised.
-    """
-    kinds = len(spare)
-    spare[:] = 0
-    for s in range(len(left)):
-        for n in range(left.shape[1]):
-            for r in range(kinds):
-                spare[r] += min(left[s, n, r], level[s, n * kinds + r])
-
-
 @allocating
 def promise_parts(
-    times: Floats,
-    levels: Ints,
-    steps: Ints,
-    lasts: float,
-    demand: Amounts,
-    spread: bool,
-    place: Ints,
-    row: int,
-    many: int,
+    profiles: Profiles, lasts: float, demand: Amounts, spread: bool, place: Ints, row: int, many: int
 ) -> float:
-    """Write to `place` where the parts of a gang have room at the earliest, and return when; infinity for never.
-
-    The profiles of the servers are as for `hold`, and stay as they are.
-    """
+    """Write to `place` where the parts of a gang have room at the earliest, and return when; infinity for never."""
+    times, levels, steps, _ = profiles
     need = np.zeros(levels.shape[2], np.int64)
     nodes = len(need) // len(demand)
     ways = 1 if spread else nodes

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from binwright.fabric.compiled import numa_loop as loop
-from binwright.fabric.compiled.numa_loop import NumaRequests, NumaState, advance, begin, bundled, end_at, end_one
+from binwright.fabric.compiled.numa_loop import NumaRequests, NumaState, advance, begin, bundled, end_at
 from binwright.fabric.compiled.tables import URGENT, Tables, no_tables
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.ranking import log_of
@@ -110,7 +110,7 @@ class RunArrays(RunState):
             self.lay_out()
             self._time, self._waiting = self.state.clock.data, self.state.line.data
             self.at[loop.GUARDED] = bool(self.speeds or self._pacing)
-            self.at[loop.ORDERED] = self._rules.one_by_one
+            self.at[loop.ONE_BY_ONE] = self._rules.one_by_one
             arrays = (
                 self.requests._replace(priority=self.order()),
                 self.state,
@@ -121,7 +121,7 @@ class RunArrays(RunState):
                 self._bind = prepared(bundled, *arrays)
                 run = self._bind(*arrays)
                 self._advance, self._begin = prepared(advance, run, 0.0), prepared(begin, run, 0, 0, 0, 0, 0.0)
-                self._end_one, self._end_at = prepared(end_one, run), prepared(end_at, run, 0.0, 0)
+                self._end_at = prepared(end_at, run, 0.0, 0)
             self._run = self._bind(*arrays)
         return self._run
 
@@ -169,6 +169,7 @@ class RunArrays(RunState):
                 limits.owner[:, row], self._run = limits.owner[:, source], None
             if len(self.priority):
                 self.priority[row], self.interested[row] = each.priority, each.priority > self._least
+        self.loop.take_in(request)
 
     def _widen(self) -> None:
         """Make the loop's arrays longer where the record has more rows, since some were sent back."""

@@ -11,7 +11,7 @@ import numpy as np
 from binwright.fabric.compiled import numa_loop as loop
 from binwright.fabric.compiled import queue_line
 from binwright.fabric.compiled.numa_loop import as_argument, go, placement_of
-from binwright.fabric.compiled.queue_line import LineArrays, come_in, drop_evicted, longer, queue_of
+from binwright.fabric.compiled.queue_line import LineArrays, drop_evicted, queue_of, with_returned
 from binwright.fabric.compiled.queue_loop import LONGER, Scratch, go_line, scratch_for
 from binwright.fabric.ranking import Standings, standings
 from binwright.simcore.agent_calls import describe_request
@@ -126,8 +126,6 @@ class CompiledLoop:
             if status == loop.BROKEN:
                 self._complain(int(queue.at[queue_line.ASKED]), code)
             if status == loop.OVER or (status == loop.EVENT and offering.is_hopeless()):
-                rows = run.waiting_rows
-                rows[:] = rows[np.argsort(queue.turn[rows])]
                 run.finish()
                 break
             if status == loop.ASK:
@@ -135,15 +133,11 @@ class CompiledLoop:
             at[loop.STIRRED] |= offering.handle(status)
         return made
 
-    def come_in(self, request: Request, line: Any, before: bool) -> int:
-        """Return the place in the `line` of a compiled queue, int32 [waiting], of a request that was held or sent back.
-
-        It is before or behind those that are as urgent.
-        """
-        run = self._run
-        assert self.queue
-        self.queue = longer(self.queue, len(run.record.outcome), run.urgency)
-        return come_in(self.queue, self._order, run.view, request, line, before=before)
+    def take_in(self, request: Request) -> None:
+        """Have a compiled queue, if there is one, know a request that was sent back."""
+        run, queue = self._run, self.queue
+        if queue is not None:
+            self.queue = with_returned(queue, len(run.record.outcome), self._order, run.view, request)
 
     def _line_loop(self, rule: Compiled) -> tuple[Loop, LineArrays, tuple[Any, ...]]:
         """Return the loop that offers the line, the queue, and its arguments but the last two.
@@ -154,12 +148,12 @@ class CompiledLoop:
         if self.queue is None:
             self.queue, self._order = queue_of(run, how), how
         queue, backfilling = self.queue, queue_line.BACKFILLING.index(how.backfilling)
-        if self._scratch is None or len(self._scratch.steps) != len(run.state.left):
+        if self._scratch is None or len(self._scratch.profiles.steps) != len(run.state.left):
             self._scratch = scratch_for(run.state.left.shape, backfilling, self._steps)
         decide = as_argument(rule.scan, run.state.free.shape[2], rule.weights)
         form = (
-            *(decide, rule.weights, run.requests, run.state, queue, run.tables, self._scratch),
-            *(backfilling, overflow.together, float(overflow.window)),
+            *(decide, rule.weights, run.requests._replace(priority=run.order()), run.state, queue),
+            *(run.tables, self._scratch, backfilling, overflow.together, float(overflow.window)),
         )
         if self._ready is None or self._ready[0] is not decide:
             self._ready = decide, prepared(go_line, *form, 0.0, 0)

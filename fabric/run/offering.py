@@ -28,24 +28,7 @@ class Offering:
 
     def requests(self) -> Generator[Request, None, None]:
         """Yield what needs an answer."""
-        return self._after_events() if self._run.overflow.one_by_one else self._at_instants()
-
-    def _at_instants(self) -> Generator[Request, None, None]:
-        """Yield what needs an answer, offered once for everything at an instant."""
         while self._advance():
-            yield from self._offer()
-
-    def _after_events(self) -> Generator[Request, None, None]:
-        """Yield what needs an answer, offered after every single event; arrivals come first."""
-        run, line = self._run, self._run.line
-        while (coming := run.next_arrival) < inf or len(line) or line.held:
-            if self.is_hopeless():
-                return
-            if coming <= run.next_change:
-                run.pass_to(coming)
-                run.arrive_next()
-            else:
-                run.step()
             yield from self._offer()
 
     def _offer(self) -> Iterator[Request]:
@@ -85,7 +68,10 @@ class Offering:
                 return bool(status == loop.ASK)
             if status == loop.EVENT and self.is_hopeless():
                 break
-            at[loop.STIRRED] |= self.handle(status)
+            stirred = self.handle(status)
+            if overflow.one_by_one:
+                return True
+            at[loop.STIRRED] |= stirred
         return False
 
     def handle(self, status: int) -> bool:
@@ -94,6 +80,9 @@ class Offering:
         if status == loop.EVENT:
             state.clock[loop.NOW] = run.clock.next
             run.unbind()
+            if run.overflow.one_by_one:
+                run.clock.step()
+                return True
             waits = run.waiting > 0 or at[loop.HELD] > 0
             return run.clock.run_to(run.clock.next, False) or bool(waits and state.clock[loop.NEXT_OFFER] == inf)
         if status == loop.RELEASED:

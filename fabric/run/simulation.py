@@ -366,27 +366,6 @@ class Simulation(RunArrays):
         """When the next holding period ends, or the clock has something to do; infinite if neither."""
         return min(self.next_end, self.clock.next)
 
-    def pass_to(self, time: float) -> None:
-        """Let time go on to before what happens then; nothing may be due earlier."""
-        self.state.clock[loop.NOW] = time
-        self.clock.pass_to(time)
-
-    def step(self) -> None:
-        """Let the next thing happen."""
-        if self.next_end <= self.clock.next:
-            self._end_next()
-        else:
-            self.clock.step()
-            self.state.clock[loop.NOW], self._run = self.clock.now, None
-
-    def _end_next(self) -> None:
-        """End the holding period that ends next."""
-        self.clock.pass_to(self.next_end)
-        run = self.bundle()
-        row = self._end_one(run)
-        if row >= 0:
-            self.released(row)
-
     def _overflow(self, head: Request, refusal: Refusal | None) -> bool:
         """Do what the overflow says with the head of the line, which was refused; tells whether others changed."""
         overflow = self._rules

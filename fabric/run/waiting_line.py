@@ -90,18 +90,13 @@ class WaitingLine(Sequence[Request]):
         if queues and (reason := queues.refusal(request)):
             self._run.refuse(request, reason)
         elif quotas is None or quotas.admits(request):
-            place, queue = self._enter(request), self._run.loop.queue
-            if queue is not None:  # a compiled line goes by its order, and places are those of turns
-                place = int(np.count_nonzero(queue.turn[self._run.waiting_rows] < queue.turn[request.index]))
-            place *= queues is None
+            place = self._enter(request) * (queues is None)
         self.readmit()
         return place
 
     def _place(self, request: Request, before: bool) -> int:
         """Return the place of a request in line, before or behind those that are as urgent."""
         run, rows = self._run, self._run.waiting_rows
-        if run.loop.queue is not None:
-            return run.loop.come_in(request, rows, before)
         order = run.order()
         if not len(order):
             return 0 if before else len(rows)
