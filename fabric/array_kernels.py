@@ -1,11 +1,14 @@
-"""What kernels do with arrays, in loops: numba's own take seconds to compile, for the errors that they might raise."""
+"""What kernels do with arrays, in loops: numba's own take seconds to compile, for the errors that they might raise.
+
+A heap of what ends next is two arrays: of times, and of whom they belong to.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from binwright.simcore.jit import kernel
-from binwright.simcore.types import Ints
+from binwright.simcore.jit import kernel, lean
+from binwright.simcore.types import Floats, Ints
 
 
 @kernel
@@ -40,3 +43,32 @@ def ascending(keys: Ints) -> Ints:
         order, other = other, order
         width *= 2
     return order
+
+
+@lean
+def push(due: Floats, holder: Ints, length: int, time: float, row: int) -> None:
+    """Add to a heap of this length; changes `due` float64 [any] and `holder` int64 [any]."""
+    place = length
+    while place > 0:
+        parent = (place - 1) // 2
+        if due[parent] < time or (due[parent] == time and holder[parent] <= row):
+            break
+        due[place], holder[place] = due[parent], holder[parent]
+        place = parent
+    due[place], holder[place] = time, row
+
+
+@lean
+def pop(due: Floats, holder: Ints, length: int) -> None:
+    """Remove the first entry of a heap, which has this length afterwards; changes both arrays."""
+    time, row, place = due[length], holder[length], 0
+    while 2 * place + 1 < length:
+        child = 2 * place + 1
+        other = child + 1
+        if other < length and (due[other] < due[child] or (due[other] == due[child] and holder[other] < holder[child])):
+            child = other
+        if due[child] > time or (due[child] == time and holder[child] >= row):
+            break
+        due[place], holder[place] = due[child], holder[child]
+        place = child
+    due[place], holder[place] = time, row

@@ -31,8 +31,8 @@ class RunState:
         """Those that are offered together and have no answer yet; empty where requests are offered one by one."""
         self.times: list[tuple[int, int]] | None = None
         """Of every decision its row and the agent's nanoseconds, where `play` is to note them: an empty list then."""
-        self.counted: int | None = None
-        """How many answers there were as `play` counts those to requests offered together; None: it does so itself."""
+        self.counted = 0
+        """How many answers there were, as `play` counts them."""
         self.recurring = 0
         """How many things on the clock happen at every step, for ever."""
         self.moving: Any = None

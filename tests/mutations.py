@@ -55,8 +55,7 @@ SOURCES: tuple[tuple[str, int, str], ...] = (
         "tests/fabric/compiled",
     ),
     ("fabric/run/compiled_loop.py", 1, "tests/fabric/compiled"),
-    ("fabric/run/offering.py", 2, f"{SIMCORE}together.py tests/scenarios/test_rlscheduler.py"),
-    ("fabric/run/waiting_line.py", 2, f"{SIMCORE}together.py {SIMCORE}queues.py {SIMCORE}quotas.py"),
+    ("fabric/run/waiting_line.py", 4, f"{SIMCORE}together.py {SIMCORE}queues.py tests/scenarios/test_rlscheduler.py"),
     ("simcore/request_rows.py", 1, f"{SIMCORE}engine.py {SIMCORE}gangs.py"),
     (
         "simcore/run_state.py",
@@ -69,7 +68,7 @@ SOURCES: tuple[tuple[str, int, str], ...] = (
         2,
         f"{SIMCORE}engine.py {FABRIC}network.py {SIMCORE}moving.py tests/scenarios/test_speed.py",
     ),
-    ("fabric/run/views.py", 1, f"{SIMCORE}engine.py {FABRIC}moving.py tests/fabric/compiled {SIMCORE}moving.py"),
+    ("fabric/run/arrays.py", 1, f"{SIMCORE}engine.py {FABRIC}moving.py tests/fabric/compiled {SIMCORE}moving.py"),
     ("fabric/compiled/numa_loop.py", 5, f"tests/fabric/compiled {SIMCORE}engine.py tests/scenarios/test_engines.py"),
     ("fabric/compiled/tables.py", 3, f"{SIMCORE}quotas.py"),
     ("fabric/compiled/queue_loop.py", 2, "tests/fabric/compiled/test_queue_loop.py"),

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from binwright.fabric.compiled.heap import pop, push
+from binwright.fabric.array_kernels import pop, push
 from binwright.fabric.compiled.tables import QuotaTable, Tables, count_limits, exceeded, give_back, grant, parts_of
 from binwright.fabric.placement.mask import Ruling, count, show, why_ruled
 from binwright.fabric.ranking import note

@@ -1,6 +1,6 @@
 """Lets time go on to the next offer of the line, and holds the line of a compiled batch queue and who runs.
 
-`fabric.run.offering` says what becomes of an offer in Python, `queue_loop` what becomes of one in machine code.
+`fabric.run.waiting_line` says what becomes of an offer in Python, `queue_loop` what becomes of one in machine code.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 NONE, ANY, EASY, CONSERVATIVE = range(4)
 """Who may start when one before gets no place."""
 BACKFILLING = ("none", "any", "easy", "conservative")
-RUNNING, SEEN, COUNTED, ASKED, COUNTERS = range(5)
+RUNNING, SEEN, ASKED, COUNTERS = range(4)
 """Places in `LineArrays.at`: how many run, how many of the line have been offered at this instant (-1: the instant is
-over), how many answers there were as `play` counts them, and who was asked last."""
+over), and who was asked last."""
 
 
 class LineArrays(NamedTuple):

@@ -9,14 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from binwright.fabric.array_kernels import push
 from binwright.fabric.availability import enough, just_after, over, parts_from
 from binwright.fabric.compiled import numa_loop as loop
-from binwright.fabric.compiled.heap import push
 from binwright.fabric.compiled.numa_loop import NumaRequests, NumaState, demand_of, fits, move
 from binwright.fabric.compiled.queue_line import (
     ASKED,
     CONSERVATIVE,
-    COUNTED,
     EASY,
     NONE,
     RUNNING,
@@ -86,7 +85,7 @@ def go_line(
     until_event: float,
     answers: int,
 ) -> tuple[int, int, int]:
-    """Offer the line whenever something changes, until there were so many answers (without limit when negative).
+    """Offer the line whenever something changes, until there were so many answers or more (no limit when negative).
 
     `rule`, `weights` and `tables` are as for `numa_loop.go`, but every part is an answer, and an offer is one at least.
     Whom limits of `tables` keep waiting is not offered. `together` are offered at once, at multiples of `window` if
@@ -109,7 +108,7 @@ def go_line(
     plain = not (limited or keyed)
     most, total, level, profiles = scratch.sums[0], scratch.sums[1], scratch.level, scratch.profiles
     times, levels, steps, need = profiles
-    while status == loop.ASK and made != answers:
+    while status == loop.ASK and (answers < 0 or made < answers):
         if seen < 0:
             at[loop.ENDS], answers_given[0], counts[RUNNING] = ends, answered, running
             at[loop.FIRST], at[loop.LAST], clock[loop.NOW] = first, last, now
@@ -275,11 +274,7 @@ def go_line(
                 stays -= 1
                 line[stays] = line[i]
         first = stays if started else first
-        counted = max(1, started)
-        made += counted
-        if answers >= 0:
-            made = min(made, answers)
-        counts[COUNTED] += counted
+        made += max(1, started)
         left_over = last - first
         if limited:
             left_over = 0

@@ -190,56 +190,39 @@ def promise_first(
     Returns the time, infinite for never, and between which servers these places are. `level` int64 [servers, nodes *
     resources] becomes what is free then beside them.
     """
-    nodes, kinds = left.shape[1], left.shape[2]
+    nodes = left.shape[1]
     demand, spread, many = demand_of(demands, row, nothing), spreads[row], parts_of(parts, row)
     ways = 1 if spread else nodes
     now_free = left.reshape(level.shape)
-    need, released = np.zeros(nodes * kinds, np.int64), np.zeros(nodes * kinds, np.int64)
-    room, lacking = np.zeros(len(left) * ways, np.int64), np.zeros(kinds, np.int64)
-    for r in range(kinds):
-        lacking[r] = demand[r] * many
+    need, released = np.zeros(level.shape[1], np.int64), np.zeros(level.shape[1], np.int64)
+    room, total = np.zeros(len(left) * ways, np.int64), 0
     for s in range(len(level)):
-        for k in range(nodes * kinds):
+        for k in range(level.shape[1]):
             level[s, k] = now_free[s, k]
-            lacking[k % kinds] -= level[s, k]
-    time, ended, counted, total, looked = now, 0, 0, 0, False
-    while True:
-        enough = True
-        for r in range(kinds):
-            enough &= lacking[r] <= 0
-        if enough:  # in all; before that, no server is looked at
-            for i in range(counted, ended):
-                other = runs[i]
-                end = other + parts_of(parts, other)
-                part, gives = other, demand_of(demands, other, nothing)
-                while part < end:
-                    after = alike(place, part, end)
-                    s = place[part] // nodes
-                    needed(released, gives, node_of(place[part], spreads[other], nodes), nodes)
-                    for k in range(len(need)):
-                        level[s, k] += released[k] * (after - part)
-                    for way in range(s * ways, s * ways + ways if looked else 0):
-                        needed(need, demand, node_of(way, spread, nodes), nodes)
-                        total -= room[way]
-                        room[way] = copies(level, s, s + 1, need)
-                        total += room[way]
-                    part = after
-            counted = ended
-            for way in range(0 if looked else len(room)):
-                needed(need, demand, node_of(way, spread, nodes), nodes)
-                room[way] = copies(level, way // ways, way // ways + 1, need)
-                total += room[way]
-            looked = True
-            if total >= many:
-                break
+    for way in range(len(room)):
+        needed(need, demand, node_of(way, spread, nodes), nodes)
+        room[way] = copies(level, way // ways, way // ways + 1, need)
+        total += room[way]
+    time, ended = now, 0
+    while total < many:
         if ended == running or until[ended] == np.inf:
             return np.inf, 0, 0
         time = max(until[ended], soon)
         while ended < running and max(until[ended], soon) == time:
-            other = runs[ended]
-            count = parts_of(parts, other)
-            for r in range(kinds):
-                lacking[r] -= demands[other, r] * count
+            part = runs[ended]
+            end, gives = part + parts_of(parts, part), demand_of(demands, part, nothing)
+            while part < end:
+                after = alike(place, part, end)
+                s = place[part] // nodes
+                needed(released, gives, node_of(place[part], spreads[part], nodes), nodes)
+                for k in range(len(need)):
+                    level[s, k] += released[k] * (after - part)
+                for way in range(s * ways, s * ways + ways):
+                    needed(need, demand, node_of(way, spread, nodes), nodes)
+                    total -= room[way]
+                    room[way] = copies(level, s, s + 1, need)
+                    total += room[way]
+                part = after
             ended += 1
     before = room.copy()
     for way in range(len(room) if many > 1 else 0):

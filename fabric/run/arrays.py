@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, MutableMapping
 from math import inf
 from typing import Any
 
@@ -10,15 +11,15 @@ import numpy as np
 from binwright.fabric.compiled import numa_loop as loop
 from binwright.fabric.compiled.numa_loop import NumaRequests, NumaState, advance, begin, bundled, end_at
 from binwright.fabric.compiled.tables import URGENT, Tables, no_tables
+from binwright.fabric.inventory import Holding
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.ranking import log_of
-from binwright.fabric.run.views import Holdings
 from binwright.simcore.jit import prepared
 from binwright.simcore.memmap import blocks, zeros
-from binwright.simcore.record import PENDING
+from binwright.simcore.record import PENDING, SPREAD
 from binwright.simcore.rules import Overflow, Pacing
 from binwright.simcore.run_state import RunState
-from binwright.simcore.types import Request, Workload
+from binwright.simcore.types import Request, Workload, part
 
 
 class RunArrays(RunState):
@@ -40,7 +41,7 @@ class RunArrays(RunState):
         self._run: Any = None
         self._bind: Any = None
         self._servers, self._pacing = ledger, pacing
-        self._holdings = Holdings(self)  # type: ignore[arg-type]
+        self._holdings = Holdings(self)
         if self.inside:
             ledger.held = self._holdings
         super().__init__(workload, ledger, overflow, paced=pacing is not None)
@@ -223,3 +224,61 @@ def requests(workload: Workload, spread: Any, possible: Any) -> NumaRequests:
         np.zeros(0, np.int64),
         (0,) * workload.demand.shape[1],
     )
+
+
+class Holdings(MutableMapping[int, Holding]):
+    """Maps the row of every request that holds something to what that is, as `Ledger` keeps it.
+
+    What lies where the record says is read from there. Anything else, such as both places of a request on its way, is
+    kept beside it, and the loop then leaves the release to the ledger.
+    """
+
+    def __init__(self, run: RunArrays) -> None:
+        self._run = run
+        self._elsewhere: dict[int, Holding] = {}
+
+    def __getitem__(self, row: int) -> Holding:
+        run = self._run
+        if row not in self:
+            raise KeyError(row)
+        if run.holds[row] == loop.ELSEWHERE:
+            return self._elsewhere[row]
+        server, node = int(run.record.server[row]), int(run.record.node[row])
+        demand, role = tuple(run.requests.demand[row].tolist()), int(run.roles[row]) if len(run.roles) else 0
+        if node != SPREAD:
+            return Holding(role, (server,), ((server, node, demand),))
+        nodes = run.view.capacity.shape[1]
+        return Holding(role, (server,), tuple((server, each, part(demand, each, nodes)) for each in range(nodes)))
+
+    def __setitem__(self, row: int, holding: Holding) -> None:
+        self._elsewhere[row], self._run.holds[row] = holding, loop.ELSEWHERE
+
+    def __delitem__(self, row: int) -> None:
+        if row not in self:
+            raise KeyError(row)
+        self._elsewhere.pop(row, None)
+        self._run.holds[row] = loop.EVICTED
+
+    def __contains__(self, row: object) -> bool:
+        if not isinstance(row, int | np.integer) or not 0 <= row < len(self._run.holds):
+            return False
+        return bool(self._run.holds[row] != loop.EVICTED)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(np.flatnonzero(self._run.holds != loop.EVICTED).tolist())
+
+    def __len__(self) -> int:
+        return int(np.count_nonzero(self._run.holds))
+
+    def settle(self, row: int) -> None:
+        """Note that a request lies where the record says, as it has arrived there."""
+        if row in self._elsewhere:
+            del self._elsewhere[row]
+            self._run.holds[row] = loop.HOLDS
+
+    def on(self, server: int) -> list[int]:
+        """List the rows of the requests that hold something on a server."""
+        rows = np.flatnonzero(self._run.holds != loop.EVICTED)
+        on_server = rows[self._run.record.server[rows] == server].tolist()
+        moving = [row for row, held in self._elsewhere.items() if server in held.servers]
+        return [row for row in on_server if row not in self._elsewhere] + moving

@@ -66,6 +66,7 @@ class CompiledLoop:
             arrays = columns, run.state, run.rules, run.tables, run.interested
             more, status, code = play(*form, *arrays, stops, mode, until, answers - made, False)
             made += more
+            run.counted += more
             run.follow()
             if status == loop.BROKEN:
                 self._complain(run.head, code)
@@ -109,7 +110,7 @@ class CompiledLoop:
     def _go_line(self, rule: Compiled, answers: int) -> int:
         """Do as `go` does where requests are offered together; an offer counts as one answer at least."""
         run, at, offering, made = self._run, self._run.at, self._run.offering, 0
-        while made != answers:
+        while answers < 0 or made < answers:
             run.lay_out()
             run.note_held()
             play, queue, form = self._line_loop(rule)
@@ -118,8 +119,8 @@ class CompiledLoop:
             if queue.at[queue_line.SEEN] >= 0 or not offering.is_hopeless():
                 more, status, code = play(*form, run.clock.next, answers - made)
                 made += more
+                run.counted += more
                 run.follow()
-                run.counted = int(queue.at[queue_line.COUNTED])
             if status == LONGER:
                 self._steps, self._scratch = 4 * self._steps, None
                 continue
@@ -131,7 +132,7 @@ class CompiledLoop:
             if status == loop.ASK:
                 break
             at[loop.STIRRED] |= offering.handle(status)
-        return made
+        return made if answers < 0 else min(made, answers)
 
     def take_in(self, request: Request) -> None:
         """Have a compiled queue, if there is one, know a request that was sent back."""

@@ -17,32 +17,19 @@ class Watchers:
     """
 
     def __init__(self, simulation: Simulation, *callbacks: Callable[[], int]) -> None:
-        self._simulation = simulation
+        self._simulation, self._counted = simulation, simulation.counted
         self._callbacks, self._left = callbacks, [0] * len(callbacks)
-        self._together = simulation.overflow.together > 0 and simulation.counted is None
-        self._asked_for = self._before = self._counted = 0
 
-    def _settle(self) -> None:
-        """Count what was decided since the last call, and call those whose turn it is."""
-        answered = self._asked_for
-        if answered and self._simulation.counted is not None:
-            answered = self._simulation.counted - self._counted
-        elif answered and self._together:  # as `play` counts
-            answered = max(1, len(self._simulation.record.sequence) - self._before)
-        self._asked_for = 0
+    def __call__(self) -> int:
+        """Call whose turn it is; return after how many decisions to come back."""
+        answered = self._simulation.counted - self._counted
+        self._counted += answered
         for each, callback in enumerate(self._callbacks):
             if self._left[each] > 0:
                 self._left[each] = max(0, self._left[each] - answered)
             if not self._left[each]:
                 self._left[each] = callback()
-
-    def __call__(self) -> int:
-        """Call whose turn it is; return after how many decisions to come back."""
-        self._settle()
-        asked_for = min((left for left in self._left if left >= 0), default=-1)
-        self._asked_for = min(1, asked_for) if self._together else asked_for
-        self._before, self._counted = len(self._simulation.record.sequence), self._simulation.counted or 0
-        return self._asked_for
+        return min((left for left in self._left if left >= 0), default=-1)
 
 
 def play(simulation: Simulation, agent: Agent, watch: Callable[[], int] = lambda: -1) -> int:
@@ -63,7 +50,7 @@ def play(simulation: Simulation, agent: Agent, watch: Callable[[], int] = lambda
             if simulation.offer:
                 placed = len(simulation.record.sequence)
                 thought += answer_all(agent, view, simulation.offer, answer)
-                left = max(0, left - max(1, len(simulation.record.sequence) - placed)) if left > 0 else left
+                answered = max(1, len(simulation.record.sequence) - placed)
             else:
                 try:
                     placement = decide(view, request)
@@ -75,8 +62,10 @@ def play(simulation: Simulation, agent: Agent, watch: Callable[[], int] = lambda
                     times.append((request.index, took))
                 answer(placement)
                 # A gang counts once, and nobody looks on while it has some of its places.
-                if not (request.gang and simulation.partway):
-                    left -= 1
+                answered = 0 if request.gang and simulation.gangs.placed else 1
+            simulation.counted += answered
+            if left > 0:
+                left = max(0, left - answered)
             if not left:
                 left = watch()
     simulation.ledger.confirm()

@@ -19,8 +19,7 @@ from binwright.fabric.run.arrays import RunArrays
 from binwright.fabric.run.cluster_events import ClusterEvents
 from binwright.fabric.run.compiled_loop import CompiledLoop
 from binwright.fabric.run.gang_placement import GangPlacement
-from binwright.fabric.run.offering import Offering
-from binwright.fabric.run.waiting_line import WaitingLine
+from binwright.fabric.run.waiting_line import Offering, WaitingLine
 from binwright.simcore.accounts import Accounts
 from binwright.simcore.agent_calls import describe_request
 from binwright.simcore.errors import AgentError, InfeasiblePlacement
@@ -74,8 +73,6 @@ class Simulation(RunArrays):
         self._head: Any = None
         """The request that is to be answered, where they are offered one by one."""
         self._paced_row, self.vain = -1, False
-        if compiled and self._rules.together:
-            self.counted = 0
 
     # -- what has happened so far --------------------------------------------------------------------------------
 
@@ -129,11 +126,6 @@ class Simulation(RunArrays):
         return int(self.state.line[self.at[loop.FIRST]]) if self.waiting else -1
 
     @property
-    def partway(self) -> int:
-        """How many parts of the gang that is being placed have a place so far."""
-        return len(self._parts)
-
-    @property
     def within_instant(self) -> bool:
         """Whether requests in the line are still to be offered at this instant, and none can wait."""
         return self.waiting > 0 and not self.at[loop.BLOCKED] and self.overflow.mode in ("drop", "stop")
@@ -142,16 +134,6 @@ class Simulation(RunArrays):
     def due(self) -> int:
         """How many ends of holding periods and other things are still to happen."""
         return self.clock.due + self.at[loop.ENDS]
-
-    @property
-    def all_back(self) -> float:
-        """When every part that has failed at random so far is back."""
-        return self.events.all_back
-
-    @property
-    def endless(self) -> int:
-        """How many things on the clock go on for ever: random failures and their repairs, and reschedulings."""
-        return self.events.endless
 
     def before(self, row: int) -> int:
         """Count the requests before a row that have not arrived yet."""
@@ -357,14 +339,9 @@ class Simulation(RunArrays):
         return False
 
     @property
-    def next_end(self) -> float:
-        """When the next holding period ends, infinite if none does."""
-        return float(self.state.due[0]) if self.at[loop.ENDS] else inf
-
-    @property
     def next_change(self) -> float:
         """When the next holding period ends, or the clock has something to do; infinite if neither."""
-        return min(self.next_end, self.clock.next)
+        return min(float(self.state.due[0]) if self.at[loop.ENDS] else inf, self.clock.next)
 
     def _overflow(self, head: Request, refusal: Refusal | None) -> bool:
         """Do what the overflow says with the head of the line, which was refused; tells whether others changed."""

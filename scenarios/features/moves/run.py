@@ -110,8 +110,8 @@ class Moving:
     def _tick(self, number: int) -> bool:
         """Reschedule, unless room is being made; tells whether anything changed."""
         simulation, self.endless = self._simulation, 0
-        alone = simulation.due <= simulation.endless + len(self._flying)
-        repairs = simulation.waiting and self._clock.now < simulation.all_back  # are waited for
+        alone = simulation.due <= simulation.events.endless + len(self._flying)
+        repairs = simulation.waiting and self._clock.now < simulation.events.all_back  # are waited for
         if simulation.offered == len(simulation.workload) and alone and not repairs:
             return False  # nothing else is to come
         self._await_tick(number + 1)
