@@ -10,6 +10,7 @@ _BY_REMEDY = {
     "autoscale.below, moves.fixed, moves.per_hour, workload.inflate.draws, workload.fitted, workload.parts.least, "
     "workload.parts.work, workload.flavours.parts.least, workload.flavours.parts.work, workload.networks.hose.group, "
     "workload.networks.hose.oversubscription, knowledge.training, rescheduling.within, overflow.make_room.within, "
+    "overflow.wait.window, "
     "cluster.contention, cluster.cells, costs.servers.reserved, metric plans_late, train.device, "
     "train.agent.cvd-rl.layers, train.agent.cvd-rl.width, train.agent.nara.width, train.agent.sched-rl.hidden, "
     "train.agent.sched-rl.width, train.agent.nara.value_clip, agents.tetris.near, agents.tetris.penalty, "

@@ -34,8 +34,8 @@ class Overflow:
     ask again; when `limit` servers are there, `then` takes over.
 
     With `together`, that many at the head of the line that waits are offered at once, and whoever gets a place leaves
-    it; with a `window` that happens at multiples of so many seconds only. `one_by_one` offers them after every single
-    arrival and end, of those at one instant the arrivals first, and then the ends in the order of placement.
+    it. `one_by_one` offers them after every single arrival and end, of those at one instant the arrivals first, and
+    then the ends in the order of placement.
 
     With `preempt`, less urgent requests that run are evicted first, if that makes room, and the line goes by priority.
     """
@@ -45,7 +45,6 @@ class Overflow:
     limit: int = 0
     then: Literal["drop", "stop"] = "stop"
     together: int = 0
-    window: float = 0.0
     one_by_one: bool = False
     preempt: bool = False
 

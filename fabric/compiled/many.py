@@ -67,7 +67,7 @@ def many_runs(capacity: Ints, count: int, rows: int) -> Many:
         due=zeros(np.float64, rows),
         holder=zeros(np.int64, rows),
         at=zeros(np.int64, loop.COUNTERS),
-        clock=zeros(np.float64, 2),
+        clock=zeros(np.float64, 1),
         sequence=zeros(np.int32, rows),
         outcome=zeros(np.int8, rows),
         decided=zeros(np.float64, rows),
@@ -98,7 +98,7 @@ def reset(many: Many, run: int, workload: Workload, possible: npt.NDArray[np.boo
     requests.arrival[run, :n], requests.duration[run, :n] = workload.arrival, workload.duration
     requests.demand[run, :n], requests.rows[run, : len(rows)] = workload.demand, rows
     state.free[run], state.at[run], state.answers[run], many.over[run] = state.capacity, 0, 0, False
-    state.clock[run, :], state.clock[run, loop.NEXT_OFFER], many.possible[run] = 0.0, np.inf, len(rows)
+    state.clock[run], many.possible[run] = 0.0, len(rows)
     state.outcome[run, :n] = PENDING
 
 

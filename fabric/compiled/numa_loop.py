@@ -47,8 +47,8 @@ that end together do so in the order in which they began; those arrive who come 
 offered. And `ROW` is whom a stop is about.
 """
 
-NOW, NEXT_OFFER = range(2)
-"""Places in `NumaState.clock`."""
+NOW = 0
+"""The place of the time in `NumaState.clock`."""
 ROWS = 2**32 - 1
 """The bits of a number in the heap that are its row."""
 ROOMLESS = 3
@@ -78,10 +78,9 @@ class NumaState(NamedTuple):
     `capacity` and `free` int64 [servers, nodes, resources] are what the rule sees. `left`, of the same shape, is what
     counts as free, so that a rule gains nothing by writing to `free`. `line` int32 [k] has the rows that wait. `due`
     float64 [k] and `holder` int64 [k] are a heap of the times when placements end, and of their rows. `at` is int64
-    [COUNTERS], and `clock` float64 [2] has `NOW`, and when the line is offered next, infinite for not yet. `sequence`
-    int32 [n] has the rows in the order of their `answers`, int64 [1]: how many there are. The others are the columns of
-    `simcore.record.Record`, and `holds` int8 [n] tells which rows hold something. `log` int64 [any] tells which servers
-    changed, as `fabric.ranking` has it.
+    [COUNTERS], and `clock` float64 [1] has the time. `sequence` int32 [n] has the rows in the order of their `answers`,
+    int64 [1]: how many there are. The others are the columns of `simcore.record.Record`, and `holds` int8 [n] tells
+    which rows hold something. `log` int64 [any] tells which servers changed, as `fabric.ranking` has it.
     """
 
     capacity: Ints

@@ -141,14 +141,13 @@ def to_offer(
     tables: Tables,
     queue: LineArrays | None,
     together: int,
-    window: float,
     until: float,
 ) -> int:
     """Let time go on until the line is to be offered, or the caller has to do something; returns why it stopped.
 
-    The line is offered once for everything at an instant: for ends, changes, and arrivals among the first `together`;
-    at multiples of `window` if that is not 0. With `ONE_BY_ONE` it is offered after every single event. `queue` is
-    that of a compiled run, whose promises end with the holding periods. Changes all of these but `requests`.
+    The line is offered once for everything at an instant: for ends, changes, and arrivals among the first `together`.
+    With `ONE_BY_ONE` it is offered after every single event. `queue` is that of a compiled run, whose promises end with
+    the holding periods. Changes all of these but `requests`.
     """
     rows, arrival, _, demands, _, _, nothing = requests
     due, holder, at, clock = state.due, state.holder, state.at, state.clock
@@ -168,9 +167,7 @@ def to_offer(
             clock[loop.NOW] = change
             return loop.RELEASED if end_next(state, rules, tables, demands, nothing) else loop.ASK
         if not at[loop.ARRIVING]:
-            target = min(coming, clock[loop.NEXT_OFFER])
-            if target == np.inf:
-                target = change
+            target = coming if coming < np.inf else change
             if not at[loop.STIRRED] and (target == np.inf or (coming == np.inf and not waits)):
                 at[loop.ALL] = 1
                 return loop.OVER
@@ -178,7 +175,7 @@ def to_offer(
                 if not at[loop.ENDS] or change < due[0]:
                     return loop.EVENT
                 clock[loop.NOW] = change
-                if waits and clock[loop.NEXT_OFFER] == np.inf:
+                if waits:
                     at[loop.STIRRED] = 1
                 row = holder[0] & loop.ROWS
                 if queue is not None and queue.at[RUNNING] and state.holds[row] != loop.EVICTED:
@@ -200,18 +197,14 @@ def to_offer(
                 at[loop.STIRRED] = 1
             coming = arrival[rows[at[loop.TAIL]]] if at[loop.TAIL] < len(rows) else np.inf
         at[loop.ARRIVING], changed, at[loop.STIRRED] = 0, at[loop.STIRRED], 0
-        if changed and at[loop.FIRST] < at[loop.LAST] and clock[loop.NEXT_OFFER] == np.inf:
-            now = clock[loop.NOW]
-            clock[loop.NEXT_OFFER] = max(now, np.ceil(now / window) * window) if window else now
-        if clock[loop.NEXT_OFFER] <= clock[loop.NOW]:
-            clock[loop.NEXT_OFFER] = np.inf
+        if changed and at[loop.FIRST] < at[loop.LAST]:
             return loop.ASK
 
 
 @kernel
-def advance_line(run: Any, together: int, window: float, until: float) -> int:
+def advance_line(run: Any, together: int, until: float) -> int:
     """Let a run go on to the next offer as `to_offer` does; `run` is what `numa_loop.bundled` has made."""
-    return to_offer(run.requests, run.state, run.rules, run.tables, None, together, window, until)
+    return to_offer(run.requests, run.state, run.rules, run.tables, None, together, until)
 
 
 def queue_of(run: RunArrays, how: InOrder) -> LineArrays:

@@ -81,15 +81,14 @@ def go_line(
     scratch: Scratch,
     backfilling: int,
     together: int,
-    window: float,
     until_event: float,
     answers: int,
 ) -> tuple[int, int, int]:
     """Offer the line whenever something changes, until there were so many answers or more (no limit when negative).
 
     `rule`, `weights` and `tables` are as for `numa_loop.go`, but every part is an answer, and an offer is one at least.
-    Whom limits of `tables` keep waiting is not offered. `together` are offered at once, at multiples of `window` if
-    that is not 0. The clock has something to do at `until_event`.
+    Whom limits of `tables` keep waiting is not offered. `together` are offered at once. The clock has something to do
+    at `until_event`.
 
     Changes `state`, `queue`, `tables` and `scratch`; makes no arrays, which would take twice as long to compile.
     Returns how many answers were made, why it stopped, and the last answer.
@@ -112,7 +111,7 @@ def go_line(
         if seen < 0:
             at[loop.ENDS], answers_given[0], counts[RUNNING] = ends, answered, running
             at[loop.FIRST], at[loop.LAST], clock[loop.NOW] = first, last, now
-            status = to_offer(requests, state, None, tables, queue, together, window, until_event)
+            status = to_offer(requests, state, None, tables, queue, together, until_event)
             ends, running, now = at[loop.ENDS], counts[RUNNING], clock[loop.NOW]
             first, last = at[loop.FIRST], at[loop.LAST]
             if status != loop.ASK:

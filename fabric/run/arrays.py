@@ -86,7 +86,7 @@ class RunArrays(RunState):
             np.zeros(rows),
             np.zeros(rows, np.int64),
             self._at,
-            np.array([0.0, inf]),
+            np.zeros(1),
             record.order,
             record.outcome,
             record.decided,

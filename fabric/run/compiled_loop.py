@@ -154,7 +154,7 @@ class CompiledLoop:
         decide = as_argument(rule.scan, run.state.free.shape[2], rule.weights)
         form = (
             *(decide, rule.weights, run.requests._replace(priority=run.order()), run.state, queue),
-            *(run.tables, self._scratch, backfilling, overflow.together, float(overflow.window)),
+            *(run.tables, self._scratch, backfilling, overflow.together),
         )
         if self._ready is None or self._ready[0] is not decide:
             self._ready = decide, prepared(go_line, *form, 0.0, 0)

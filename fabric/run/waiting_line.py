@@ -168,8 +168,8 @@ class Offering:
         while not self.is_hopeless():
             run.note_held()
             arrays = run.bundle()
-            self._to_offer = self._to_offer or prepared(advance_line, arrays, 0, 0.0, 0.0)
-            status = self._to_offer(arrays, overflow.together, float(overflow.window), clock.next)
+            self._to_offer = self._to_offer or prepared(advance_line, arrays, 0, 0.0)
+            status = self._to_offer(arrays, overflow.together, clock.next)
             run.view.now = now = float(run.state.clock[loop.NOW])
             clock.pass_to(now)
             if status in (loop.ASK, loop.OVER):
@@ -192,7 +192,7 @@ class Offering:
                 run.clock.step()
                 return True
             waits = run.waiting > 0 or at[loop.HELD] > 0
-            return run.clock.run_to(run.clock.next, False) or bool(waits and state.clock[loop.NEXT_OFFER] == inf)
+            return run.clock.run_to(run.clock.next, False) or waits
         if status == loop.RELEASED:
             run.released(at[loop.ROW])
             return False
@@ -208,7 +208,7 @@ class Offering:
         """
         run, at = self._run, self._run.at
         happened, stirred = (at[loop.TAIL], at[loop.GONE]), at[loop.STIRRED] or at[loop.ARRIVING]
-        coming = run.next_arrival < inf or run.state.clock[loop.NEXT_OFFER] < inf or run.due > run.events.endless
-        if coming or (stirred and run.overflow.window) or happened != self._before:
+        coming = run.next_arrival < inf or run.due > run.events.endless
+        if coming or happened != self._before:
             self._patience, self._before = run.events.all_back, happened
         return not (coming or stirred) and run.next_change > self._patience

@@ -164,5 +164,5 @@ def _overflow(scenario: Scenario) -> Overflow:
     if expand := way(spec, "expand"):
         return Overflow("expand", expand.by, expand.limit, expand.then)
     if wait := way(spec, "wait"):
-        return Overflow("wait", 0, 0, "stop", wait.together, wait.window, wait.one_by_one)
+        return Overflow("wait", 0, 0, "stop", wait.together, wait.one_by_one)
     return Overflow(last_word(spec))

@@ -1,12 +1,12 @@
 """What happens to a request that fits nowhere, where nobody moves or gives way for it."""
 
-from typing import Annotated, ClassVar, Literal, Self, TypeAlias
+from typing import Annotated, ClassVar, Literal, TypeAlias
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field
 
 from binwright.scenarios.features.expansion import Expand
 from binwright.scenarios.features.queues import Queue
-from binwright.simcore.fields import Model, OneOf, Shown, Time, whole, wrong
+from binwright.simcore.fields import Model, OneOf, Shown, whole
 
 MOST_TOGETHER = 100_000
 """Requests that are offered at once."""
@@ -20,7 +20,6 @@ class Wait(Model):
     together: Annotated[
         int, Field(strict=True, ge=1, le=MOST_TOGETHER), BeforeValidator(whole), Shown("whole number from 1")
     ] = Field(description="So many at most, from the head of the line on.")
-    window: Time = Field(default=0.0, description="Only at multiples of this time, so that requests pile up.")
     one_by_one: bool = Field(
         default=False,
         description="After every single arrival and end (at one instant arrivals first, then ends in the order of "
@@ -32,12 +31,6 @@ class Wait(Model):
         description="Several queues, with limits and priorities.",
         examples=["{short: {longest: 2 h, priority: 1}, long: {running: {cpu: 64}}}"],
     )
-
-    @model_validator(mode="after")
-    def _at_every_event(self) -> Self:
-        if self.one_by_one and self.window:
-            raise wrong("does not go with one_by_one", "Remove one of the two.", ("window",))
-        return self
 
 
 class AfterRoom(OneOf):

@@ -112,7 +112,7 @@ def mixed(rng: np.random.Generator) -> dict[str, Any]:
         if rng.random() < 0.5:
             drawn["cluster"]["expansion"] = [{"at": "1 min", "by": 1}]
         return drawn
-    drawn["overflow"] = {"wait": {"together": int(rng.choice([3, 99])), "window": str(rng.choice(["0 s", "20 s"]))}}
+    drawn["overflow"] = {"wait": {"together": int(rng.choice([3, 99]))}}
     order = str(rng.choice(["fcfs", "priority", "sjf", "longest", "f1", "wfp3", "unicep"]))
     backfilling = str(rng.choice(["none", "any", "easy", "conservative"]))
     drawn["agents"] = [{"in-line": {"agent": drawn["agents"][0], "order": order, "backfilling": backfilling}}]

@@ -14,9 +14,9 @@ from binwright.fabric.cluster import Cluster
 from binwright.fabric.run.play import play
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.batch.batch import Batch
-from binwright.scenarios.schema.load import load_scenario, scenario_from
+from binwright.scenarios.schema.load import load_scenario
 from binwright.simcore import rng
-from binwright.simcore.errors import ScenarioError, WorkloadError
+from binwright.simcore.errors import WorkloadError
 from binwright.simcore.rules import Overflow
 from binwright.simcore.types import QUANTUM, Workload
 from binwright.workloads.traces.library import FOLDER, find
@@ -92,11 +92,3 @@ def test_beginning_of_a_sequence_equals_rlschedulers(traces: list[Path], tmp_pat
 @pytest.mark.long
 def test_a_whole_sequence_of_the_second_log_is_rlschedulers(traces: list[Path], tmp_path: Path) -> None:
     check(rlscheduler.log(traces[1]), tmp_path, "workload.trace=lublin-2", "seed=1", "replications=1")
-
-
-def test_one_by_one_has_no_window() -> None:
-    wait = {"together": 8, "window": "5 s", "one_by_one": True}
-    node = {"servers": 2, "node": {"cpu": 4}}
-    workload = {"requests": 4, "arrivals": {"fixed": {"every": 1}}, "flavours": [{"cpu": 1}], "lifetimes": {"fixed": 1}}
-    with pytest.raises(ScenarioError, match=r"overflow\.wait\.window: does not go with one_by_one"):
-        scenario_from({"cluster": node, "workload": workload, "overflow": {"wait": wait}, "agents": ["first-fit"]})

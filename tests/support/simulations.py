@@ -185,7 +185,7 @@ def simulate(
         workload = replace(workload, roles=Roles.of_texts(len(workload), list(case.groups)))
     if case.priorities:
         workload = replace(workload, priority=np.array(case.priorities, np.int64))
-    overflow = Overflow(case.mode, case.by, case.limit, case.then, case.together, case.window)  # type: ignore[arg-type]
+    overflow = Overflow(case.mode, case.by, case.limit, case.then, case.together)  # type: ignore[arg-type]
     if case.users:
         workload = replace(workload, labels={"user": np.array(case.users)})
     if case.parts:

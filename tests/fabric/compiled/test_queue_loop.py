@@ -85,7 +85,7 @@ def queues(draw: st.DrawFn) -> tuple[Any, ...]:
     capacity = rng.integers(2, 7, (servers, nodes, resources)) * 1_000_000
     above = tuple(rng.choice([2_000_000, NEVER], resources).tolist())
     cluster = Cluster(workload.resources, capacity, above, capacity[0])
-    overflow = Overflow("wait", together=draw(st.sampled_from([99, 99, 2, 5])), window=draw(st.sampled_from([0, 0, 2])))
+    overflow = Overflow("wait", together=draw(st.sampled_from([99, 99, 2, 5])))
     agent = InLine("first-fit", draw(st.sampled_from(ORDERS)), draw(st.sampled_from(BACKFILLING)))
     agent.agent = agent_of(draw(st.sampled_from(RULES)))
     faults = []
