@@ -365,9 +365,9 @@ def go(
     interested: npt.NDArray[np.bool_],
     stops: int,
     mode: int,
+    ahead: bool,
     until: float,
     answers: int,
-    ahead: bool,
 ) -> tuple[int, int, int]:
     """Let a rule answer `answers` times (without limit when negative), or until the caller has to do something.
 

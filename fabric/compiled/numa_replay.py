@@ -100,7 +100,7 @@ class Replay:
         decide = as_argument(rule.scan, self._state.free.shape[2], rule.weights)
         how = self._mode if mode is None else mode
         form = self._requests, self._state, None, self._tables, self._interested
-        _, status, _ = go(decide, rule.weights, *form, loop.NO_REFUSALS, how, inf, answers, ahead)
+        _, status, _ = go(decide, rule.weights, *form, loop.NO_REFUSALS, how, ahead, inf, answers)
         if status == loop.BROKEN:
             raise InfeasiblePlacement("a rule has taken a place that the request could not take")
         stopped: int = status

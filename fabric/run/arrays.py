@@ -170,7 +170,6 @@ class RunArrays(RunState):
                 limits.owner[:, row], self._run = limits.owner[:, source], None
             if len(self.priority):
                 self.priority[row], self.interested[row] = each.priority, each.priority > self._least
-        self.loop.take_in(request)
 
     def _widen(self) -> None:
         """Make the loop's arrays longer where the record has more rows, since some were sent back."""

@@ -51,35 +51,40 @@ class CompiledLoop:
     def go(self, rule: Compiled, answers: int = -1) -> int:
         """Let a rule answer `answers` times, or to the end of the run when negative; returns how often it answered.
 
-        Raises `InfeasiblePlacement` as `answer` does.
+        Where requests are offered together, an offer counts as one answer at least. Raises `InfeasiblePlacement` as
+        `answer` does.
         """
-        run, at = self._run, self._run.at
-        if run.overflow.together:
-            return self._go_line(rule, answers)
-        made = 0
-        while made != answers and not at[loop.STOPPED]:
+        run, at, offering, together, made = self._run, self._run.at, self._run.offering, self._run.overflow.together, 0
+        while (answers < 0 or made < answers) and not at[loop.STOPPED]:
             run.lay_out()
             run.note_held()
-            stops, mode = self._stops()
-            play, *form = self._loop(rule)
-            columns, until = run.requests._replace(priority=run.order()), inf if run.vain else run.clock.next
-            arrays = columns, run.state, run.rules, run.tables, run.interested
-            more, status, code = play(*form, *arrays, stops, mode, until, answers - made, False)
+            play, form = (self._line_loop if together else self._loop)(rule)
+            more, status, code = 0, loop.OVER, -1
+            if not (together and self._line.at[queue_line.SEEN] < 0 and offering.is_hopeless()):
+                more, status, code = play(*form, inf if run.vain else run.clock.next, answers - made)
             made += more
             run.counted += more
             run.follow()
+            if status == LONGER:
+                self._steps, self._scratch = 4 * self._steps, None
+                continue
             if status == loop.BROKEN:
-                self._complain(run.head, code)
-            if status == loop.OVER and not at[loop.STOPPED]:
-                run.finish()
-            if status in (loop.OVER, loop.ASK):
+                self._complain(int(self._line.at[queue_line.ASKED]) if together else run.head, code)
+            if status == loop.OVER or (together and status == loop.EVENT and offering.is_hopeless()):
+                if not at[loop.STOPPED]:
+                    run.finish()
                 break
-            run.handle(status)
+            if status == loop.ASK:
+                break
+            if together:
+                at[loop.STIRRED] |= offering.handle(status)
+            else:
+                run.handle(status)
         run.unbind()
-        return made
+        return made if answers < 0 else min(made, answers)
 
-    def _loop(self, rule: Compiled) -> tuple[Loop, Any, tuple[Any, ...]]:
-        """Return the loop, a rule and its arguments: in the form that looks only at what changed where that pays."""
+    def _loop(self, rule: Compiled) -> tuple[Loop, tuple[Any, ...]]:
+        """Return the loop, its arguments but the last two, in the form that looks at what changed where that pays."""
         run = self._run
         scan: Any = rule.scan
         weights: tuple[Any, ...] = rule.weights
@@ -89,11 +94,12 @@ class CompiledLoop:
             if self._known is None or self._known[0] is not rule or self._known[1] is not log:
                 self._known = rule, log, standings(run.state.free)
             scan, weights = scan.incremental, (*weights, log, *self._known[2])
-        decide = as_argument(scan, resources, weights)
+        columns = run.requests._replace(priority=run.order())
+        decide, arrays = as_argument(scan, resources, weights), (columns, run.state, run.rules, run.tables)
+        form = decide, weights, *arrays, run.interested, *self._stops(), False
         if self._ready is None or self._ready[0] is not decide:
-            form = run.requests, run.state, run.rules, run.tables, run.interested
-            self._ready = decide, prepared(go, decide, weights, *form, 0, 0, inf, 0, False)
-        return self._ready[1], decide, weights
+            self._ready = decide, prepared(go, *form, inf, 0)
+        return self._ready[1], form
 
     def _stops(self) -> tuple[int, int]:
         """Return at which refusals the loop has to stop, and what becomes of what fits nowhere, as numbers."""
@@ -105,60 +111,36 @@ class CompiledLoop:
             stops = loop.ALL_REFUSALS
         return stops, loop.MODES.index(overflow.then if mode == "expand" else mode)
 
-    # -- requests that are offered together ----------------------------------------------------------------------
-
-    def _go_line(self, rule: Compiled, answers: int) -> int:
-        """Do as `go` does where requests are offered together; an offer counts as one answer at least."""
-        run, at, offering, made = self._run, self._run.at, self._run.offering, 0
-        while answers < 0 or made < answers:
-            run.lay_out()
-            run.note_held()
-            play, queue, form = self._line_loop(rule)
-            drop_evicted(queue, run.holds)
-            status = loop.OVER
-            if queue.at[queue_line.SEEN] >= 0 or not offering.is_hopeless():
-                more, status, code = play(*form, run.clock.next, answers - made)
-                made += more
-                run.counted += more
-                run.follow()
-            if status == LONGER:
-                self._steps, self._scratch = 4 * self._steps, None
-                continue
-            if status == loop.BROKEN:
-                self._complain(int(queue.at[queue_line.ASKED]), code)
-            if status == loop.OVER or (status == loop.EVENT and offering.is_hopeless()):
-                run.finish()
-                break
-            if status == loop.ASK:
-                break
-            at[loop.STIRRED] |= offering.handle(status)
-        return made if answers < 0 else min(made, answers)
-
     def take_in(self, request: Request) -> None:
         """Have a compiled queue, if there is one, know a request that was sent back."""
         run, queue = self._run, self.queue
         if queue is not None:
             self.queue = with_returned(queue, len(run.record.outcome), self._order, run.view, request)
 
-    def _line_loop(self, rule: Compiled) -> tuple[Loop, LineArrays, tuple[Any, ...]]:
-        """Return the loop that offers the line, the queue, and its arguments but the last two.
+    @property
+    def _line(self) -> LineArrays:
+        """What a compiled queue keeps."""
+        assert self.queue
+        return self.queue
+
+    def _line_loop(self, rule: Compiled) -> tuple[Loop, tuple[Any, ...]]:
+        """Return the loop that offers the line, and its arguments but the last two.
 
         The first rule says in which order.
         """
-        run, how, overflow = self._run, rule.in_order or InOrder("any"), self._run.overflow
+        run, how = self._run, rule.in_order or InOrder("any")
         if self.queue is None:
             self.queue, self._order = queue_of(run, how), how
-        queue, backfilling = self.queue, queue_line.BACKFILLING.index(how.backfilling)
+        drop_evicted(self.queue, run.holds)
+        backfilling = queue_line.BACKFILLING.index(how.backfilling)
         if self._scratch is None or len(self._scratch.profiles.steps) != len(run.state.left):
             self._scratch = scratch_for(run.state.left.shape, backfilling, self._steps)
-        decide = as_argument(rule.scan, run.state.free.shape[2], rule.weights)
-        form = (
-            *(decide, rule.weights, run.requests._replace(priority=run.order()), run.state, queue),
-            *(run.tables, self._scratch, backfilling, overflow.together),
-        )
+        decide, columns = as_argument(rule.scan, run.state.free.shape[2], rule.weights), run.requests
+        arrays = columns._replace(priority=run.order()), run.state, self.queue, run.tables, self._scratch
+        form = decide, rule.weights, *arrays, backfilling, run.overflow.together
         if self._ready is None or self._ready[0] is not decide:
             self._ready = decide, prepared(go_line, *form, 0.0, 0)
-        return self._ready[1], queue, form
+        return self._ready[1], form
 
     # -- wrong answers -------------------------------------------------------------------------------------------
 

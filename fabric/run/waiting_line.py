@@ -118,6 +118,7 @@ class WaitingLine(Sequence[Request]):
         quotas = self._run.quotas
         for request in requests:
             self._run.make_room_for(request)
+            self._run.loop.take_in(request)
         if quotas:
             requests = [request for request in requests if quotas.admits(request, again=True)]
         for request in reversed(requests):
