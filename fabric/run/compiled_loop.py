@@ -84,7 +84,7 @@ class CompiledLoop:
         return made if answers < 0 else min(made, answers)
 
     def _loop(self, rule: Compiled) -> tuple[Loop, tuple[Any, ...]]:
-        """Return the loop, its arguments but the last two, in the form that looks at what changed where that pays."""
+        """Return the loop and its arguments but the last two; it looks only at what changed where that pays."""
         run = self._run
         scan: Any = rule.scan
         weights: tuple[Any, ...] = rule.weights
