@@ -11,8 +11,8 @@ from rich.markup import escape
 from binwright.commands.console import new_table, out, print_line
 from binwright.simcore.units import many_of
 
-SHOWN, RUNS, MOVES, WHY = 100, 200, 20, 3
-"""Bins of a table, ranges of balls of a bin, moves, and balls left out whose obstacles are printed."""
+SHOWN, WHY = 100, 3
+"""Of a list so much is printed, and the obstacles of so many balls."""
 MEANING = {
     "alloc_free": "what a ball uses does not depend on the others",
     "non_negative": "no ball frees what others use",
@@ -36,7 +36,7 @@ def called(names: Sequence[str] | None) -> Name:
 def print_answer(result: dict[str, Any]) -> None:
     """Print the answer as a table, bin by bin."""
     ball_name, bin_name = names_in(result)
-    listed = _ranges if not result["ball_names"] else lambda balls: _first(map(ball_name, balls), len(balls), RUNS)
+    listed = _ranges if not result["ball_names"] else lambda balls: _first(map(ball_name, balls))
     table = new_table("bin", ">balls", "")
     alloc = np.array([-1 if place is None else place for place in result["alloc"]])
     for place in range(min(result["bins"], SHOWN)):
@@ -49,23 +49,16 @@ def print_answer(result: dict[str, Any]) -> None:
         print_line(f"not placed: {listed(left)}")
         print_left(result["left"][:WHY], len(left), ball_name)
     if result["impossible"]:
-        what = "not all can be placed" if left else "not all rules can hold"
-        print_line(f"{what}: {result['impossible']}")
-        if result["at_fault"]:
-            lines = (
-                fault["what"] + (f" in line {fault['line']}" if fault["line"] else "") for fault in result["at_fault"]
-            )
-            print_line(f"at fault: {', '.join(lines)}")
+        print_line(f"not all {'can be placed' if left else 'rules can hold'}: {result['impossible']}")
+    if faults := result["at_fault"]:
+        lines = (fault["what"] + (f" in line {fault['line']}" if fault["line"] else "") for fault in faults)
+        print_line(f"at fault: {', '.join(lines)}")
     print_goals(result["goals"])
     if (moves := result["moves"]) is not None:
-        each = (
-            f"{ball_name(move['ball'])} from {bin_name(move['from'])} to {_place(move['to'], bin_name)}"
-            for move in moves
-        )
+        ends = ((ball_name(each["ball"]), bin_name(each["from"]), each["to"]) for each in moves)
+        which = _first(f"{ball} from {one} to {'nowhere' if to is None else bin_name(to)}" for ball, one, to in ends)
         verb = "moves" if len(moves) == 1 else "move"
-        print_line(
-            f"{many_of(len(moves), 'ball')} {verb}{': ' if moves else ''}{_first(each, len(moves), MOVES, ', and')}"
-        )
+        print_line(f"{many_of(len(moves), 'ball')} {verb}{': ' if moves else ''}{which}")
     for note in result["notes"]:
         print_line(note)
     bins = many_of(result["bins"], "bin")
@@ -122,14 +115,10 @@ def print_properties(known: dict[str, Any]) -> None:
         print_line(f"line {guard['line']}: {guard['what']} is tested at run time, and rejects")
 
 
-def _place(number: int | None, bin_name: Name) -> str:
-    return "nowhere" if number is None else bin_name(number)
-
-
-def _first(words: Iterable[str], count: int, most: int, conjunction: str = " and", what: str = "") -> str:
-    """Write the first words of so many, and how many more there are."""
-    shown = ", ".join(word for _, word in zip(range(most), words, strict=False))
-    return f"{shown}{conjunction} {count - most:,}{what} more" if count > most else shown
+def _first(words: Iterable[str]) -> str:
+    """Write the first words, and how many more there are."""
+    every = list(words)
+    return ", ".join(every[:SHOWN]) + (f", and {len(every) - SHOWN:,} more" if len(every) > SHOWN else "")
 
 
 def _ranges(numbers: Iterable[int]) -> str:
@@ -140,4 +129,4 @@ def _ranges(numbers: Iterable[int]) -> str:
             runs[-1][1] = number
         else:
             runs.append([number, number])
-    return _first((str(low) if low == high else f"{low}-{high}" for low, high in runs), len(runs), RUNS, what=" ranges")
+    return _first(str(low) if low == high else f"{low}-{high}" for low, high in runs)

@@ -127,8 +127,6 @@ class _Build(Transformer[Token, Any]):
             kind, parts = "bins", (None, None, *parts)
         elif kind == "axis":
             parts = (*parts, None)[:3]
-        elif kind == "literal":
-            parts = tuple(entry for entry in parts if entry is not None)
         elif kind == "number":
             parts = number(parts[0], at)
         elif kind == "goal":

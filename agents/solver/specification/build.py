@@ -199,6 +199,13 @@ class Build:
             self.counted = self.counted or self._depends(node) or node.parts[0] in self.by_bins
             self.bins_differ = self.bins_differ or node.kind == "drain"  # whether or not it is there yet
 
+    def _once(self, node: s.Node, make: Callable[[], Any]) -> Any:
+        """Return what a declaration of the text makes, once if it is the same for every number of bins."""
+        made = self.spec.made
+        if node.at not in made or not node.at.line or self._depends(node):
+            made[node.at] = make()
+        return made[node.at]
+
     def count(self, node: s.Node, what: str) -> int:
         """Evaluate a number of things."""
         number = self.constants.int_of(node, f"the number of {what}")
@@ -258,9 +265,7 @@ class Build:
         if name in self.spec.tables:
             return
         self.constants.check_free(name, node.at)
-        if name not in self.spec.made or self._depends(node):
-            self.spec.made[name] = make()
-        self.tables[name] = self.spec.made[name]
+        self.tables[name] = self._once(node, make)
 
     def _entries(self, literal: s.Node) -> list[Any]:
         return [self._entries(each) if each.kind == "literal" else self._entry(each) for each in literal.parts]
@@ -388,14 +393,19 @@ class Build:
 
     def _company(self, node: s.Node, items: Sequence[s.Node], *more: Any) -> None:
         *chance, axes = more
-        sets = []
-        for _ in self.constants.combinations(axes):
-            members = self._items(items, "bin" if node.kind in ("groups", "drain") else "ball")
-            share = self._amount(chance[0], "a probability", MICRO) if any(chance) else MICRO
-            alone = node.kind == "foes" and len(members) == 1
-            refuse(alone, "a single ball cannot be apart", "Name two or more balls.", node.at)
-            if members:
-                sets.append((members, share))
+
+        def make() -> list[tuple[list[int], int]]:
+            sets = []
+            for _ in self.constants.combinations(axes):
+                members = self._items(items, "bin" if node.kind in ("groups", "drain") else "ball")
+                share = self._amount(chance[0], "a probability", MICRO) if any(chance) else MICRO
+                alone = node.kind == "foes" and len(members) == 1
+                refuse(alone, "a single ball cannot be apart", "Name two or more balls.", node.at)
+                if members:
+                    sets.append((members, share))
+            return sets
+
+        sets = self._once(node, make)
         self.sets[node.kind] += sets
         for members, _ in sets if node.kind == "different" else ():  # every two balls are FOES
             self._count_members(len(members) * (len(members) - 1) // 2, node.at)

@@ -16,7 +16,7 @@ from binwright.agents.solver.language import declared
 from binwright.agents.solver.language import syntax as s
 from binwright.agents.solver.language.errors import LARGEST, At, SpecError, refuse
 from binwright.agents.solver.language.parse import number, parse
-from binwright.agents.solver.language.tables import Now, Table, are_names, from_array, is_list
+from binwright.agents.solver.language.tables import Now, are_names, from_array, is_list
 from binwright.agents.solver.model.problem import Fault, Problem
 from binwright.agents.solver.specification.build import Build
 from binwright.simcore.errors import UserError, suggest
@@ -46,8 +46,8 @@ class Spec:
         """By what stands behind AS: the names of columns that are read, each with its number."""
         self.now: Now = ()
         """Where the balls are, as NOW that is not in the text says."""
-        self.made: dict[str, Table] = {}
-        """Tables, of those that depend on BINS what they were last."""
+        self.made: dict[At, Any] = {}
+        """By place the tables and sets of declarations, of those that depend on BINS what they were last."""
         self._built: dict[int | None, Problem] = {}
         """By number of bins."""
         with self._located():
@@ -67,10 +67,11 @@ class Spec:
 
     def changed(self, now: Now | None = None, moves: int | None = None, drain: Iterable[int | str] = ()) -> Spec:
         """Return it with NOW and MOVES, where these are given, in the place of its own, and more bins to DRAIN."""
-        for key, values in (("now", [] if isinstance(now, Mapping) else now), ("drain", drain)):
-            if values is not None and (isinstance(values, str) or not isinstance(values, Iterable)):
-                remedy = "Give a list of bins: of every ball, -1 for none, such as answer.alloc; or those to empty."
-                raise UserError("is no list of bins", key=key, value=values, remedy=remedy)
+        remedy = "Give a list of bins: of every ball, -1 for none, such as answer.alloc; or those to empty."
+        if not (now is None or isinstance(now, Mapping) or is_list(now)):
+            raise UserError("is no list of bins", key="now", value=now, remedy=remedy)
+        if isinstance(drain, str) or not isinstance(drain, Iterable):
+            raise UserError("is no list of bins", key="drain", value=drain, remedy=remedy)
         more = list[s.Node]()
         if now is not None:
             more.append(s.Node("now", OUTSIDE, (declared.NOW,)))
