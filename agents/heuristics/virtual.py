@@ -115,9 +115,10 @@ class VMFirstFit(Agent):
 
 def fitting(free: Ints, size: Ints, most: int) -> Ints:
     """Count the machines of a size [resources] that fit on each node, int64 [servers, nodes], up to so many."""
-    takes = size > 0
-    result: Ints = (free[:, :, takes] // size[takes]).min(axis=2, initial=most)
-    return result
+    rooms = np.full(free.shape[:2], most)
+    for r in np.flatnonzero(size):  # a minimum along the short last axis would be slow
+        np.minimum(rooms, free[:, :, r] // size[r], out=rooms)
+    return rooms
 
 
 class Cluster(NamedTuple):

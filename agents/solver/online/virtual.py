@@ -147,7 +147,7 @@ class Nearby(Template):
         own = np.full(len(begin), -1)
         for family in self.problem.families:
             if family.falls and family.sizes == (parts.max() + 1,):
-                own[group[1:-1]] = family.offset + parts[:, order]
+                own[group[-1 - len(parts) : -1]] = family.offset + parts[:, order]
         self._fixed = self._call, self._flat, self._room, Near(order, group, begin, end, own)
         self._near, self._largest, self._free = self._fixed[-1], largest, np.zeros((len(begin), len(largest)), np.int64)
         self._attempt = prepared(attempt, *self._fixed, begin, 1, 0, 1)
@@ -190,7 +190,8 @@ class Nearby(Template):
 def nested(parts: Ints) -> tuple[Ints, Ints, Ints, Ints]:
     """Make groups of every level, of bins, and one with all bins, as runs: the first four fields of `Near`."""
     every = np.arange(parts.shape[1])
-    levels = [every, *parts, np.zeros_like(every)]
+    single = (parts[0] == every).all()  # a server of one node is a bin
+    levels = [*parts, np.zeros_like(every)] if single else [every, *parts, np.zeros_like(every)]
     order = np.lexsort(levels)
     group, begin, count = [], [], 0
     for level in levels:
