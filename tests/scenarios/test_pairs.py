@@ -95,6 +95,9 @@ class InPython(Agent):
         return request.on(int(fits[-1]), 0) if len(fits) else None
 
 
+AGENTS = ["first-fit", f"{__name__}:InPython"]
+
+
 def laid_over(below: Any, above: Any) -> Any:
     """Lay keys over others; what is a list below and a mapping above is laid over the last of the list."""
     if isinstance(below, list) and isinstance(above, dict):
@@ -105,22 +108,24 @@ def laid_over(below: Any, above: Any) -> Any:
 
 
 def check_conserved(scenario: Any, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Play the first run of a scenario; nothing is lost: what is free, what is held, and what became of requests."""
-    runs: list[Any] = []
+    """Play a scenario's agents; nothing is lost: what is free, what is held, and what became of requests."""
+    simulations: list[Any] = []
     prepare = executed.prepare_run
 
     def kept(*arguments: Any) -> Any:
-        runs.append(prepare(*arguments))
-        return runs[-1]
+        simulations.append(prepare(*arguments))
+        return simulations[-1]
 
     monkeypatch.setattr(executed, "prepare_run", kept)
-    executed.execute(plan(scenario)[0], folder)
+    for run in plan(scenario):
+        executed.execute(run, folder)
     monkeypatch.setattr(executed, "prepare_run", prepare)
-    simulation = runs[0]
-    simulation.ledger.check()
-    outcome = simulation.record.outcome[: simulation.record.rows]
-    assert (outcome[: len(simulation.workload)] != PENDING).all()
-    assert {*simulation.ledger.running} <= {*np.flatnonzero(outcome == PLACED).tolist()}
+    assert len(simulations) == len(scenario.agents)
+    for simulation in simulations:
+        simulation.ledger.check()
+        outcome = simulation.record.outcome[: simulation.record.rows]
+        assert (outcome[: len(simulation.workload)] != PENDING).all()
+        assert {*simulation.ledger.running} <= {*np.flatnonzero(outcome == PLACED).tolist()}
 
 
 ALTERNATIVES = [name for name, keys in FEATURES.items() if "overflow" in keys]
@@ -167,14 +172,12 @@ def test_each_feature_goes_with_every_other(name: str, tmp_path: Path, monkeypat
     (tmp_path / "mine.py").write_text(WATCH)
     monkeypatch.chdir(tmp_path)
     for other in pairs_of(name):
-        data = laid_over(laid_over(BASE, FEATURES[name]), FEATURES[other])
-        for agent in ["first-fit", f"{__name__}:InPython"] if "agents" not in data else [None]:
-            both = data if agent is None else {**data, "agents": [agent]}
-            if why := REASONS.get(frozenset((name, other))):
-                with pytest.raises(UserError, match=why):
-                    scenario_from(both)
-            else:
-                check_conserved(scenario_from(both), tmp_path / other, monkeypatch)
+        both = {"agents": AGENTS, **laid_over(laid_over(BASE, FEATURES[name]), FEATURES[other])}
+        if why := REASONS.get(frozenset((name, other))):
+            with pytest.raises(UserError, match=why):
+                scenario_from(both)
+        else:
+            check_conserved(scenario_from(both), tmp_path / other, monkeypatch)
 
 
 def in_network(*names: str) -> dict[str, Any]:
@@ -201,7 +204,7 @@ def test_each_feature_goes_with_a_network(name: str, tmp_path: Path, monkeypatch
 
 
 @scaled(2)
-@given(st.booleans(), st.sampled_from(["first-fit", f"{__name__}:InPython"]), st.integers(0, 99), st.data())
+@given(st.booleans(), st.sampled_from(AGENTS), st.integers(0, 99), st.data())
 def test_any_three_features_go_together(network: bool, agent: str, seed: int, data: st.DataObject) -> None:
     known = IN_NETWORKS if network else [*FEATURES]
     names = sorted(data.draw(st.sets(st.sampled_from(known), min_size=3, max_size=3)), key=known.index)

@@ -81,16 +81,16 @@ def test_runs_end_as_the_references_do(case: Case) -> None:
     assert simulation.offered == sum(row.outcome != "pending" for row in reference.rows[: len(case.requests)])
 
 
-@pytest.mark.parametrize("start", first(1, range(0, 400, 100)))
+@pytest.mark.parametrize("start", first(1, range(0, 400, 40)))
 def test_long_runs_are_the_references(start: int) -> None:
     twice = 0
-    for seed in range(start, start + 100):
+    for seed in range(start, start + 40):
         for decide in (first_fit, moody(seed)):
             reference = Reference(case := long_case(seed), decide)
             simulation = simulate(case)
             compare(simulation, drive(simulation, decide), reference)
             twice += any(row.origin >= len(case.requests) for row in reference.rows)
-    assert twice > 5  # some were interrupted, sent back, placed, and interrupted again
+    assert twice > 2  # some were interrupted, sent back, placed, and interrupted again
 
 
 @scaled(1)

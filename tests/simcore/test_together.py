@@ -42,17 +42,17 @@ def test_engine_offering_together_equals_its_reference(case: Case, decide: Decid
     compare(simulation, drive(simulation, decide), Reference(case, decide))
 
 
-@pytest.mark.parametrize("start", first(1, range(0, 160, 80)))
+@pytest.mark.parametrize("start", first(1, range(0, 160, 32)))
 def test_long_runs_are_the_references(start: int) -> None:
     passed = 0
-    for seed in range(start, start + 80):
+    for seed in range(start, start + 32):
         case = replace(long_case(seed), mode="wait", together=1 + seed % 5)
         for decide in (first_fit, moody(seed)):
             simulation = simulate(case)
             compare(simulation, drive(simulation, decide), reference := Reference(case, decide))
             rows = [taken.row for taken in reference.taken]
             passed += rows != sorted(rows)
-    assert passed > 20  # somebody overtook
+    assert passed > 8  # somebody overtook
 
 
 @scaled(0.5)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import pairwise
 from random import Random
 
@@ -36,7 +37,9 @@ class Checked(InLine):
 
     def in_order(self, view: View, requests: Sequence[Request]) -> list[Request]:
         found = super().in_order(view, requests)
-        scores = [self.priority(request) for request in found]
+        ran = self.ran()
+        scores = [fair_share(ran, self.owner(each), self.shares, self.simulation.now, self.rule.half_life)
+                  for each in found]  # fmt: skip
         for i, (before, after) in enumerate(pairwise(scores)):
             assert before >= after - 1e-9
             if before == after and self.owner(found[i]) == self.owner(found[i + 1]):
@@ -48,23 +51,25 @@ class Checked(InLine):
         labels, row = self.simulation.workload.labels, self.simulation.source(request.index)
         return tuple(str(labels[name][row]) for name in self.rule.by)
 
-    def priority(self, request: Request) -> float:
-        simulation, rule = self.simulation, self.rule
-        record, now = simulation.record, simulation.now
-        ran = []
+    @cached_property
+    def shares(self) -> dict[tuple[str, ...], float]:
+        everybody = {self.owner(self.simulation.request(row)) for row in range(len(self.simulation.workload))}
+        return {
+            path: self.rule.shares.get(self.rule.by[len(path) - 1], {}).get(path[-1], 1.0)
+            for owner in everybody
+            for path in (owner[: n + 1] for n in range(len(owner)))
+        }
+
+    def ran(self) -> list[Ran]:
+        simulation, ran = self.simulation, []
+        record = simulation.record
         for row in range(record.rows):
             if record.server[row] >= 0:
                 one = simulation.request(row)
                 ends = record.decided[row] + simulation.rows.holding_time(row)
-                end = np.nanmin([ends, record.interruption[row], now])
+                end = np.nanmin([ends, record.interruption[row], simulation.now])
                 ran.append(Ran(self.owner(one), record.decided[row], end, one.demand[0] / QUANTUM))
-        everybody = {self.owner(simulation.request(row)) for row in range(len(simulation.workload))}
-        shares = {
-            path: rule.shares.get(rule.by[len(path) - 1], {}).get(path[-1], 1.0)
-            for owner in everybody
-            for path in (owner[: n + 1] for n in range(len(owner)))
-        }
-        return fair_share(ran, self.owner(request), shares, now, rule.half_life)
+        return ran
 
 
 @scaled(2)

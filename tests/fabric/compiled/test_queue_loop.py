@@ -157,7 +157,7 @@ def test_a_promise_of_whom_a_limit_holds_back_meanwhile_is_forgotten() -> None:
 
 @pytest.mark.parametrize("name", first(1, ["best-fit", "worst-fit", "dot-product"]))
 def test_rules_and_many_servers(name: str) -> None:
-    rng, n = np.random.default_rng(1), 300
+    rng, n = np.random.default_rng(1), 120
     demand = rng.integers(1, 16, (n, 1)) * 1_000_000
     times: Floats = np.round(rng.exponential(30, n), 1).astype(np.float64)
     capacity = np.full((5, 2, 1), 20_000_000)

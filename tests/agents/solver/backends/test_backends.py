@@ -143,7 +143,7 @@ COMPILED: dict[str, Callable[[Problem], Call]] = {"python": python_calls, "numba
 
 
 @pytest.mark.parametrize(
-    ("evaluated", "examples"), [("python", 3.0), ("c", 1.0), ("numba", 0.2)], ids=["python", "c", "numba"]
+    ("evaluated", "examples"), [("python", 2.0), ("c", 0.5), ("numba", 0.2)], ids=["python", "c", "numba"]
 )
 def test_every_evaluator_of_the_source_is_the_interpreter(evaluated: str, examples: float) -> None:
     @scaled(examples)
@@ -158,7 +158,7 @@ def test_every_evaluator_of_the_source_is_the_interpreter(evaluated: str, exampl
     holds()
 
 
-@scaled(3.0)
+@scaled(2.0)
 @given(straight_specifications(), st.lists(st.integers(NULL, 3), min_size=5, max_size=5))
 def test_dense_form_equals_the_interpreter(text: str, alloc: list[int]) -> None:
     """The dense form, which runs the source, and the verifier, which runs the text."""

@@ -98,7 +98,7 @@ def growing(draw: st.DrawFn) -> Problem:
     )
 
 
-@scaled(3.0)
+@scaled(1.5)
 @given(asked=growing())
 def test_fewest_bins_are_found_under_any_declarations(asked: Problem) -> None:
     """The answer has the first number of bins for which any allocation is right, or more if wishes ask for them."""
