@@ -68,12 +68,15 @@ def below(module: str, package: str) -> bool:
 
 def imports(source: str, module: str) -> Iterator[str]:
     """Everything that a module imports, wherever it does so: `from a import b` counts as a.b."""
-    for node in ast.walk(ast.parse(source)):
+    waiting: list[ast.AST] = [ast.parse(source)]
+    while waiting:
+        node = waiting.pop()
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert not node.level, f"{module} has a relative import"
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        waiting += (child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr))
 
 
 def upward(module: str, imported: str) -> bool:

@@ -90,7 +90,10 @@ def test_messages_name_pages_not_files_of_the_repository() -> None:
     titles = {file.read_text(encoding="utf-8").split("\n", 1)[0][2:] for file in (ROOT / "docs").rglob("*.md")}
     named = []
     for file in (file for file in package_files() if file.suffix == ".py"):
-        tree = ast.parse(file.read_text(encoding="utf-8"))
+        text = file.read_text(encoding="utf-8")
+        if "docs/" not in text and "page '" not in text:
+            continue
+        tree = ast.parse(text)
         bare = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
         for node in ast.walk(tree):
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in bare:

@@ -83,7 +83,7 @@ def test_either_engine_buys_the_same(tmp_path: Path, agent: str) -> None:
         "agents": [agent],
     }
     scenario["workload"] = {
-        "requests": 300,
+        "requests": 120,
         "arrivals": {"poisson": {"every": "20 s"}},
         "flavours": [{"cpu": 1}, {"cpu": 2}, {"cpu": 6}],
         "lifetimes": {"exponential": {"mean": "2 min"}},

@@ -86,7 +86,7 @@ def check(jobs: list[Job], tmp_path: Path, *overrides: str) -> None:
 
 
 def test_beginning_of_a_sequence_equals_rlschedulers(traces: list[Path], tmp_path: Path) -> None:
-    check(rlscheduler.log(traces[0]), tmp_path, "seed=2", "replications=1", "workload.requests=300")
+    check(rlscheduler.log(traces[0]), tmp_path, "seed=2", "replications=1", "workload.requests=150")
 
 
 @pytest.mark.long

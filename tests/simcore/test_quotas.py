@@ -182,6 +182,7 @@ def test_quotas_hold_alike_in_the_loop_and_in_python(above: str, overflow: Any, 
         for place, keys in more.items():
             for key, value in keys.items():
                 data[place][key] = [*value, *data[place][key]] if isinstance(value, list) else value
+        data["workload"]["requests"] = 120
         data["workload"]["flavours"][-1]["priority"] = 2
         data |= {"record": ["requests"]}
         (row, requests), (other, others) = (

@@ -125,7 +125,7 @@ def test_a_metric_without_any_number_is_none_in_figures_and_report(value: float,
 
 
 @pytest.mark.parametrize(
-    "said", first(2, [b"\xff\xfe", b"figures: [1]\nheadings: 3\nname: [1]\n", b"name: {a: 1}\ndescription: 3\n"])
+    "said", first(1, [b"\xff\xfe", b"figures: [1]\nheadings: 3\nname: [1]\n", b"name: {a: 1}\ndescription: 3\n"])
 )
 def test_a_scenario_that_is_no_scenario_any_more_takes_no_figure_away(said: bytes, tmp_path: Path) -> None:
     made(tmp_path, drawn(["a", "b"]))
