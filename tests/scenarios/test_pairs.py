@@ -18,7 +18,7 @@ from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import UserError
 from binwright.simcore.record import PENDING, PLACED
 from binwright.simcore.types import Agent, Placement, Request, View
-from tests.support.properties import scaled
+from tests.support.properties import first, scaled
 
 BASE: dict[str, Any] = {
     "cluster": {
@@ -167,12 +167,17 @@ def pairs_of(name: str) -> list[str]:
     return [one for one in after if one == name or not {one, name} <= {*ALTERNATIVES}]
 
 
+@pytest.mark.parametrize("turn", first(1, range(2)))
 @pytest.mark.parametrize("name", FEATURES)
-def test_each_feature_goes_with_every_other(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_feature_goes_with_every_other(
+    name: str, turn: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A feature is alone with both agents, and with the others by turns: the long tests have the other turn."""
     (tmp_path / "mine.py").write_text(WATCH)
     monkeypatch.chdir(tmp_path)
-    for other in pairs_of(name):
-        both = {"agents": AGENTS, **laid_over(laid_over(BASE, FEATURES[name]), FEATURES[other])}
+    for number, other in enumerate(pairs_of(name)):
+        agents = AGENTS if other == name else [AGENTS[(number + turn) % 2]]
+        both = {"agents": agents, **laid_over(laid_over(BASE, FEATURES[name]), FEATURES[other])}
         if why := REASONS.get(frozenset((name, other))):
             with pytest.raises(UserError, match=why):
                 scenario_from(both)
