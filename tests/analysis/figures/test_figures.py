@@ -33,11 +33,13 @@ from tests.support.figures import GENERATED, NETWORK, SERVERS, log
 SWEPT = {
     "name": "swept", "cluster": {"servers": 2, "nodes": 2, "node": {"cpu": 20, "mem": "45 GB"}},
     "workload": GENERATED, "warm_start": {"until": "30 %", "with": "best-fit"}, "overflow": "stop",
-    "agents": ["worst-fit", "best-fit", "first-fit"], "replications": 2,
+    "agents": ["worst-fit"],
     "sweep": {"product": {"warm_start.until": ["20 %", 0.4], "cluster.servers": [2, 3]}},
 }  # fmt: skip
 LOADED = SWEPT | {
     "name": "loaded",
+    "agents": ["worst-fit", "best-fit", "first-fit"],
+    "replications": 2,
     "warm_start": None,
     "overflow": "drop",
     "sweep": {"product": {"workload.arrivals.poisson.every": ["40 s", "20 s", "10 s"]}},
