@@ -364,7 +364,7 @@ SEVERAL = ["acceptance >= 90 %", "allocation_cpu <= 40 %"]
 
 
 def test_several_targets_are_all_met(tiny: Path, tmp_path: Path) -> None:
-    def ends(until: str) -> dict[str, Any]:
+    def ends(until: str) -> Any:
         found = quick(tiny, "agents=[first-fit]", "replications=3", until=until, out=tmp_path / str(len(until)))
         return found.frame.select("size", "low", "high").to_dict(as_series=False)
 
