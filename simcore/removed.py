@@ -7,7 +7,7 @@ from collections.abc import Mapping
 _BY_REMEDY = {
     "Leave it out.": "option solve --priority, option search --islands, option search --random, "
     "option evaluate --seconds, option evaluate --memory, option pack --count, option run --engine, "
-    "autoscale.below, moves.fixed, moves.per_hour, workload.inflate.draws, workload.fitted, workload.parts.least, "
+    "moves.fixed, moves.per_hour, workload.inflate.draws, workload.fitted, workload.parts.least, "
     "workload.parts.work, workload.flavours.parts.least, workload.flavours.parts.work, workload.networks.hose.group, "
     "workload.networks.hose.oversubscription, knowledge.training, rescheduling.within, overflow.make_room.within, "
     "overflow.wait.window, "

@@ -76,10 +76,28 @@ def test_servers_are_bought_before_anybody_waits_where_much_is_allocated(tmp_pat
     assert early["decided"].to_list() == [0, 60]
 
 
+def test_nearly_empty_servers_are_emptied_by_moves(tmp_path: Path) -> None:
+    scenario = given({"large": {"first": 2, "price": 1}}, every="2 min", below="30 %", idle="5 min", stays="1 h")
+    scenario["cluster"]["groups"][0]["count"] = 0
+    scenario["agents"] = ["worst-fit"]
+    row, requests = first_run(scenario, tmp_path)
+    assert row["moves"] == 1  # at 130 s, when both have one request
+    assert requests["outcome"].unique().to_list() == ["placed"]
+    assert row["cost_bought"] < 2 * row["makespan"] / 3600
+
+
+def test_the_emptiest_server_is_emptied_first(tmp_path: Path) -> None:
+    scenario = given({"large": {"first": 3}}, requests=5, every="3 s", below="60 %", idle="5 min", stays="1 h")
+    scenario["cluster"]["groups"] = [{"name": "large", "count": 3, "node": {"cpu": 8}}]
+    scenario["agents"] = ["worst-fit"]
+    _, requests = first_run(scenario, tmp_path)
+    assert requests["server"].to_list() == [0, 0, 2, 0, 2]  # of two servers with one request each, the first is emptied
+
+
 @pytest.mark.parametrize("agent", ["best-fit", "random"])
 def test_either_engine_buys_the_same(tmp_path: Path, agent: str) -> None:
     scenario = {
-        **given({"small": {"delay": "1 min"}, "large": {"price": 2, "delay": "2 min"}}, idle="1 min"),
+        **given({"small": {"delay": "1 min"}, "large": {"price": 2, "delay": "2 min"}}, below="40 %", idle="1 min"),
         "agents": [agent],
     }
     scenario["workload"] = {

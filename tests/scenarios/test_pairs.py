@@ -81,7 +81,7 @@ FEATURES: dict[str, dict[str, Any]] = {
     "warm start": {"warm_start": {"resource": "cpu", "until": "5 %", "with": "first-fit"}},
     "processes": {"processes": ["mine.py:watch"]},
     "speed": {"cluster": {"groups": {"speed": 2}}},
-    "autoscale": {"autoscale": {"buy": {"b": {"delay": 30, "price": 1}}, "idle": 60}},
+    "autoscale": {"autoscale": {"buy": {"b": {"delay": 30, "price": 1}}, "idle": 60, "below": "30 %"}},
     "easy": {**TOGETHER, "agents": [{"in-line": {"backfilling": "easy"}}]},
     "conservative": {**TOGETHER, "agents": [{"in-line": {"backfilling": "conservative", "order": "sjf"}}]},
 }

@@ -9,9 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import Field
 
+from binwright.agents.heuristics.movers import ByAgent
 from binwright.agents.world import Luck
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.feature import Feature, Point
+from binwright.scenarios.features.moves import MovesSpec, Rescheduling
+from binwright.scenarios.features.moves.run import Moving
 from binwright.simcore.clock import Event
 from binwright.simcore.errors import suggest
 from binwright.simcore.fields import Index, Model, Number, PositiveTime, Share, Time, known_resources, wrong
@@ -39,6 +42,7 @@ class Autoscale(Model):
         default={}, description="More are bought where a larger share is allocated.", examples=["{cpu: 80 %}"]
     )
     idle: Time = Field(default=600.0, description="Servers that are empty for so long are let go.")
+    below: Share | None = Field(default=None, description="Those with less allocated are emptied by moves, and let go.")
 
 
 @dataclass(slots=True)
@@ -62,7 +66,8 @@ class Autoscaler:
         self._there: dict[int, Purchase] = {}
         """Of every server that was bought and not let go, its purchase."""
         self._empty: dict[int, float] = {}
-        """Of every such server that is empty, since when."""
+        self._emptied: dict[int, float] = {}
+        """Of every such server that is empty, and that moves are to empty, since when."""
         self._cheapest = sorted(spec.buy, key=lambda name: spec.buy[name].price)
         for name, kind in spec.buy.items():
             servers = np.flatnonzero(self._kind == name).tolist()
@@ -70,8 +75,15 @@ class Autoscaler:
             for server in servers[: kind.first]:
                 self._buy(server, 0.0)
 
-    def decide(self) -> Generator[Event, Any, None]:
-        """Decide every so often."""
+    def start(self, moves: MovesSpec, rng: np.random.Generator) -> None:
+        """Begin to decide."""
+        if self.spec.below is not None:
+            self._moves = Rescheduling.model_validate({"on_drain": True, "moves": MOST}), ByAgent()
+            self._moves[1].start(self._simulation.view, rng)
+            self._moving = self._simulation.moving or Moving(self._simulation, moves)
+        self._simulation.env.process(self._decide())
+
+    def _decide(self) -> Generator[Event, Any, None]:
         while True:
             self._let_go()
             self._buy_for_waiting()
@@ -121,17 +133,28 @@ class Autoscaler:
                 present[server] = True
 
     def _let_go(self) -> None:
-        """Let go of servers that have been empty for long enough."""
-        simulation, view, now = self._simulation, self._simulation.view, self._simulation.now
+        """Let go of servers that have been empty for long enough, and have another one emptied."""
+        simulation, view, now, idle = self._simulation, self._simulation.view, self._simulation.now, self.spec.idle
         taken = view.capacity - view.everything_free if view.asked is None else view.asked
-        held = taken.sum(axis=(1, 2))
+        held = (taken.sum(axis=1) / np.maximum(view.capacity.sum(axis=1), 1)).max(axis=1)
         for server, bought in list(self._there.items()):
             if bought.since > now or held[server] > 0:
                 self._empty.pop(server, None)
-            elif now - self._empty.setdefault(server, now) >= self.spec.idle:
+            elif now - self._empty.setdefault(server, now) >= idle or server in self._emptied:
                 del self._there[server], self._empty[server]
                 bought.until = now
                 simulation.events.down([server], requeue=True)
+        for server, since in list(self._emptied.items()):
+            if server not in self._there or now - since > max(idle, self.spec.every):
+                del self._emptied[server]
+                simulation.reopen([server])
+        nearly = [server for server in self._there if 0 < held[server] < (self.spec.below or 0)]
+        several = len({*simulation.record.server[[*simulation.ledger.running]].tolist()}) > 1
+        if nearly and several and not self._emptied and not simulation.waiting:
+            server = min(nearly, key=lambda each: (held[each], each))
+            self._emptied[server] = now
+            simulation.drain([server])
+            self._moving.ask(self._moves, "drain")
 
 
 def take(free: Ints, request: Request, servers: Ints) -> bool:
@@ -157,7 +180,7 @@ class _Keys(Model):
 class _Feature(Feature):
     key = name = "autoscale"
     keys: ClassVar = {"": _Keys}
-    learned = False
+    learned, drains = False, True
     excludes: ClassVar = {
         "cluster.network": "the topology says which servers there are",
         "overflow.expand": "servers are added in two ways",
@@ -184,7 +207,7 @@ class _Feature(Feature):
         )
 
     def begin(self, point: Point, simulation: Simulation, luck: Luck) -> None:
-        simulation.env.process(simulation.features["autoscale"].decide())
+        simulation.features["autoscale"].start(point.scenario.moves, luck("autoscale"))
 
 
 FEATURE = _Feature()
