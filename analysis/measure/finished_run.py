@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from copy import copy
 from functools import cached_property, wraps
+from itertools import chain
 from math import floor
 from types import MappingProxyType
 from typing import Any
@@ -13,8 +15,9 @@ import numpy.typing as npt
 
 from binwright.analysis.measure.contention import Contention, contention_of
 from binwright.analysis.measure.costs.bill import Bill, Costs, bill_of
-from binwright.analysis.measure.stays import OnTheWay, Stays, lasting, on_the_way, stays
+from binwright.analysis.measure.stays import OnTheWay, Order, Stays, on_the_way, stays
 from binwright.fabric.run.simulation import Simulation
+from binwright.simcore import memmap
 from binwright.simcore.errors import RunError
 from binwright.simcore.moves import Moved
 from binwright.simcore.ordered_sums import dot, rows_dot
@@ -104,6 +107,7 @@ class FinishedRun:
         self.begin = float(asked.arrival[first])
         self.finish = max(self.begin, float(np.nanmax(self.decided[first:], initial=self.begin)))
         self.only: npt.NDArray[np.bool_] | None = None
+        self.rows = slice(0, len(self.outcome))
 
     def forget(self) -> None:
         """Give back arrays that were computed on the way, where they are large; they are computed again if needed."""
@@ -143,6 +147,17 @@ class FinishedRun:
         result.samples = {name: read_only(sample[late]) for name, sample in result.samples.items()}
         return result
 
+    def parts(self) -> Iterator[FinishedRun]:
+        """Yield the run with the `placed` and `held` of a block of rows after the other: sums take little memory so."""
+        if len(self.outcome) <= memmap.BLOCK:
+            yield self  # which keeps what it has computed
+            return
+        for rows in memmap.blocks(len(self.outcome)):
+            part = copy(self)
+            part.forget()
+            part.rows = rows
+            yield part
+
     # -- what was held ---------------------------------------------------------------------------------------------
 
     @column
@@ -153,8 +168,8 @@ class FinishedRun:
     @column
     def placed(self) -> Ints:
         """The rows that arrived after the warm start while the run lasted, and got a place, int64 [placed]."""
-        got_place = self.got_place[self.first : self.simulation.offered]
-        return self.of_class(self.asked.leads(np.flatnonzero(got_place) + self.first))
+        begin, end = max(self.rows.start, self.first), min(self.rows.stop, self.simulation.offered)
+        return self.of_class(self.asked.leads(np.flatnonzero(self.got_place[begin:end]) + begin))
 
     @column
     def waits(self) -> Floats:
@@ -165,7 +180,7 @@ class FinishedRun:
     @column
     def held(self) -> Ints:
         """The rows that got a place, int64 [held]; those of the warm start, and those sent back, are among them."""
-        return np.flatnonzero(self.got_place)
+        return np.flatnonzero(self.got_place[self.rows]) + self.rows.start
 
     @column
     def amounts(self) -> Ints:
@@ -230,8 +245,9 @@ class FinishedRun:
     @cached_property
     def on_the_way(self) -> OnTheWay:
         """The moves that were begun, the warm start's and those after the measured time included."""
-        ends = np.full(len(self.outcome), np.inf)
-        ends[self.held] = self.end
+        ends = np.full(len(self.outcome) if self.moving else 0, np.inf)
+        if self.moving:
+            ends[self.held] = self.end
         return on_the_way(self.simulation, ends)
 
     def held_until(self, until: float) -> Floats:
@@ -240,8 +256,9 @@ class FinishedRun:
         `all` are resources and tiers, as in `amounts`. What is on the way is held twice.
         """
         moves, result = self.on_the_way, np.zeros(len(self.resources) + len(self.tiers))
-        held = self.seconds_until(until)
-        result += [dot(held, column) for column in self.amounts.T]
+        for part in self.parts():
+            held = part.seconds_until(until)
+            result += [dot(held, column) for column in part.amounts.T]
         seconds = np.clip(np.minimum(moves.end, until) - np.maximum(moves.start, self.begin), 0, None)
         result += [dot(seconds, column) for column in moves.amounts.T]
         return result
@@ -265,7 +282,7 @@ class FinishedRun:
     @cached_property
     def last(self) -> float:
         """When the last holding period ends; infinite where one never does."""
-        return float(self.end.max(initial=self.begin))
+        return max(float(part.end.max(initial=self.begin)) for part in self.parts())
 
     # -- decisions -------------------------------------------------------------------------------------------------
 
@@ -278,7 +295,10 @@ class FinishedRun:
     def _measured(self) -> npt.NDArray[np.bool_]:
         """Which decisions are measured, bool [all decisions]; one at least, or RunError is raised."""
         answered = self.sequence
-        measured: npt.NDArray[np.bool_] = (answered >= self.first) & (self.decided[answered] >= self.begin)
+        measured = np.empty(len(answered), np.bool_)
+        for some in memmap.blocks(len(answered)):
+            rows = answered[some]
+            measured[some] = (rows >= self.first) & (self.decided[rows] >= self.begin)
         gangs = self.asked.gangs
         if gangs is not None and gangs.first is not None:  # only when the last part of a gang has its place
             first = gangs.first[answered]
@@ -309,9 +329,9 @@ class FinishedRun:
             at = size[np.searchsorted(grown, np.arange(len(measured)), side="right")]
             weights = [np.append(0.0, np.cumsum(measured / column)) for column in at.T]
 
-        moves = self.on_the_way
-        in_order = *lasting(self.simulation, self.held, self.end), self.amounts
-        for first, after, amounts in (in_order, (moves.first, moves.last, moves.amounts)):
+        moves, order = self.on_the_way, Order(self.simulation)
+        held = ((*order.lasting(part.held, part.end), part.amounts) for part in self.parts())
+        for first, after, amounts in chain(held, [(moves.first, moves.last, moves.amounts)]):
             for n, amount in enumerate(amounts.T):
                 lasts = weights[n][after] - weights[n][first] if weights else (after - first) / size[0, n]
                 total[n] += dot(lasts, amount)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from binwright.fabric.run.simulation import Simulation
+from binwright.simcore import memmap
 from binwright.simcore.extras import pl
 from binwright.simcore.moves import Moved
 from binwright.simcore.types import Floats, Ints
@@ -139,20 +140,28 @@ def on_the_way(simulation: Simulation, end: Floats) -> OnTheWay:
         seen[moved.row] = number + 1, to if moved.outcome == "done" else from_
     arrived = np.array([moved.outcome == "done" for moved in log], np.bool_)
     who = row[arrived]
-    until = lasting(simulation, who, end[who])[1]
+    until = Order(simulation).lasting(who, end[who])[1]
     after = OnTheWay(due[arrived], end[who], last[arrived], until, np.zeros_like(demand[who]))
     links = np.array([*second, *compress(more, arrived)], np.int64).reshape(-1, len(network.tiers))
     both = OnTheWay(*(np.concatenate(pair) for pair in zip(result, after, strict=True)))
     return both._replace(amounts=np.hstack([both.amounts, links]))
 
 
-def lasting(simulation: Simulation, held: Ints, end: Floats) -> tuple[Ints, Ints]:
-    """Find the decision right after which each request is there first, and that after which it is no more.
+class Order:
+    """Knows which decision placed each request of a finished run, and when each decision was; in files where large."""
 
-    `held` int64 [h] are rows that got a place, with their `end` float64 [h]; what is returned is int64 [h].
-    """
-    record = simulation.record
-    answered, place = np.frombuffer(record.sequence, np.int32), np.zeros(record.rows, np.int64)
-    place[answered] = np.arange(len(answered))
-    first, after = place[held], np.searchsorted(record.decided[answered], end, side="left")
-    return first, np.maximum(after, first + 1)
+    def __init__(self, simulation: Simulation) -> None:
+        record = simulation.record
+        answered = np.frombuffer(record.sequence, np.int32)
+        self._place, self._times = memmap.zeros(record.rows, np.int32), memmap.zeros(len(answered), np.float64)
+        for some in memmap.blocks(len(answered)):
+            self._place[answered[some]] = np.arange(some.start, some.stop)
+            self._times[some] = record.decided[answered[some]]
+
+    def lasting(self, held: Ints, end: Floats) -> tuple[Ints, Ints]:
+        """Find the decision right after which each request is there first, and that after which it is no more.
+
+        `held` int64 [h] are rows that got a place, with their `end` float64 [h]; what is returned is int64 [h].
+        """
+        first, after = self._place[held].astype(np.int64), np.searchsorted(self._times, end, side="left")
+        return first, np.maximum(after, first + 1)

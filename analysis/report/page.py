@@ -22,6 +22,7 @@ from binwright.analysis.compare.statistics import overlap_of
 from binwright.analysis.compare.table import Table, finding, site_table
 from binwright.analysis.figures import FIGURES
 from binwright.analysis.figures.kind import draw, image, kind_named
+from binwright.analysis.figures.style import Width
 from binwright.analysis.results.folder import ResultsFolder, as_written, refused_shares
 from binwright.simcore.errors import ResultsError, UserError
 from binwright.simcore.files import write_text
@@ -205,25 +206,32 @@ def _versions(results: ResultsFolder) -> str:
 
 
 def figures(results: ResultsFolder, drawing: Listener) -> dict[str, str]:
-    """Draw every kind that the results allow, as HTML."""
+    """Draw every kind that the results allow, those that may stand beside the answer for telephones, too: as HTML."""
     result = {}
     for name in FIGURES:
         try:
             kind = kind_named(name)
             if kind.source == "results":
                 drawing(name)
-                drawn = draw(results, name, width="page", style="report", titles=False)
-                result[name] = _embedded(name, kind.meaning, drawn)
+                widths: tuple[Width, ...] = ("page", "column") if name in HEROES else ("page",)
+                drawn = [draw(results, name, width=width, style="report", titles=False) for width in widths]
+                result[name] = _embedded(name, kind.meaning, *drawn)
         except UserError:
             continue  # these results do not have what it needs
     return result
 
 
-def _embedded(name: str, meaning: str, figure: Figure) -> str:
-    """Embed a figure with what it says below."""
+def _embedded(name: str, meaning: str, figure: Figure, narrow: Figure | None = None) -> str:
+    """Embed a figure, and its `narrow` form for telephones, if it has one, with what it says below."""
     kind, content, (width, height) = image(figure)
     alt = escape(f"{name}: {meaning}. The tables have the numbers.")
     # It is an image, because an SVG that is part of the page would share its names and styles with all others.
-    data = f"data:image/{'svg+xml' if kind == 'svg' else kind};base64,{base64.b64encode(content).decode()}"
-    shown = f'<img alt="{alt}" width="{width}" height="{height}" src="{data}">'
+    shown = f'<img alt="{alt}" width="{width}" height="{height}" src="{_data(kind, content)}">'
+    if narrow is not None:
+        kind, content, _ = image(narrow)
+        shown = f'<picture><source media="(max-width: 30rem)" srcset="{_data(kind, content)}">{shown}</picture>'
     return f'<figure id="figure-{name}">{shown}<figcaption>{escape(str(figure.get_label()))}</figcaption></figure>'
+
+
+def _data(kind: str, content: bytes) -> str:
+    return f"data:image/{'svg+xml' if kind == 'svg' else kind};base64,{base64.b64encode(content).decode()}"

@@ -13,7 +13,7 @@ import numpy as np
 
 from binwright.analysis.measure.metrics.cluster import history
 from binwright.analysis.measure.samples import states
-from binwright.analysis.measure.stays import lasting
+from binwright.analysis.measure.stays import Order
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.feature import Feature
 from binwright.simcore.extras import pl
@@ -154,7 +154,7 @@ def _words(codes: Any, words: tuple[str, ...]) -> pl.Series:
 
 def _reserved(run: FinishedRun) -> Ints:
     """Count the quanta that are reserved on each tier right after so many decisions, int64 [decisions + 2, tiers]."""
-    first, after = lasting(run.simulation, run.held, run.end)
+    first, after = Order(run.simulation).lasting(run.held, run.end)
     moves, links = run.on_the_way, slice(len(run.resources), None)
     reserved = np.concatenate([run.amounts[:, links], moves.amounts[:, links]])
     change = np.zeros((len(run.sequence) + 2, reserved.shape[1]), np.int64)

@@ -11,10 +11,11 @@ import numpy as np
 from binwright.analysis.measure.contention import Contention
 from binwright.analysis.measure.definition import Definition, define, table
 from binwright.analysis.measure.finished_run import FinishedRun, ratio
-from binwright.analysis.measure.stays import lasting
+from binwright.analysis.measure.stays import Order
 from binwright.fabric.devices import empty_devices
 from binwright.fabric.fragmentation import CAUSES, USABLE, cpu_of, follow, typical
 from binwright.simcore.extras import pl
+from binwright.simcore.memmap import blocks
 from binwright.simcore.ordered_sums import dot
 from binwright.simcore.record import IMPOSSIBLE
 from binwright.simcore.types import QUANTUM, Floats
@@ -33,7 +34,7 @@ def history(run: FinishedRun) -> pl.DataFrame | None:
         return None
     view, lay = ledger.view, run.places
     held = run.held[lay.who]
-    first, after = lasting(simulation, held, lay.end)
+    first, after = Order(simulation).lasting(held, lay.end)
     placed_at, gone_at = np.where(lay.first < 0, first, lay.first), np.where(lay.last < 0, after, lay.last)
     # Whoever moved on before the next decision was there after none.
     order = np.argsort(placed_at, kind="stable")
@@ -84,12 +85,14 @@ def _links(key: str, name: str, heading: str, meaning: str, shares: Shares, **ho
 
 def _load(run: FinishedRun) -> list[float]:
     """Average over the measured time what would be held; what the warm start skipped does not count."""
-    rows = np.arange(run.simulation.offered)
-    rows = rows[np.where(rows < run.first, run.got_place[rows], run.outcome[rows] != IMPOSSIBLE)]
-    seconds = np.minimum(run.arrival[rows] + run.duration[rows], run.finish)
-    seconds = np.clip(seconds - np.maximum(run.arrival[rows], run.begin), 0, None)
-    wanted = [dot(seconds, run.demand[rows, r]) for r in range(len(run.resources))]
-    return list(map(ratio, wanted, run.installed(run.finish).tolist()))
+    wanted = np.zeros(len(run.resources))
+    for some in blocks(run.simulation.offered):
+        rows = np.arange(some.start, some.stop)
+        rows = rows[np.where(rows < run.first, run.got_place[rows], run.outcome[rows] != IMPOSSIBLE)]
+        seconds = np.minimum(run.arrival[rows] + run.duration[rows], run.finish)
+        seconds = np.clip(seconds - np.maximum(run.arrival[rows], run.begin), 0, None)
+        wanted += [dot(seconds, run.demand[rows, r]) for r in range(len(wanted))]
+    return list(map(ratio, wanted.tolist(), run.installed(run.finish).tolist()))
 
 
 def _fragmentation(run: FinishedRun) -> list[float]:

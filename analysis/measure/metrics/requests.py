@@ -10,7 +10,7 @@ import numpy as np
 from binwright.analysis.measure.definition import define, table
 from binwright.analysis.measure.finished_run import HOUR, FinishedRun, ratio
 from binwright.simcore.record import IMPOSSIBLE, PENDING, PLACED, REJECTED
-from binwright.simcore.types import Floats
+from binwright.simcore.types import Floats, Ints
 
 SHORT = 10.0
 """Seconds. Jobs that run for less count as if they ran for so long, since their slowdown would say nothing."""
@@ -28,8 +28,22 @@ def _lost(run: FinishedRun) -> int:
     return _cut(run) - len(run.asked.leads(back[again]))
 
 
+def _came(run: FinishedRun) -> slice | Ints:
+    """Return the rows of `offered`."""
+    whole = run.asked.gangs is None and run.only is None
+    return slice(run.first, run.simulation.offered) if whole else run.offered
+
+
+def _offered(run: FinishedRun) -> int:
+    return run.simulation.offered - run.first if run.asked.gangs is None else len(run.offered)
+
+
+def _scheduled(run: FinishedRun) -> int:
+    return int(np.count_nonzero(run.got_place[_came(run)]))
+
+
 def _ended_as(outcome: int) -> Callable[[FinishedRun], int]:
-    return lambda run: int(np.count_nonzero(run.outcome[run.offered] == outcome))
+    return lambda run: int(np.count_nonzero(run.outcome[_came(run)] == outcome))
 
 
 def _acceptance(run: FinishedRun) -> float:
@@ -37,12 +51,13 @@ def _acceptance(run: FinishedRun) -> float:
 
     Otherwise the room that a failure makes would count, and those whom it costs their place would not.
     """
-    return ratio(len(run.placed), len(run.offered) + _lost(run))
+    return ratio(_scheduled(run), _offered(run) + _lost(run))
 
 
 def _accepted(run: FinishedRun) -> list[float]:
     """Divide of each resource what the placed requests asked for by what the offered ones did."""
-    rows = slice(run.first, run.simulation.offered)
+    whole = slice(run.first, run.simulation.offered)
+    rows = whole if run.only is None else np.flatnonzero(run.only[whole]) + run.first
     demand, placed = run.demand[rows], run.got_place[rows]
     return [ratio(int(column.sum(where=placed)), int(column.sum())) for column in demand.T]
 
@@ -61,9 +76,15 @@ def _running_lost(run: FinishedRun) -> int:
     return int(np.count_nonzero(late | (run.outcome[rows] == REJECTED)))
 
 
+def _wait_total(run: FinishedRun) -> float:
+    return float(sum(part.waits.sum() for part in run.parts()))
+
+
 def _wait_p95(run: FinishedRun) -> float:
     """Find the least wait that 95 % of the placed requests did not exceed; 0 where nothing was placed."""
-    return float(np.quantile(run.waits, 0.95, method="inverted_cdf")) if run.waits.any() else 0.0
+    if not any(part.waits.any() for part in run.parts()):
+        return 0.0  # without a look at all of them at once
+    return float(np.quantile(run.waits, 0.95, method="inverted_cdf"))
 
 
 def _stays(run: FinishedRun) -> Floats:
@@ -102,10 +123,8 @@ def _slowdown_mean(run: FinishedRun) -> float | None:
 
 LOWER: dict[str, Any] = {"better": "lower", "in_parts": True}
 TABLE = table((
-    define("offered", "offered", "requests that arrived while the run lasted", lambda run: len(run.offered),
-           table="never", in_parts=True),
-    define("scheduled", "scheduled", "requests that got a place", lambda run: len(run.placed),
-           better="higher", in_parts=True),
+    define("offered", "offered", "requests that arrived while the run lasted", _offered, table="never", in_parts=True),
+    define("scheduled", "scheduled", "requests that got a place", _scheduled, better="higher", in_parts=True),
     define("acceptance", "accepted %",
            "share of the offered requests that got a place; who is lost counts as asked again, in vain",
            _acceptance, unit="%", better="higher", in_parts=True),
@@ -124,10 +143,10 @@ TABLE = table((
            _running_lost, better="lower", table="harm"),
     define("stopped", "stopped", "1 when a request that fit nowhere ended the run",
            lambda run: int(run.simulation.stopped), table="never"),
-    define("wait_total", "total wait", "of all placed requests together", lambda run: float(run.waits.sum()),
-           unit="s", table="never", **LOWER),
+    define("wait_total", "total wait", "of all placed requests together", _wait_total, unit="s", table="never",
+           **LOWER),
     define("wait_mean", "mean wait", "time from arrival to placement",
-           lambda run: ratio(float(run.waits.sum()), len(run.placed)), unit="s", table="differs", **LOWER),
+           lambda run: ratio(_wait_total(run), _scheduled(run)), unit="s", table="differs", **LOWER),
     define("wait_p95", "p95 wait", "95 % of the placed requests waited no longer", _wait_p95, unit="s",
            table="differs", **LOWER),
     define("turnaround_mean", "mean turnaround", "time from arrival to end, of those that end", _turnaround_mean,

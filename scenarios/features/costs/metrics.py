@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from operator import attrgetter
 from typing import Any
 
@@ -12,13 +13,13 @@ from binwright.simcore.ordered_sums import dot
 from binwright.simcore.types import Floats
 
 
-def _earned(run: FinishedRun, seconds: Floats) -> float | None:
+def _earned(run: FinishedRun, seconds: Callable[[FinishedRun], Floats]) -> float | None:
     """Add up what is earned in so many seconds by each that is held, where there are prices."""
-    return dot(seconds, run.worth) if run.prices else None
+    return float(sum(dot(seconds(part), part.worth) for part in run.parts())) if run.prices else None
 
 
 def _income(run: FinishedRun) -> float | None:
-    return _earned(run, run.seconds * run.sold)
+    return _earned(run, lambda part: part.seconds * part.sold)
 
 
 def _cost(run: FinishedRun) -> float | None:
@@ -52,7 +53,7 @@ TABLE = table((
            better="higher", **OF_RUN),
     define("income_held", "income held of the run",
            "the same of all that is held, also of what was there before; where there was a warm start",
-           lambda run: _earned(run, run.seconds) if run.first else None, better="higher", **OF_RUN),
+           lambda run: _earned(run, lambda part: part.seconds) if run.first else None, better="higher", **OF_RUN),
     _billed("on", "server_hours_on", "server-hours on", "hours of servers that neither failed nor were switched off",
             table="differs"),
     _billed("energy", "energy", "energy", "of all servers in the measured time, times the PUE", unit="kWh"),

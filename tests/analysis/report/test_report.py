@@ -111,6 +111,12 @@ def test_report_fetches_nothing(source: str) -> None:
     assert not re.search(r"url\(|@import|fetch\(|XMLHttpRequest|https?://", source)
 
 
+def test_the_picture_beside_the_answer_has_a_form_for_telephones(source: str) -> None:
+    narrow = Page(source).named("source")
+    assert narrow
+    assert {each["media"] for each in narrow} == {"(max-width: 30rem)"}
+
+
 def test_users_text_stays_text(source: str) -> None:
     parsed = Page(source)
     assert not parsed.named("b")
