@@ -160,9 +160,10 @@ COMMANDS: Sequence[tuple[str, str, str, Sequence[Option]]] = (
         _option("--x", metavar="KEY", help="the swept key to draw or rank over"),
         _option("--at", metavar="TIME", help="the moment that a topology is drawn at (default: the busiest)"),
     )),
-    ("traces describe", "traces.describe", "what a trace's file holds", (
+    ("traces describe", "traces.describe", "what a trace's file holds; --fit: a generator like it", (
         _option("file", help="a CSV or Parquet file, or the name of a trace"),
-        _out("write a scenario that reads it so", "FILE"),
+        _flag("--fit", "fit a generator: print the scenario, or write it to --out"),
+        _out("write a scenario that reads it so, or --fit's", "FILE"),
     )),
     ("train", "training.train", "train an agent as the scenario's `train:` says", (
         FILE, SETS, JOBS, FRESH,

@@ -24,10 +24,15 @@ from binwright.scenarios.schema.yaml_source import Source
 from binwright.simcore.errors import UserError
 from binwright.simcore.extras import pl
 from binwright.simcore.files import replacing
+from binwright.simcore.types import QUANTUM
 from binwright.simcore.units import LARGEST, amount, measure_of
 from binwright.workloads import TRACES, WITH_SERVERS
+from binwright.workloads.arrivals import Poisson
 from binwright.workloads.column_guesses import Proposal, propose
 from binwright.workloads.describe import EVEN, growing, peaks
+from binwright.workloads.fit import fit
+from binwright.workloads.generators import Synthetic
+from binwright.workloads.lifetimes import Empirical
 from binwright.workloads.traces.cells import moment
 from binwright.workloads.traces.check import MODELS, resources_in
 from binwright.workloads.traces.kubernetes import read_nodes
@@ -112,6 +117,44 @@ class RequestSource:
             workload["path"] = os.path.relpath(workload["path"], folder)
         about = f"The {len(self.frame):,} requests of {self.path.name}: which agent finds room for most of them?"
         return scenario_text(about, cluster, workload, notes)
+
+    def fitted(self) -> str:
+        """Write a scenario whose requests are drawn like these, with what runs at the peak of both in a note."""
+        try:
+            spec = fit(self.frame)
+        except UserError as error:
+            error.file = self.path
+            raise
+        drawn = spec.draw(tuple(self.resources), 0)
+        amounts_drawn = {name: drawn.demand[:, place] / QUANTUM for place, name in enumerate(drawn.resources)}
+        there = {name: self.frame[name].to_numpy() for name in self.resources}
+        both = (
+            peaks(self.frame["arrival"].to_numpy(), self.frame["lifetime"].to_numpy(), there),
+            peaks(drawn.arrival, drawn.duration, amounts_drawn),
+        )
+        notes = [
+            f"Fitted to {len(self.frame):,} requests of {self.path.name}: their most frequent demands, the mean rate by "
+            "hours and weekdays where it follows them, and quantiles of lifetimes. Lost: growth, bursts, tenants.",
+            *(
+                f"{name}: at most {both[0][name]:,.5g} at once there, {both[1][name]:,.5g} drawn (seed 0)"
+                for name in there
+            ),
+        ]
+        about = f"Requests like those of {self.path.name}, drawn anew for every seed."
+        return scenario_text(about, self.cluster, fitted_workload(spec), notes, replications=10)
+
+
+def fitted_workload(spec: Synthetic) -> dict[str, Any]:
+    """Return `workload:` of requests that are drawn as `workloads.fit` says."""
+    flavours = []
+    for flavour in spec.flavours:
+        assert isinstance(flavour.lifetimes, Empirical)
+        quantiles = [float(f"{seconds:.6g}") for seconds in flavour.lifetimes.quantiles or ()]
+        demand = amounts({name: units for name, units in flavour.demand.items() if units})
+        flavours.append({"weight": flavour.weight, **demand, "lifetimes": {"empirical": {"quantiles": quantiles}}})
+    assert isinstance(spec.arrivals, Poisson)
+    arrivals = spec.arrivals.model_dump(mode="json", exclude_defaults=True)
+    return {"requests": spec.requests, "arrivals": {"poisson": arrivals}, "flavours": flavours}
 
 
 def requests_of(file: str) -> RequestSource:

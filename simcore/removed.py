@@ -27,8 +27,9 @@ _BY_REMEDY = {
     "`binwright run` shows how far it is; `binwright report` draws what is finished.": "command watch",
     "Other tools read runs.parquet; in Python, `bw.load(FOLDER).runs.write_csv(FILE)`.": "command export",
     "Take `binwright solve FILE --explain ANSWER`.": "command explain",
-    "Draw from blocks of the trace: `workload: {resample: {block: 1 d}}`.": "command fit, "
-    "option traces describe --fit, option traces describe --flavours, option traces describe --start",
+    "Take `binwright traces describe --fit`.": "command fit",
+    "Leave it out; `start` of a scenario's trace says where to begin.": "option traces describe --flavours, "
+    "option traces describe --start",
     "Write `time_scale: 0.8` for a quarter more requests per hour; `keep` leaves some out.": "workload.changes",
     "Give each request's mean and peak in columns: `{mean: avg, peak: max}`.": "workload.use.others.path",
     "CSV is read as it is, compressed or not; `polars` writes Parquet of it.": "command traces convert",

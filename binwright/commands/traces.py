@@ -40,6 +40,13 @@ def describe(args: Namespace) -> int:
     from binwright.workloads.describe import describe as described
 
     requests = requests_of(args.file)
+    if args.fit:
+        if args.out:
+            write_new(args.out, requests.fitted())
+            _say_written(args.out)
+        else:
+            print(requests.fitted(), end="")
+        return 0
     if args.out:
         write_new(args.out, requests.text(Path(args.out).parent))
     if requests.proposal:

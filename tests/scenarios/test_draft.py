@@ -94,6 +94,19 @@ def test_in_which_units(columns: dict[str, list[Any]], units: dict[str, str], tm
     assert len(requests_of(str(path)).frame) == 2
 
 
+def test_from_a_table_to_a_generator(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["traces", "describe", table.name, "--fit", "--out", "like.yaml"]) == 0
+    assert "binwright run like.yaml" in capsys.readouterr().out
+    text = Path("like.yaml").read_text()
+    assert "# Fitted to 5 requests" in text
+    assert "at once there" in text
+    assert main(["run", "like.yaml", "--agents", "first-fit", "--seeds", "1"]) == 0
+    capsys.readouterr()
+    Path("one.csv").write_text("start,end,cpu\n0,10,1\n")
+    assert main(["traces", "describe", "one.csv", "--fit"]) == MISTAKE
+    assert "one.csv: requests: too little to fit" in capsys.readouterr().err
+
+
 def test_from_a_table_to_a_run(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["traces", "describe", table.name, "--out", "vms.yaml"]) == 0
     said = capsys.readouterr().out

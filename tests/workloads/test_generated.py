@@ -17,6 +17,8 @@ from binwright.workloads.arrivals import Arrivals, Bursty, Poisson
 from binwright.workloads.arrivals import Fixed as FixedGaps
 from binwright.workloads.demands import AlibabaLike
 from binwright.workloads.demands import Uniform as DemandRange
+from binwright.workloads.describe import peaks
+from binwright.workloads.fit import fit
 from binwright.workloads.generators import Flavour, MultiServerRequests, Synthetic, TenantRequests
 from binwright.workloads.lifetimes import Empirical, Exponential, Fixed, Lognormal
 from binwright.workloads.virtual import Pairs
@@ -250,3 +252,81 @@ def test_poisson_rate_follows_hours_and_days() -> None:
     assert (times[0], times[:500].tolist()) == (0, (rates.draw(500, np.random.default_rng(0)) / 86_400).tolist())
     assert (times % 1 >= 0.5).mean() == pytest.approx(0.75, abs=0.01)
     assert (times[times < 28] % 7 >= 5).mean() == pytest.approx(1 / 7, abs=0.015)
+
+
+def peak_of(drawn: Workload) -> float:
+    """The most cores that run at once."""
+    return peaks(drawn.arrival, drawn.duration, {"cpu": drawn.demand[:, 0] / 1e6})["cpu"]
+
+
+def generated_trace(requests: int) -> pl.DataFrame:
+    flavours = (
+        Flavour({"cpu": 1, "mem": 2}, 3, Lognormal(median=600.0, sigma=1.0)),
+        Flavour({"cpu": 4, "mem": 8}, 1, Exponential(mean=5000.0)),
+    )
+    made = Synthetic(requests, Poisson(every=20.0), flavours).draw(("cpu", "mem"), seed=3)
+    columns = {"id": made.id, "arrival": made.arrival, "lifetime": made.duration}
+    return pl.DataFrame({**columns, "cpu": made.demand[:, 0] / 1e6, "mem": made.demand[:, 1] / 1e6})
+
+
+def test_fit_finds_the_generator_again() -> None:
+    frame = generated_trace(20_000)
+    spec = fit(frame, flavours=2)
+    assert spec.requests == 20_000
+    assert isinstance(spec.arrivals, Poisson)
+    assert (spec.arrivals.hours, spec.arrivals.days) == (None, None)  # chance is no profile
+    assert spec.arrivals.every == pytest.approx(20, rel=0.03)
+    assert [dict(flavour.demand) for flavour in spec.flavours] == [{"cpu": 1, "mem": 2}, {"cpu": 4, "mem": 8}]
+    assert [flavour.weight for flavour in spec.flavours] == pytest.approx([0.75, 0.25], abs=0.01)
+    again = spec.draw(("cpu", "mem"), seed=4)
+    small = again.demand[:, 0] == 1_000_000
+    assert again.duration[small].mean() == pytest.approx(600 * math.exp(0.5), rel=0.05)
+    assert np.median(again.duration[small]) == pytest.approx(600, rel=0.05)
+    assert again.duration[~small].mean() == pytest.approx(5000, rel=0.05)
+
+
+def test_fit_makes_up_for_requests_whose_end_was_not_seen() -> None:
+    frame = generated_trace(20_000)
+    end = float(frame["arrival"][-1])
+    cut = frame.head(19_900).filter(pl.col("arrival") < end - 8000)
+    # Watched only for as long as the trace lasts after them, up to 8000 s.
+    unseen = cut.with_columns(
+        lifetime=pl.when(pl.col("arrival") + pl.col("lifetime") > end - 8000).then(INF).otherwise("lifetime")
+    )
+    assert unseen["lifetime"].is_infinite().any()
+    drawn = fit(unseen, flavours=2).draw(("cpu", "mem"), seed=4)
+    large = drawn.demand[:, 0] == 4_000_000
+    assert np.median(drawn.duration[large]) == pytest.approx(5000 * math.log(2), rel=0.06)
+
+
+def test_fit_of_a_flavour_that_never_ends() -> None:
+    frame = trace(4).with_columns(cpu=1.0, mem=1.0, lifetime=INF)
+    (flavour,) = fit(frame, flavours=1, points=3).flavours
+    assert flavour.lifetimes == Empirical(quantiles=(30.0, 30.0, 30.0))
+    with pytest.raises(WorkloadError, match="too little to fit"):
+        fit(frame.head(1))
+
+
+def test_fitted_lifetimes_stay_within_what_was_seen() -> None:
+    """Two requests in five stay for a day, the others for a minute: a line to a day has less than their mean."""
+    stays = pl.when(pl.int_range(3000) % 5 < 2).then(86400.0).otherwise(60.0)
+    (flavour,) = fit(trace(3000).with_columns(cpu=1.0, mem=1.0, lifetime=stays), flavours=1, points=3).flavours
+    assert flavour.lifetimes == Empirical(quantiles=(60.0, 60.0, 86_400.0))
+
+
+def test_fit_keeps_hours_and_days_and_so_the_peak() -> None:
+    days = (1.2, 1.2, 1.2, 1.2, 1.2, 0.5, 0.5)
+    arrivals = Poisson(every=90.0, hours=(0.5,) * 12 + (1.5,) * 12, days=days)
+    trace = replace(SPEC, requests=30_000, arrivals=arrivals, lifetimes=Lognormal(median=3600.0, sigma=1.0))
+    drawn = trace.draw(("cpu", "mem"), seed=1)
+    columns = {"id": drawn.id, "arrival": drawn.arrival, "lifetime": drawn.duration}
+    frame = pl.DataFrame({**columns, "cpu": drawn.demand[:, 0] / 1e6, "mem": drawn.demand[:, 1] / 1e6})
+    spec = fit(frame)
+    assert isinstance(spec.arrivals, Poisson)
+    assert spec.arrivals.hours == pytest.approx(arrivals.hours, abs=0.1)
+    again = [spec.draw(("cpu", "mem"), seed) for seed in range(3)]
+    peak = peak_of(drawn)
+    assert np.mean([peak_of(each) for each in again]) == pytest.approx(peak, rel=0.04)
+    assert again[0].arrival[-1] == pytest.approx(drawn.arrival[-1], rel=0.03)
+    plain = replace(spec, arrivals=Poisson(every=drawn.arrival[-1] / 30_000)).draw(("cpu", "mem"), 0)
+    assert peak_of(plain) <= 0.7 * peak

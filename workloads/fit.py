@@ -1,0 +1,110 @@
+"""Fits a generated workload to a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from binwright.simcore.errors import WorkloadError
+from binwright.simcore.extras import pl
+from binwright.simcore.types import Floats
+from binwright.workloads.arrivals import DAY, HOUR, WEEK, Poisson
+from binwright.workloads.generators import Flavour, Synthetic
+from binwright.workloads.lifetimes import Empirical, kaplan_meier
+from binwright.workloads.traces.cells import moment
+from binwright.workloads.traces.check import resources_in
+from binwright.workloads.windows import last_moment
+
+CHANCE = 3.0
+"""Standard deviations by which a profile differs at least from a steady rate, to be believed."""
+
+
+def fit(frame: pl.DataFrame, flavours: int = 16, points: int = 41) -> Synthetic:
+    """Fit a `Synthetic` with the trace's most frequent flavours, rounded to what is easy to read in a YAML.
+
+    Arrivals are Poisson with the trace's mean gap and profile of hours and days (its batches and growth are lost);
+    weights are the counts' shares; lifetimes are `points` quantiles per flavour.
+
+    A request that never ends was only watched until the trace ended, so quantiles come from the Kaplan-Meier
+    estimate of its flavour; where even that knows no end, from the length of the trace. The last quantile is then
+    lowered so that the interpolated quantiles have that estimate's mean: a flavour offers the load that it should.
+    It is not raised: nobody saw what stays longer than the trace.
+    """
+    names = resources_in(frame.columns)
+    if len(frame) < 2:
+        raise WorkloadError("too little to fit", key="requests", value=len(frame), remedy="The least is 2.")
+    begin = float(frame["arrival"][0])
+    arrival, lifetime = frame["arrival"].to_numpy() - begin, frame["lifetime"].to_numpy()  # dates are of 1970
+    if not arrival[-1]:
+        remedy = "Fit to requests that come one after another: the gap between them is what new ones keep."
+        raise WorkloadError("all requests arrive at one moment", key="arrival", value=moment(begin), remedy=remedy)
+    end = last_moment(arrival, lifetime)
+    ended = np.isfinite(lifetime)
+    seen = np.where(ended, lifetime, end - arrival)
+    kinds = frame.group_by(names).len().sort("len", *names, descending=[True] + [False] * len(names)).head(flavours)
+    made = []
+    for *amounts, count in kinds.iter_rows():
+        same = [pl.col(name) == amount for name, amount in zip(names, amounts, strict=True)]
+        mine = frame.select(pl.all_horizontal(same).alias("mine"))["mine"].to_numpy()
+        stays = _quantiles(seen[mine], ended[mine], end, points)
+        demand = {name: _round(amount, 6) for name, amount in zip(names, amounts, strict=True)}
+        made.append(Flavour(demand, round(count / int(kinds["len"].sum()), 4), Empirical(quantiles=stays)))
+    return Synthetic(len(frame), _arrivals(arrival), tuple(made))
+
+
+def _arrivals(arrival: Floats) -> Poisson:
+    """Fit a rate to ascending arrivals float64 [n]: its hours from two days on, its days from two weeks."""
+    last = float(arrival[-1])
+    weeks = int(last // WEEK)
+    whole = weeks * WEEK if weeks > 1 else last // DAY * DAY
+    times = arrival[arrival < whole]
+    hours = _profile(times // HOUR % 24, 24) if whole >= 2 * DAY else None
+    days = _profile(times // DAY % 7, 7) if weeks > 1 else None
+    result = Poisson(every=1.0, hours=hours, days=days)
+    steady = _bisected(lambda time: result.at_rate(np.array([0.0, time]))[1] < last, 0.0, 1e3 * last)
+    return result.model_copy(update={"every": _round(steady / (len(arrival) - 1), 3)})
+
+
+def _profile(of: Floats, parts: int) -> tuple[float, ...] | None:
+    """Compute the rates of these parts of a day or a week, 1 on average; None where they may be equal."""
+    counts = np.bincount(of.astype(np.int64), minlength=parts)
+    mean = counts.mean()
+    if ((counts - mean) ** 2).sum() / mean < parts - 1 + CHANCE * (2 * parts - 2) ** 0.5:
+        return None
+    return tuple((counts / mean).round(2).tolist())
+
+
+def _bisected(is_below: Callable[[float], bool], low: float, high: float, steps: int = 100) -> float:
+    """Find where `is_below` turns from true to false."""
+    for _ in range(steps):
+        middle = (low + high) / 2
+        low, high = (middle, high) if is_below(middle) else (low, middle)
+    return high
+
+
+def _quantiles(seen: Floats, ended: npt.NDArray[np.bool_], longest: float, points: int) -> tuple[float, ...]:
+    """Return ascending seconds at shares evenly spaced from 0 to 1; see `fit` and `kaplan_meier`."""
+    times, share = kaplan_meier(seen, ended)
+    times, share = np.append(times, max([longest, *times[-1:]])), np.append(share, 1.0)
+    mean = float(np.sum(times * np.diff(share, prepend=0.0)))
+    at = np.searchsorted(share, np.linspace(0, 1, points) - 1e-9)
+    *quantiles, low, high = (_round(value, 3) for value in times[np.minimum(at, len(times) - 1)])
+
+    def excess(last: float) -> float:
+        """Return by what the mean of straight lines between log(1 + lifetime), with this last quantile, is above."""
+        logs = np.log1p([*quantiles, low, last])
+        below, step = logs[:-1], np.diff(logs)
+        # The mean of exp over a straight line from a to b is (exp(b) - exp(a)) / (b - a).
+        growth = np.where(step > 1e-12, np.expm1(step) / np.maximum(step, 1e-12), 1.0)
+        return float(np.mean(np.exp(below) * growth)) - 1 - mean
+
+    if excess(low) < 0 < excess(high):
+        high = _round(_bisected(lambda last: excess(last) < 0, low, high), 3)
+    return (*quantiles, low, high)
+
+
+def _round(value: float, digits: int) -> float:
+    """To so many significant digits."""
+    return float(f"{value:.{digits}g}")
