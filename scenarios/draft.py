@@ -133,10 +133,10 @@ class RequestSource:
             peaks(drawn.arrival, drawn.duration, amounts_drawn),
         )
         notes = [
-            f"Fitted to {len(self.frame):,} requests of {self.path.name}: their most frequent demands, the mean rate by "
-            "hours and weekdays where it follows them, and quantiles of lifetimes. Lost: growth, bursts, tenants.",
+            f"Fitted to {len(self.frame):,} requests of {self.path.name}: their most frequent demands, the mean rate "
+            "by hours and weekdays where it follows them, and quantiles of lifetimes. Lost: growth, bursts, tenants.",
             *(
-                f"{name}: at most {both[0][name]:,.5g} at once there, {both[1][name]:,.5g} drawn (seed 0)"
+                f"{name}: at most {both[0][name]:,.6g} at once there, {both[1][name]:,.6g} drawn (seed 0)"
                 for name in there
             ),
         ]
