@@ -120,7 +120,6 @@ WRONG: list[tuple[dict[str, Any], str, Any, str]] = [
     (HOSE, "workload.networks.hose.machine", {"gpu": 1}, "no such resource"),
     (HOSE, "workload.networks.hose.machines", {"exponential": {"mean": 4, "least": 9, "most": 5}},
      "smaller than `least`"),
-    (HOSE, "workload.networks.hose.group", 20, "Every machine has the bandwidth"),
 ]  # fmt: skip
 
 

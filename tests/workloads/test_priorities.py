@@ -49,9 +49,6 @@ def test_flavours_have_priorities_and_mixes_are_drawn_by_weight() -> None:
     assert set(of) == {(1, 1000), (1, 10), (2, -5), (3, 0)}
     assert 2 < of[1, 10] / of[1, 1000] < 4.5
     assert set(drawn.labels["priority"].tolist()) == {"production", "batch", "-5", ""}
-    grown = build_world(scenario(changes=[{"demand": "+50 %"}])).draw(3)
-    assert grown.priority is not None
-    assert len(grown.priority) == 450
 
 
 def test_labels_of_traces_are_classes_or_numbers() -> None:
