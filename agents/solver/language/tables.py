@@ -5,6 +5,7 @@ Tables hold numbers in rows, which may be of unequal length.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -145,7 +146,7 @@ def from_places(now: Now, balls: Sequence[str], bins: Sequence[str], at: At) -> 
     places = []
     for place in now:
         whole = isinstance(place, int | np.integer) and not isinstance(place, bool)
-        digits = isinstance(place, str) and not bins and place.lstrip("-").isdecimal()
+        digits = isinstance(place, str) and not bins and re.fullmatch(r"-?\d{1,9}", place)
         known = place is None or whole or digits or (isinstance(place, str) and place in numbers)
         remedy = "Leave the bin of balls that are nowhere empty."
         refuse(not known, f"{wrong}: {short(str(place), 40)} is no bin here", remedy, at)

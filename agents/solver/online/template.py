@@ -23,6 +23,7 @@ from binwright.agents.solver.language.errors import SpecError
 from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.random import below_kernel, stream_kernel
 from binwright.agents.solver.specification.load import specification, text_of
+from binwright.simcore.errors import UserError
 from binwright.simcore.jit import kernel, prepared
 from binwright.simcore.types import QUANTUM, Floats, Ints, Placement, Refusal, Request, View
 
@@ -88,6 +89,9 @@ class Template:
         with as_file(files("binwright.agents.solver").joinpath("templates", f"{name}.alloc")) as shipped:
             file = shipped if setup.path is None else Path(setup.path)
             text = text_of(file)
+        if clash := sizes.keys() & setup.params.keys():
+            remedy = "Leave it out: it is a size of the cluster."
+            raise UserError(f"{min(clash)} is given by the agent", key="params", value=setup.params, remedy=remedy)
         declared = specification(text, file=file).declared
         params = {**setup.params, **{name: value for name, value in sizes.items() if name in declared}}
         spec = specification(text, file=file, params=params, tables={**tables, **varying})

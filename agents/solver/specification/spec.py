@@ -211,8 +211,9 @@ def _bins(part: int | str, named: bool) -> s.Node:
     low, dash, high = text.partition("-")
     if not dash or not low:
         return _constant("drain", text)
-    last = s.Node("binary", OUTSIDE, ("+", _constant("drain", high), _constant("", 1)))
-    return s.Node("span", OUTSIDE, (_constant("drain", low), last))
+    first, last = _constant("drain", low), _constant("drain", high)
+    refuse(first.parts > last.parts, f"drain has no bins from {low} to {high}", "Write the smaller first.", None)
+    return s.Node("span", OUTSIDE, (first, s.Node("binary", OUTSIDE, ("+", last, _constant("", 1)))))
 
 
 def _constant(name: str, value: object) -> s.Node:

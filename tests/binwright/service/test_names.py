@@ -22,6 +22,9 @@ def test_where_balls_are() -> None:
     for now in ({"1": 0}, {"c": "x"}):
         with pytest.raises(SpecError, match="ball"):
             bins(now, ("a",) if "c" in now else (), ())
+    for place in ("--1", "9" * 5000, "-", ""):
+        with pytest.raises(SpecError, match="is no bin here"):
+            bins([place], (), ())
 
 
 def test_bins_to_be_emptied_are_numbers_ranges_or_names() -> None:
@@ -29,6 +32,11 @@ def test_bins_to_be_emptied_are_numbers_ranges_or_names() -> None:
     assert np.flatnonzero(problem(text, drain=["2", "5-7", 9]).drained).tolist() == [2, 5, 6, 7, 9]
     named = text.replace("BINS 12", 'TABLE N FROM "n.csv" COLUMN "n" AS n BINS 3 AS n')
     assert problem(named, tables={"N": ["x", "y", "5-7"]}, drain=["y", 0]).drained.tolist() == [True, True, False]
-    for part, says in (("x", "drain is not a number"), ("1-", "drain is not a number"), ("0-99999999", "no bin 12")):
+    for part, says in (
+        ("x", "drain is not a number"),
+        ("1-", "drain is not a number"),
+        ("0-99999999", "no bin 12"),
+        ("7-5", "drain has no bins from 7 to 5"),
+    ):
         with pytest.raises(SpecError, match=says):
             problem(text, drain=[part])

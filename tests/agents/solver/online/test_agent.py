@@ -228,6 +228,7 @@ NUMA = (TEMPLATES / "numa.alloc").read_text()
             "a template has no goals, and nothing SOFT",
         ),
         (NUMA, {"params": {"UNEVN": 1}}, "there is no parameter UNEVN"),
+        (NUMA, {"params": {"NODES": 1}}, "params: NODES is given by the agent"),
     ],
 )
 def test_wrong_templates(text: str | None, options: dict[str, Any], said: str, tmp_path: Path) -> None:
