@@ -58,8 +58,9 @@ def lowest(attempt: Attempt, numbers: range, until: float, stop: Ints) -> tuple[
 
     # To begin a thread takes longer than some attempts.
     with ThreadPoolExecutor(max(1, min(usable_threads(), len(numbers)))) as pool:
-        futures = [pool.submit(make, number) for number in numbers]
-        try:
+        futures = [pool.submit(make, numbers.start)]
+        try:  # Ctrl-C may come while attempts are handed over, too
+            futures.extend(pool.submit(make, number) for number in numbers[1:])
             wait(futures, None if until == inf else max(0.0, until - monotonic()), FIRST_EXCEPTION)
         except KeyboardInterrupt:
             interrupted = True

@@ -32,7 +32,10 @@ INSTALL = (
     "Drivers bring devices: `apt install pocl-opencl-icd` or your system's package of PoCL, the driver of a graphics "
     "card, or the extra `solver`. `--device cpu` needs none."
 )
-PROBE = f"import sys; from {__name__} import installed, reason_against; sys.exit(reason_against(installed()[%d]) or 0)"
+PROBE = (
+    f"import os, sys; from {__name__} import installed, reason_against; reason = reason_against(installed()[%d]); "
+    "print(reason, file=sys.stderr, flush=True); os._exit(bool(reason))"  # some drivers crash when a process ends
+)
 """What the process runs, for the number of a device: the last line that it prints as an error says what is wrong."""
 SECONDS = 60.0
 """A driver that takes longer to build and run the probe hangs."""
@@ -95,6 +98,7 @@ def tried(number: int) -> Device:
         )
         errors, code = done.stderr, done.returncode
         reason = f"its driver crashes ({Signals(-code).name})" if code < 0 else ""
+        reason = reason or (f"its driver ends the process with exit code {code}" if code and not errors else "")
     except subprocess.TimeoutExpired:
         errors, code, reason = b"", 1, f"its driver does not answer within {SECONDS:.0f} s"
     line = errors.decode(errors="replace").strip().rpartition("\n")[2] if code else ""

@@ -30,6 +30,7 @@ WAYS = {
     "fails": ('sys.exit("error: unknown target CPU")', "error: unknown target CPU"),
     "crashes": ("os.kill(os.getpid(), signal.SIGSEGV)", r"its driver crashes \(SIGSEGV\)"),
     "aborts": ('os.write(2, b"LLVM ERROR\\n"); os.abort()', r"its driver crashes \(SIGABRT\): LLVM ERROR"),
+    "ends": ("os._exit(3)", "its driver ends the process with exit code 3"),
     "lacks a package": ("import no_such_package", "ModuleNotFoundError: No module named 'no_such_package'"),
     "hangs": ("time.sleep(600)", "its driver does not answer within 5 s"),
 }
@@ -62,6 +63,15 @@ def test_a_device_that_does_not_work_is_passed_over(way: str, monkeypatch: pytes
     assert "binwright list devices" in error.value.remedy
     assert "pocl-opencl-icd" in error.value.remedy
     assert [one.usable for one in bw.opencl_devices()] == [False, True]
+
+
+def test_a_device_whose_driver_crashes_only_when_a_process_ends_is_usable(monkeypatch: pytest.MonkeyPatch) -> None:
+    number = opencl_device().number
+    opencl_devices.tried.cache_clear()
+    monkeypatch.setattr(
+        opencl_devices, "PROBE", f"import atexit, os; atexit.register(os.abort); {opencl_devices.PROBE}"
+    )
+    assert opencl_devices.tried(number).usable
 
 
 def test_a_driver_that_computes_wrong_numbers(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from time import monotonic, sleep
 from typing import Any
 
@@ -163,6 +164,28 @@ def test_lowest_successful_attempt_wins_though_a_higher_one_ends_first() -> None
     assert min(tried, key=rank) == Found(0, NOWHERE, 3, 1)
     assert {1, 2, 3} <= {found.attempt for found in tried}
     assert min(lowest(attempt, range(3), np.inf, np.zeros(1, np.int64))[0], key=rank) == Found(3, NOWHERE, 2, 1)
+
+
+@pytest.mark.usefixtures("four_threads")
+def test_ctrl_c_while_attempts_are_handed_over_ends_those_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    submit, count, began = ThreadPoolExecutor.submit, [0], monotonic()
+
+    def interrupted(pool: ThreadPoolExecutor, *what: Any) -> Any:
+        count[0] += 1
+        if count[0] == 3:
+            raise KeyboardInterrupt
+        return submit(pool, *what)
+
+    def attempt(number: int, cancelled: Callable[[], bool]) -> Found:
+        while not cancelled():
+            sleep(0.01)
+        return Found(1, NOWHERE, number, 1)
+
+    monkeypatch.setattr(ThreadPoolExecutor, "submit", interrupted)
+    tried, stopped = lowest(attempt, range(9), began + 20, np.zeros(1, np.int64))
+    assert stopped
+    assert tried[0].attempt == 0
+    assert monotonic() - began < 10
 
 
 def test_ctrl_c_ends_a_search_with_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
