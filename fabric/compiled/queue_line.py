@@ -208,9 +208,9 @@ def advance_line(run: Any, together: int, until: float) -> int:
 
 
 def queue_of(run: RunArrays, how: InOrder) -> LineArrays:
-    """Make what a compiled queue keeps, in its order; everybody is still to come."""
-    possible = run.requests.rows.astype(np.int64)
-    n, rows = len(run.workload), len(possible)
+    """Make what a compiled queue keeps, in its order, of those who run already, too."""
+    possible, record = run.requests.rows.astype(np.int64), run.record
+    n, rows, nodes = len(run.workload), len(possible), run.view.free.shape[1]
     at = np.zeros(COUNTERS, np.int64)
     at[SEEN] = -1
     timed, cubed = how.by_wait is not None, False
@@ -225,9 +225,13 @@ def queue_of(run: RunArrays, how: InOrder) -> LineArrays:
         until=np.zeros(rows),
         runs=np.zeros(rows, np.int64),
         promise=np.zeros(n),
-        place=np.full(n, -1),
+        place=np.where(run.holds[:n], record.server[:n] * np.int64(nodes) + np.maximum(record.node[:n], 0), -1),
         at=at,
     )
+    runs = possible[run.holds[possible] != loop.EVICTED]
+    at[RUNNING], queue.promise[runs] = len(runs), record.decided[runs] + queue.expected[runs]
+    queue.runs[: len(runs)] = runs = runs[np.argsort(queue.promise[runs], kind="stable")]
+    queue.until[: len(runs)] = queue.promise[runs]
     if how.score is not None or timed:
         rank(queue, how, run.view, run.rows.requests(possible))
     return queue

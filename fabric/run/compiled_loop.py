@@ -33,6 +33,7 @@ class CompiledLoop:
         self._known: tuple[Compiled, Ints, Standings] | None = None
         """A rule, and what it knows of servers that have not changed since, by the log of this array."""
         self._ready: tuple[Any, Loop] | None = None
+        """A loop and a rule, and their machine code."""
         self.queue: LineArrays | None = None
         self._order = InOrder()
         self._scratch: Scratch | None = None
@@ -97,8 +98,13 @@ class CompiledLoop:
         columns = run.requests._replace(priority=run.order())
         decide, arrays = as_argument(scan, resources, weights), (columns, run.state, run.rules, run.tables)
         form = decide, weights, *arrays, run.interested, *self._stops(), False
-        if self._ready is None or self._ready[0] is not decide:
-            self._ready = decide, prepared(go, *form, inf, 0)
+        return self._compiled(go, form)
+
+    def _compiled(self, play: Loop, form: tuple[Any, ...]) -> tuple[Loop, tuple[Any, ...]]:
+        """Return the machine code of a loop for all its arguments but the last two, and these arguments."""
+        which = play, form[0]
+        if self._ready is None or self._ready[0] != which:
+            self._ready = which, prepared(play, *form, inf, 0)
         return self._ready[1], form
 
     def _stops(self) -> tuple[int, int]:
@@ -138,9 +144,7 @@ class CompiledLoop:
         decide, columns = as_argument(rule.scan, run.state.free.shape[2], rule.weights), run.requests
         arrays = columns._replace(priority=run.order()), run.state, self.queue, run.tables, self._scratch
         form = decide, rule.weights, *arrays, backfilling, run.overflow.together
-        if self._ready is None or self._ready[0] is not decide:
-            self._ready = decide, prepared(go_line, *form, 0.0, 0)
-        return self._ready[1], form
+        return self._compiled(go_line, form)
 
     # -- wrong answers -------------------------------------------------------------------------------------------
 

@@ -169,6 +169,22 @@ def test_rules_and_many_servers(name: str) -> None:
     both(workload, cluster, Overflow("wait", together=1000), agent_of(RULES[1]))
 
 
+@pytest.mark.parametrize("backfilling", ["easy", "conservative"])
+def test_requests_are_offered_together_while_others_run_that_the_same_rule_has_placed(backfilling: Any) -> None:
+    rng, n = np.random.default_rng(1), 40
+    cluster = Cluster(("a",), np.full((2, 1, 1), 6_000_000), (NEVER,), np.full((1, 1), 6_000_000))
+    times = np.sort(rng.integers(0, 12, n)).astype(np.float64), rng.choice([1.0, 2.0, 3.0, 7.0], n)
+    workload = Workload(("a",), *times, rng.integers(1, 5, (n, 1)) * 1_000_000, np.arange(n))
+    runs = [Simulation(workload, Ledger(cluster), Overflow("drop"), compiled=way) for way in (False, True)]
+    for run, way in zip(runs, (play, play_compiled), strict=True):
+        agent, looks = InLine("first-fit", backfilling=backfilling), iter([10, 0])
+        agent.start(run.view, stream(0, "agent"))
+        way(run, agent, looks.__next__)
+        run.overflow = Overflow("wait", together=99)
+        way(run, agent)
+    assert_same(runs[1], runs[0])
+
+
 def test_a_place_that_cannot_be_taken_is_refused_in_the_engines_words() -> None:
     cluster = Cluster(("cpu",), np.full((1, 1, 1), 4), (NEVER,), np.full((1, 1), 4))
     workload = Workload(("cpu",), np.arange(3.0), np.ones(3), np.ones((3, 1), np.int64), np.arange(3))
