@@ -19,7 +19,7 @@ from typing import Annotated, Any, ClassVar, TypeAlias
 import numpy as np
 from pydantic import Field
 
-from binwright.agents.learned.weights import Tensors, extra, write
+from binwright.agents.learned.weights import Tensors, extra, read, write
 from binwright.agents.world import World
 from binwright.simcore.errors import UserError
 from binwright.simcore.extras import pl
@@ -79,6 +79,8 @@ class Trainer(ABC):
                 values[name] = value.state_dict()
             elif isinstance(value, np.ndarray):
                 values[name] = torch.from_numpy(value)
+            elif isinstance(value, np.generic):
+                values[name] = value.item()
         return values
 
     def load(self, state: dict[str, Any]) -> None:
@@ -92,7 +94,7 @@ class Trainer(ABC):
                 for key, tensor in value.items():
                     tensor.data.copy_(saved[key])
             else:
-                number = isinstance(value, int | float)
+                number = isinstance(saved, int | float)
                 setattr(attrgetter(owner)(self) if owner else self, attribute, saved if number else saved.numpy())
 
 
@@ -134,6 +136,8 @@ class Training:
     def __init__(self, course: Course, folder: Path, seed: int) -> None:
         self.course, self.folder, self.seed, self.rows = course, folder, seed, list[Row]()
         self.trainer, self._file, self._state = course.trainer(), folder / "state.pt", dict[str, Any]()
+        if (old := folder / "state.safetensors").exists():
+            raise UserError("this checkpoint is of an earlier version of binwright", file=old, remedy=ANEW)
         if self._file.exists():
             self._resume()
 
@@ -143,7 +147,11 @@ class Training:
         return self.rows[-1]["step"] if self.rows else 0
 
     def _resume(self) -> None:
-        saved = extra("torch").load(self._file, weights_only=True)
+        load = extra("torch").load
+        try:
+            saved = load(self._file, weights_only=True)
+        except Exception:  # torch has no error class of its own for damage
+            raise UserError("this checkpoint is damaged", file=self._file, remedy=ANEW) from None
         if saved["terms"] != self.course.terms:
             before, now = _flat(saved["terms"]), _flat(self.course.terms)
             differ = [key for key in {**now, **before} if now.get(key) != before.get(key)]
@@ -208,7 +216,10 @@ class Training:
         write(self.folder / f"{name}.safetensors", tensors, {**notes, "trained": row, "terms": self.course.terms})
 
     def _save(self) -> None:
-        """Write a checkpoint, behind the log."""
+        """Write a checkpoint, behind the log, and into the notes of the best weights how far the training is."""
+        if (best := self.folder / "best.safetensors").exists():
+            tensors, notes = read(best)
+            write(best, tensors, {**notes, "iterations": self.step})
         write_log(self.folder / "log.parquet", self.rows)
         state = {"step": self.step, "terms": self.course.terms, "trainer": self.trainer.save()}
         with replacing(self._file) as unfinished:
@@ -232,7 +243,7 @@ def forget(folder: Path) -> None:
     if (state := folder / "state.pt").exists():
         state.unlink()
         sync(folder)  # nothing else may be missing while it is there
-    for name in ("best.safetensors", "best.json", "log.parquet"):
+    for name in ("state.safetensors", "state.json", "best.safetensors", "best.json", "log.parquet"):
         (folder / name).unlink(missing_ok=True)
     for file in folder.glob("step-*.*"):
         file.unlink()

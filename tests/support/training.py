@@ -37,7 +37,7 @@ class Falling(Trainer):
         self.rate, self.steep = rate, steep
 
     def begin(self, training, validation, seed) -> None:
-        self.at = 1.0
+        self.at = np.float64(1.0)
 
     def iterate(self, iteration):
         self.at -= self.rate * self.steep

@@ -39,6 +39,7 @@ def test_training_logs_validates_and_keeps_the_best_weights(tmp_path: Path) -> N
         assert rows["seconds"].is_sorted()
         tensors, notes = read(tmp_path / f"seed-{seed}" / "best.safetensors")
         assert notes["trained"]["acceptance"] == judged["acceptance"].max()
+        assert notes["iterations"] == 4 >= notes["trained"]["step"]
         assert notes["resources"] == ["cpu", "mem"]
         assert json.loads((tmp_path / f"seed-{seed}" / "best.json").read_text()) == notes
         assert not any(name.startswith("adam") for name in tensors)
@@ -97,6 +98,10 @@ def test_what_is_interrupted_goes_on_from_its_last_checkpoint(tmp_path: Path) ->
     rows: list[dict[str, Any]] = []
     bw.train(tiny(agent=agent), out=tmp_path / "out", on_progress=rows.append)
     assert [row["step"] for row in rows] == [1, 2, 2, 3, 4, 4], "there was none within the first seconds"
+    bw.train(tiny(agent=agent, iterations=5), out=tmp_path / "out", on_progress=rows.append)
+    assert [row["step"] for row in rows[6:]] == [5, 5]
+    notes = read(tmp_path / "out" / "seed-0" / "best.safetensors")[1]
+    assert (notes["iterations"], notes["trained"]["step"]) == (5, 2)
 
 
 @pytest.mark.long  # compiles a trainer's kernels
@@ -201,3 +206,11 @@ def test_a_checkpoint_of_another_version_is_a_message(tmp_path: Path) -> None:
     torch.save(state | {"trainer": {"before": 1.0}}, file)
     with pytest.raises(UserError, match="this checkpoint is of another version of binwright: it has no 'at'"):
         bw.train(tiny(agent=agent, iterations=2), out=tmp_path / "out")
+    file.write_bytes(file.read_bytes()[:99])
+    with pytest.raises(UserError, match="this checkpoint is damaged"):
+        bw.train(tiny(agent=agent, iterations=2), out=tmp_path / "out")
+    file.rename(old := file.with_name("state.safetensors"))
+    with pytest.raises(UserError, match="this checkpoint is of an earlier version of binwright"):
+        bw.train(tiny(agent=agent, iterations=2), out=tmp_path / "out")
+    bw.train(tiny(agent=agent, iterations=2), out=tmp_path / "out", fresh=True)
+    assert not old.exists()
