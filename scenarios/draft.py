@@ -49,6 +49,7 @@ LOAD, MEDIAN, SIGMA = 0.95, 1800.0, 1.5
 """The share of the servers that generated requests ask for on average, so that agents differ; their lifetimes."""
 SHARES = ((1 / 32, 1 / 64, 6), (1 / 16, 1 / 8, 3), (1 / 4, 1 / 4, 2), (1 / 2, 1 / 4, 1))
 """What the generated flavours ask for: of a server's first resource, of its others, and how often."""
+GUESS = "The servers are a guess, about what runs at the peak: put your own above."
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,7 @@ class RequestSource:
         """Write a scenario, to lie in this folder, that replays the requests on its servers, or on `own` ones."""
         cluster = {**self.guessed, **own} if own else self.cluster
         guess = not own and "node" in cluster
-        notes = ["The servers are a guess, about what runs at the peak: put your own above."] * guess
+        notes = [GUESS] * guess
         if self.proposal:
             notes += [f"{guess.column} -> {guess.name}: {guess.why}" for guess in self.proposal.guesses]
             notes += [f"? {doubt}" for doubt in self.proposal.doubts]
@@ -133,6 +134,7 @@ class RequestSource:
             peaks(drawn.arrival, drawn.duration, amounts_drawn),
         )
         notes = [
+            *[GUESS] * ("node" in self.cluster),
             f"Fitted to {len(self.frame):,} requests of {self.path.name}: their most frequent demands, the mean rate "
             "by hours and weekdays where it follows them, and quantiles of lifetimes. Lost: growth, bursts, tenants.",
             *(
@@ -275,7 +277,7 @@ def _generated(servers: int, node: Mapping[str, float]) -> dict[str, Any]:
         for name, units in demand.items():
             load[name] += weight / total * units / (node[name] or 1.0)
         flavours.append({**amounts({name: units for name, units in demand.items() if units}), "weight": weight})
-    every = MEDIAN * exp(SIGMA**2 / 2) * max(load.values()) / (LOAD * servers)
+    every = MEDIAN * exp(SIGMA**2 / 2) * max(load.values(), default=0.0) / (LOAD * servers)
     return {
         "requests": 3000,
         "arrivals": {"poisson": {"every": f"{every:.3g} s"}},

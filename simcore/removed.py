@@ -31,7 +31,8 @@ _BY_REMEDY = {
     "Leave it out; `start` of a scenario's trace says where to begin.": "option traces describe --flavours, "
     "option traces describe --start",
     "Write `time_scale: 0.8` for a quarter more requests per hour; `keep` leaves some out.": "workload.changes",
-    "Give each request's mean and peak in columns: `{mean: avg, peak: max}`.": "workload.use.others.path",
+    "Give each request's mean and peak in columns: `{mean: avg, peak: max}`.": "workload.use.others.path, "
+    "workload.use.cpu.path, workload.use.mem.path",
     "CSV is read as it is, compressed or not; `polars` writes Parquet of it.": "command traces convert",
     "Correct the rows that the message names, or leave them out with `keep`.": "workload.faulty, "
     "option traces describe --drop-faulty",

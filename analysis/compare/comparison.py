@@ -83,7 +83,7 @@ class Comparison:
             raise UnknownName("this baseline was not run", key="baseline", value=baseline, remedy=remedy)
         self.baseline = str(runs["_agent"][0]) if baseline is None else baseline
         self.same: list[Metric] = []
-        if metrics is None:
+        if not metrics:
             choice = results.choose()
             self.same = choice.same
             self.metrics = [*choice.first, *choice.others, *choice.same]

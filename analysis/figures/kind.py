@@ -53,14 +53,17 @@ class Kind:
     def _drawn(self, source: Any, settings: Options) -> Figure:
         if self.is_ours:
             return self.function(source, settings)
+        name = getattr(self.function, "__name__", type(self.function).__name__)
         try:
             result = self.function(source, settings)
+            if not isinstance(result, Figure):
+                problem = f"{name} returned {short(repr(result))}, which is not a figure"
+                raise ResultsError(problem, remedy="Return a matplotlib Figure.")
             with catch_warnings(action="ignore"):
                 result.draw_without_rendering()  # for what matplotlib refuses only when it draws
         except UserError:
             raise
         except (Exception, SystemExit) as error:
-            name = getattr(self.function, "__name__", type(self.function).__name__)
             what = short(" ".join(repr(error).split()), 200)
             problem = f"{name} raised {what} at {place_in(self.function.__module__, error)}"
             raise ResultsError(problem, remedy="Mend it, or leave this figure out.") from error
@@ -88,6 +91,9 @@ def kind_named(name: str) -> Kind:
     if isinstance(result, Kind):
         result.is_ours = name in FIGURES and not FIGURES.is_added(name)
         return result
+    if not callable(result):
+        remedy = "Name a function of (chosen, options) that returns a matplotlib Figure."
+        raise ResultsError("is no figure", key="--kind", value=name, remedy=remedy)
     return Kind(result, (result.__doc__ or short_name(name)).strip().splitlines()[0])
 
 

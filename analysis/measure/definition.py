@@ -9,10 +9,10 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
-from pydantic import Field, TypeAdapter
+from pydantic import Field
 
 from binwright.analysis.measure import ASKED, BUILT_IN, FOREMOST, METRICS
-from binwright.analysis.measure.metric import Metric
+from binwright.analysis.measure.metric import Better, Metric, Table
 from binwright.simcore.errors import RunError, UserError, place_in, short
 from binwright.simcore.fields import Model, Share, Text, Where, wrong
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from binwright.analysis.measure.finished_run import FinishedRun
 
 Per = Literal["resource", "tier"]
+_CHOICES = {"better": get_args(Better), "table": get_args(Table), "per": (None, *get_args(Per))}
 _REMEDY = "Write a name, {name: {last: 20 %}} for the last part, or {name: {by: {tenant: [a, b]}}} by class."
 
 
@@ -118,9 +119,6 @@ def _narrowed(metric: Metric, suffix: str, what: str, meaning: str) -> Metric:
     return replace(metric, name=f"{metric.name}_{suffix}", heading=heading, meaning=meaning, table="always")
 
 
-_METRIC = TypeAdapter(Metric)
-
-
 def metric(
     *,
     name: str = "",
@@ -139,16 +137,15 @@ def metric(
     argument; where that is None, the metric is empty. The other arguments are those of `Metric`, of which `heading` has
     to be there; `name` is the function's by default.
     """
-    if per not in (None, *get_args(Per)):
-        raise ValueError(f"per is {' or '.join(get_args(Per))}, not {per}")
+    for choice, value in {"per": per, **described}.items():
+        if value not in (known := _CHOICES.get(choice, (value,))):
+            raise ValueError(f"{choice} is {' or '.join(map(str, known))}, not {value}")
 
     def make(function: Callable[..., Any]) -> Definition:
         own = name or function.__name__
         if (per is not None) != ("{}" in own):
             raise ValueError("a metric per resource or tier, and no other one, has {} in its name")
-        return Definition(
-            function, _METRIC.validate_python({"name": own, **described}), key or own, per, in_parts, needs
-        )
+        return Definition(function, Metric(own, **described), key or own, per, in_parts, needs)
 
     return make
 

@@ -43,7 +43,7 @@ def write_details(
         "samples": _samples,
         "times": _times,
         "states": lambda run: states(run, begin),
-        "devices": history,
+        "devices": lambda run: pl.DataFrame({"row": []}) if (table := history(run)) is None else table,
         **{kind: table for feature in features for kind, table in feature.details.items()},
     }
     for kind in record:

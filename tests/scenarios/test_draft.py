@@ -100,6 +100,7 @@ def test_from_a_table_to_a_generator(table: Path, capsys: pytest.CaptureFixture[
     text = Path("like.yaml").read_text()
     assert "# Fitted to 5 requests" in text
     assert "at once there" in text
+    assert "# The servers are a guess" in text
     assert main(["run", "like.yaml", "--agents", "first-fit", "--seeds", "1"]) == 0
     capsys.readouterr()
     Path("one.csv").write_text("start,end,cpu\n0,10,1\n")
@@ -156,6 +157,7 @@ def test_a_first_scenario_by_options(table: Path, capsys: pytest.CaptureFixture[
     [
         (("init", "--node", "cpu: 4 GB"), "--node: 'GB' is not a unit of cpu"),
         (("init", "--node", "cpu: ["), "--node: does not say what a server has"),
+        (("init", "--node", ""), "cluster.node: has nothing on it"),
         (("init", "--requests", "Export of VMs.csv", "--node", "cpu: 4"),
          "workload.columns.mem: is neither a resource of the cluster"),
     ],

@@ -80,6 +80,7 @@ MISTAKES = [
     # Unknown keys, at every level
     (TRACE, "  servers: 10", "  sevrers: 10", 3, "cluster.sevrers", "unknown key", "Did you mean 'servers'?"),
     (TRACE, "trace: huawei-east-1", "trace: csv", 8, "workload.trace", "unknown trace", "is read by `table`. `binwright list traces"),
+    (TRACE, "trace: huawei-east-1", "trace: mine.py:Mine", 8, "workload.trace", "is a class", "a workload of your own"),
     (TRACE, "replications: 3", "metric: [cost]", 13, "metric", "unknown key", "Did you mean 'metrics'? `binwright list schema`"),
     (TRACE, "agents: [first-fit, best-fit, {best-fit: {node: loose}}]\n", "", None, "agents", "is missing", "Add `agents`:"),
     (GENERATED, "  requests: 20\n", "", 7, "workload.requests", "is missing", "Add `requests`: How many"),

@@ -178,3 +178,10 @@ def test_runs_tell_of_fragmentation(tmp_path: Path) -> None:
         assert {name for name in found.columns if name.startswith("fragments_")} == {
             f"fragments_{one}" for one in CAUSES
         }
+
+
+def test_a_run_whose_servers_change_has_no_record_of_devices(tmp_path: Path) -> None:
+    cluster = {**MIXED["cluster"], "expansion": [{"at": 1, "by": 1}]}
+    results = bw.run(scenario_from({**MIXED, "cluster": cluster, "record": ["devices"]}), out=tmp_path / "out", jobs=1)
+    assert not len(results.failed)
+    assert results.devices(results.runs["run"][0]).is_empty()

@@ -58,7 +58,8 @@ def f(chosen, options):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("def f(chosen, options):\n    return 1\n", "f raised AttributeError"),
+        ("def f(chosen, options):\n    return 1\n", "f returned 1, which is not a figure"),
+        ("f = 1\n", "--kind: is no figure"),
         ("def f(chosen, options):\n    raise SystemExit(3)\n", r"f raised SystemExit\(3\) at .*mine.py:2"),
         (REFUSED_LATER, r"f raised ValueError.*frac.* at "),
     ],

@@ -11,7 +11,7 @@ from binwright.analysis.results_api import Results
 from binwright.cli import main
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.schema.scenario import Scenario
-from binwright.simcore.errors import ScenarioError
+from binwright.simcore.errors import ScenarioError, UserError
 from tests.support import ROOT
 from tests.support.batches import scenario
 from tests.support.figures import NETWORK
@@ -126,6 +126,18 @@ def test_a_metric_that_fails_fails_its_run(tmp_path: Path, line: str, says: str)
     results = Batch(asking(written(tmp_path, text), replications=1), tmp_path / "out").run()
     assert len(results.failed) == 2
     assert re.match(says, results.failed["error"][0])
+
+
+@pytest.mark.parametrize(
+    ("option", "says"),
+    [
+        ("beter='lower'", r"unexpected keyword argument 'beter'"),
+        ("better='low'", "better is higher or lower or neither"),
+    ],
+)
+def test_an_option_that_a_metric_does_not_have_is_one_message(tmp_path: Path, option: str, says: str) -> None:
+    with pytest.raises(UserError, match=rf"^.*cannot import this metric: .*{says}.*mine.py:5"):
+        asking(written(tmp_path, LONGEST.replace('better="lower"', option)))
 
 
 def test_metric_example_of_the_documentation_runs(

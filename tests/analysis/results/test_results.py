@@ -104,6 +104,7 @@ def test_several_results_are_merged(tmp_path: Path) -> None:
     found = Comparison([left, right], metrics=["fragmentation_mem"])
     assert found.keys == ["scenario", "cluster.servers"]
     assert found.metrics[0].heading == "mem fragmentation %"
+    assert Comparison(left, metrics=[]).metrics == Comparison(left).metrics
 
 
 def drawn(agents: list[str], seeds: int = 6, **more: Any) -> list[dict[str, Any]]:
