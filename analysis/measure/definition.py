@@ -134,8 +134,9 @@ def metric(
     `name`, `heading` and `meaning` have `{}` where the resource or the tier stands. With `in_parts` there may be a
     metric of the last part of a run, too: the function keeps to the measured time of the run that it gets, and to its
     rows from `first` on. `needs` returns what the metric is computed from, which the function takes as its second
-    argument; where that is None, the metric is empty. The other arguments are those of `Metric`, of which `heading` has
-    to be there; `name` is the function's by default.
+    argument; where that is None, the metric is empty. `name` is the function's by default. The other arguments are
+    those of `binwright.analysis.measure.metric.Metric`: `heading`, which has to be there, `meaning`, `unit`, `better`,
+    `table`, `timed` and `beyond`.
     """
     for choice, value in {"per": per, **described}.items():
         if value not in (known := _CHOICES.get(choice, (value,))):

@@ -103,9 +103,10 @@ def test_from_a_table_to_a_generator(table: Path, capsys: pytest.CaptureFixture[
     assert "# The servers are a guess" in text
     assert main(["run", "like.yaml", "--agents", "first-fit", "--seeds", "1"]) == 0
     capsys.readouterr()
-    Path("one.csv").write_text("start,end,cpu\n0,10,1\n")
-    assert main(["traces", "describe", "one.csv", "--fit"]) == MISTAKE
-    assert "one.csv: requests: too little to fit" in capsys.readouterr().err
+    for rows, said in (("", "requests: too little to fit"), ("0,10,2\n", "arrival: all requests arrive at one moment")):
+        Path("few.csv").write_text(f"start,end,cpu\n0,10,1\n{rows}")
+        assert main(["traces", "describe", "few.csv", "--fit"]) == MISTAKE
+        assert f"few.csv: {said}" in capsys.readouterr().err
 
 
 def test_from_a_table_to_a_run(table: Path, capsys: pytest.CaptureFixture[str]) -> None:

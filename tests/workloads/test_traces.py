@@ -5,14 +5,17 @@ import os
 import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
 from binwright.simcore.errors import UnknownName, WorkloadError
 from binwright.workloads import TRACES
 from binwright.workloads.describe import describe, peaks
+from binwright.workloads.fit import fit
 from binwright.workloads.traces.check import check
 from binwright.workloads.traces.library import find, read, recognised
 from binwright.workloads.windows import Window, select
@@ -254,6 +257,17 @@ def real(name: str) -> Path:
         if path.is_file():
             return path
     pytest.skip(f"{name} is not in {folder}: name its folder in $BINWRIGHT_TRACES")
+
+
+def test_real_azure_and_its_fit() -> None:
+    frame = read("azure-vm-2017", real("azure-vm-2017"))
+    assert len(frame) == 669_435
+    assert frame["lifetime"].is_infinite().sum() == 37_628
+    spec = replace(fit(frame, flavours=6, points=11), requests=100_000)
+    workload = spec.draw(("cpu", "mem"), seed=0)
+    drawn, wanted = workload.demand.mean(axis=0) / 1e6, frame.select("cpu", "mem").mean().row(0)
+    assert drawn == pytest.approx(wanted, rel=0.02)
+    assert np.median(workload.duration) == pytest.approx(frame["lifetime"].median(), rel=0.05)
 
 
 def test_rows_of_a_reader_must_be_in_order_of_arrival(tmp_path: Path) -> None:
