@@ -82,6 +82,37 @@ def forget(until: Floats, runs: Ints, running: int, end: float, row: int) -> Non
         until[i], runs[i] = until[i + 1], runs[i + 1]
 
 
+@lean
+def _key_of(queue: LineArrays, row: int, wait: float) -> int:
+    """Return by what a row that has waited so long is sorted: a whole number that orders as the float does."""
+    if len(queue.key):
+        return int(ordered(queue.key[row]))
+    if len(queue.factor):
+        return int(ordered(-((wait / queue.divisor[row]) ** 3.0) * queue.factor[row]))
+    return int(ordered(-wait / queue.divisor[row]))
+
+
+@lean
+def least_first(queue: LineArrays, urgency: Ints, arrival: Floats, now: float, begin: int, count: int) -> None:
+    """Move the row of `offered` that `sort` would put first, from `begin` to before `count`, to `begin`.
+
+    Where nobody passes another, most of those that are offered are not reached, and need no order.
+    """
+    offered, best = queue.offered, begin
+    least = _key_of(queue, offered[begin], now - arrival[offered[begin]])
+    for i in range(begin + 1, count):
+        row = offered[i]
+        more = urgency[row] - urgency[offered[best]] if len(urgency) else 0
+        if more >= 0:
+            key = _key_of(queue, row, now - arrival[row])
+            if more > 0 or key < least:
+                best, least = i, key
+    row = offered[best]
+    for i in range(best, begin, -1):
+        offered[i] = offered[i - 1]
+    offered[begin] = row
+
+
 @allocating
 def sort(queue: LineArrays, urgency: Ints, arrival: Floats, now: float, count: int) -> None:
     """Sort the first `count` of `offered` by their keys, within those that are as urgent; equal ones stay as they are.
@@ -90,15 +121,7 @@ def sort(queue: LineArrays, urgency: Ints, arrival: Floats, now: float, count: i
     """
     offered, keys = queue.offered, np.empty(count, np.int64)
     for i in range(count):
-        row = offered[i]
-        if len(queue.key):
-            keys[i] = ordered(queue.key[row])
-            continue
-        wait = now - arrival[row]
-        if len(queue.factor):
-            keys[i] = ordered(-((wait / queue.divisor[row]) ** 3.0) * queue.factor[row])
-        else:
-            keys[i] = ordered(-wait / queue.divisor[row])
+        keys[i] = _key_of(queue, offered[i], now - arrival[offered[i]])
     _rearrange(offered, ascending(keys))
     if len(urgency):
         for i in range(count):

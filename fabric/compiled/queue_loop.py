@@ -23,6 +23,7 @@ from binwright.fabric.compiled.queue_line import (
     LineArrays,
     expect,
     hide,
+    least_first,
     show,
     sort,
     to_offer,
@@ -142,7 +143,7 @@ def go_line(
             for i in range(reach, last):
                 place[line[i]] = -1  # who is not offered loses a promise
         seen = count - waiting
-        if keyed:
+        if keyed and backfilling != NONE:
             sort(queue, urgency, arrival, now, count)
         soon = just_after(now)
         while reserves and running > 0 and until[0] <= now:
@@ -167,6 +168,8 @@ def go_line(
         if backfilling == CONSERVATIVE:
             high = len(left)
         for i in range(count):
+            if keyed and backfilling == NONE:
+                least_first(queue, urgency, arrival, now, i, count)
             row = chosen[i]
             many = parts_of(parts, row)
             large, demand = False, demand_of(demands, row, nothing)
