@@ -96,7 +96,7 @@ def test_solve_prints_text_or_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert "optimal: 4 of 4 balls in 2 bins" in capsys.readouterr().out
     assert main(["solve", "vm-placement", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert (found["status"], found["alloc"], found["used"]) == ("optimal", [0, 0, 0, 1], 2)
+    assert (found["status"], found["alloc"], found["used"]) == ("optimal", [1, 1, 1, 0], 2)
 
 
 def test_solve_check_describes_the_problem(capsys: pytest.CaptureFixture[str]) -> None:
