@@ -44,6 +44,14 @@ def test_the_cheapest_servers_are_bought_for_those_who_wait_and_come_after_their
     assert row["cost_bought"] == pytest.approx(2 * 30 / 3600)
 
 
+def test_servers_that_a_process_adds_count_as_present(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.py"
+    mine.write_text("def more(simulation):\n    yield simulation.env.timeout(5)\n    simulation.grow(1)\n")
+    scenario = {**given(SMALL, every="6 s", above={"cpu": "70 %"}), "processes": [f"{mine}:more"]}
+    _, requests = first_run(scenario, tmp_path)
+    assert requests["decided"].to_list() == [0, 6, 40]  # one is bought at 10 s, as all 4 cpu are allocated
+
+
 def test_nothing_is_bought_for_whom_no_kind_holds(tmp_path: Path) -> None:
     scenario = given(SMALL)
     scenario["cluster"]["groups"][0]["node"] = scenario["workload"]["flavours"][0] = {"cpu": 4}

@@ -122,7 +122,8 @@ class Autoscaler:
     def _buy_above(self) -> None:
         """Buy the cheapest while too much of what is there, or coming, is allocated."""
         view, used = self._simulation.view, self._simulation.ledger.used()
-        present = ~np.isin(self._kind, [*self.spec.buy])
+        present = np.ones(len(view.capacity), np.bool_)  # also those that a process has added
+        present[: len(self._kind)] = ~np.isin(self._kind, [*self.spec.buy])
         present[[*self._there]] = True
         for name, share in self.spec.above.items():
             r = view.resources.index(name)
