@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from rich.markup import escape
@@ -67,13 +68,13 @@ def describe(args: Namespace) -> int:
     if args.out:
         _say_written(args.out)
     elif requests.proposal:
-        print_location(f"\nA scenario that reads it so: binwright traces describe {args.file} --out FILE.yaml")
+        print_location(f"\nA scenario that reads it so: binwright traces describe {quote(args.file)} --out FILE.yaml")
     return 0
 
 
 def _say_written(file: str) -> None:
     """Say what to do with a scenario that was written."""
-    print_location(f"\nWritten: {file}. Look at it, then: binwright run {file}")
+    print_location(f"\nWritten: {file}. Look at it, then: binwright run {quote(file)}")
 
 
 def _print_proposal(proposal: Proposal, path: Path) -> None:

@@ -109,6 +109,11 @@ def test_from_a_table_to_a_generator(table: Path, capsys: pytest.CaptureFixture[
         assert f"few.csv: {said}" in capsys.readouterr().err
 
 
+def test_the_next_command_can_be_pasted(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["traces", "describe", table.name]) == 0
+    assert "binwright traces describe 'Export of VMs.csv' --out" in capsys.readouterr().out
+
+
 def test_from_a_table_to_a_run(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["traces", "describe", table.name, "--out", "vms.yaml"]) == 0
     said = capsys.readouterr().out
