@@ -184,7 +184,7 @@ COMMANDS: Sequence[tuple[str, str, str, Sequence[Option]]] = (
     )),
     ("search", "learning.search", "find a rule of placement: a race of random formulas", (
         FILE, SETS, METRIC, JOBS,
-        _number("--evaluations", "plays of a rule on a seed", 100_000),
+        _number("--evaluations", "plays of a rule on a seed, in whole races", 100_000),
         _out("folder of what is found (default: results/NAME/search)"),
     )),
     ("evaluate", "learning.evaluate", "score a rule that somebody, or a program, proposes", (

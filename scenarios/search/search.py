@@ -100,10 +100,11 @@ def search(
 ) -> SearchResult:
     """Search a formula with the best mean of `metric` in a scenario.
 
-    The budget is `evaluations`, plays of a rule on one seed. `seeds` are those of the race, `validation` those of the
-    choice among its best, and `test` of the scenario's own are for the chosen rule beside the scenario's agents. `out`
-    (default `results/<name>/search`) gets found.yaml and these runs. `on_progress` is called after every race with
-    the plays so far, the best rule and its mean, `finished` with every run on the test seeds.
+    The budget is `evaluations`, plays of a rule on one seed; the race that reaches it is finished. `seeds` are those of
+    the race, `validation` those of the choice among its best, and `test` of the scenario's own are for the chosen rule
+    beside the scenario's agents. `out` (default `results/<name>/search`) gets found.yaml and these runs. `on_progress`
+    is called after every race with the plays so far, the best rule and its mean, `finished` with every run on the test
+    seeds.
     """
     scenario = loaded(scenario, overrides)
     for key, value in {"seeds": seeds, "validation": validation, "test": test, "evaluations": evaluations}.items():
