@@ -70,8 +70,8 @@ def empty(
                 continue
             if not (one["spread"] and node) and fits(free, one, server, node):
                 here = 0 if one["spread"] else free[server][node][0]
-                found.append((unused, sum(n[0] for n in free[server]), here, server, node))
-        return min(found)[3:] if found else None
+                found.append((unused, sum(n[0] for n in free[server]), server, here, node))
+        return min(found)[2::2] if found else None
 
     for which in order:
         if not allowed[which][requests[which]["server"]] and len(made) < moves:

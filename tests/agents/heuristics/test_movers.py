@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from binwright.agents.heuristics.movers import ByAgent, Empty, MakeRoom
@@ -115,6 +115,7 @@ def places(plan: Any, running: Running) -> list[tuple[int, int, int]]:
 
 @pytest.mark.long
 @given(st.integers(0, 2**32), st.booleans(), st.integers(0, 8))
+@example(60454, False, 1)  # two servers with as little left
 @scaled(1)
 def test_emptying_is_as_the_slow_one_says(seed: int, ruled: bool, moves: int) -> None:
     view, running = in_use(seed, servers=5, requests=12)
