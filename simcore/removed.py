@@ -31,8 +31,7 @@ _BY_REMEDY = {
     "Leave it out; `start` of a scenario's trace says where to begin.": "option traces describe --flavours, "
     "option traces describe --start",
     "Write `time_scale: 0.8` for a quarter more requests per hour; `keep` leaves some out.": "workload.changes",
-    "Give each request's mean and peak in columns: `{mean: avg, peak: max}`.": "workload.use.others.path, "
-    "workload.use.cpu.path, workload.use.mem.path",
+    "Give each request's mean and peak in columns: `{mean: avg, peak: max}`.": "workload.use.*.path",
     "CSV is read as it is, compressed or not; `polars` writes Parquet of it.": "command traces convert",
     "Correct the rows that the message names, or leave them out with `keep`.": "workload.faulty, "
     "option traces describe --drop-faulty",
@@ -105,4 +104,4 @@ REMOVED: Mapping[str, str] = {
     (f"metric {name}" for name in _METRICS.split()),
     "Write a metric of your own, which gets a `FinishedRun`: page 'Results'.",
 )
-"""What to do instead of a key of the YAML (its path, without places in lists), or of a `KIND NAME`."""
+"""What to do instead of a key of the YAML (its path, without places in lists; * is any key), or of a `KIND NAME`."""

@@ -25,23 +25,28 @@ def explain(error: ValidationError, source: Source) -> UserError:
     result = [(_keys(detail), detail) for detail in error.errors(include_url=False) if not _follows(detail)]
     result.sort(key=lambda item: (item[1]["msg"] != "unknown key", source.place(item[0]).line or 0))
     mistakes: dict[str, ScenarioError] = {}
+    had_gone = set[Keys]()
     for keys, detail in result:
         place = source.place(keys)
         problem, remedy, value = _say(detail)
-        path = [key for key in keys if isinstance(key, str)]
-        is_unknown = problem in ("unknown key", "unknown option")
-        if is_unknown and (instead := REMOVED.get(".".join(path)) or REMOVED.get(" ".join(path[-2:]))):
+        if problem in ("unknown key", "unknown option") and (instead := _instead(keys)):
             problem, remedy = "this key is gone", instead
-        mistake = ScenarioError(
-            problem,
-            file=place.file,
-            line=place.line,
-            key=dotted(keys),
-            value=_scalar(value, source, keys),
-            remedy=remedy,
-        )
+            had_gone.add(keys[:-1])
+        elif problem == "is missing" and keys[:-1] in had_gone:
+            continue
+        shown = source.value(keys) if value is None else value
+        if isinstance(shown, dict) or (isinstance(shown, list) and len(shown) > 3):
+            shown = None  # it does not fit into a line
+        mistake = ScenarioError(problem, file=place.file, line=place.line, key=dotted(keys), value=shown, remedy=remedy)
         mistakes.setdefault(str(mistake), mistake)
     return as_one(mistakes.values())
+
+
+def _instead(keys: Keys) -> str:
+    """Say what to do instead of a key that is gone; "" where there never was one."""
+    path = [key for key in keys if isinstance(key, str)]
+    names = ".".join(path), ".".join([*path[:-2], "*", *path[-1:]]), " ".join(path[-2:])
+    return next((REMOVED[name] for name in names if name in REMOVED), "")
 
 
 def locate(error: UserError, source: Source | None, at: Keys) -> None:
@@ -82,9 +87,3 @@ def _say(detail: ErrorDetails) -> tuple[str, str, Any]:
     if detail["type"] == "too_short" and isinstance(detail["input"], Mapping):
         return "is empty", f"Give at least {detail['ctx']['min_length']} of them.", None
     return expected(detail), _REMEDIES.get(detail["type"], ""), None
-
-
-def _scalar(value: Any, source: Source, keys: Keys) -> Any:
-    """Choose what a message shows: a value that fits into a line, not a whole mapping."""
-    shown = source.value(keys) if value is None else value
-    return None if isinstance(shown, dict) or (isinstance(shown, list) and len(shown) > 3) else shown

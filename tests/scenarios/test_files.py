@@ -86,6 +86,9 @@ MISTAKES = [
     (GENERATED, "  requests: 20\n", "", 7, "workload.requests", "is missing", "Add `requests`: How many"),
     (GENERATED, ", mttr: 4 h", "", 6, "cluster.failures.mttr", "is missing", "give both or neither"),
     (TRACE, "start: {random: [50000, 100000]}", "superpose: 2", 7, "workload.requests", "is missing", "need a length"),
+    (GENERATED, "{expand: {by: 2, limit: 9}}", "{wait: {window: 5}}", 14, "overflow.wait.window", "this key is gone", "Leave it"),
+    *((GENERATED, "  requests: 20\n", f"  requests: 20\n  use: {use}\n", 14, f"workload.use.{of}.0.path", "this key is gone", "columns")
+      for use, of in (("{path: u.csv}", "others"), ("{gpu: {path: u.csv}}", "gpu"))),
     # Wrong types and values
     (TRACE, "name: small", "name: ../up", 1, "name", "'../up'", "the first is a letter"),
     (GENERATED, "{expand: {by: 2, limit: 9}}", "{expand: 3}", 14, "overflow.expand", "must be a mapping", "Its keys: by, limit"),

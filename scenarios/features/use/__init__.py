@@ -53,7 +53,7 @@ class UseSpec(Model):
                 keys = (key,) if written is data else ()
                 raise wrong("says no use", "Give a share or a case, like {mean: 25 %}, or take it out.", keys)
         if isinstance(data, Mapping):
-            return {"others": data} if "mean" in data else data
+            return {"others": data} if {"mean", "path"} & {*data} else data  # `path` is gone, and no resource
         return {"others": data} if isinstance(data, str | int | float | list) and not isinstance(data, bool) else data
 
     @classmethod
