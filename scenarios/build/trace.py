@@ -43,7 +43,7 @@ def version_of(spec: Trace) -> tuple[int, int]:
 
 def window_of(spec: Trace, resources: tuple[str, ...], seed: int, *, watched: bool = False) -> Workload:
     """Read the requests of a seed's window, before any is repeated; `watched` as `select` has it."""
-    units = dict.fromkeys(resources, 1.0) if spec.knows_units else spec.units_of(resources)
+    units = dict.fromkeys(resources, 1.0) if spec.trace == "table" else spec.units_of(resources)
     window = spec.model_copy(update={"running": "drop"}) if spec.inflate else spec
     table, file = table_of(spec, resources), find(spec.trace, spec.path)
     result = select(table, window, resources, seed, scale=units, file=file, watched=watched)

@@ -36,10 +36,12 @@ from binwright.workloads.traces.filters import REMEDY, check_conditions
 from binwright.workloads.windows import ApartStart, Window
 
 
-def _columns(values: Any) -> dict[str, Any]:
-    def column(name: str, value: Any) -> Any:
+def _columns(values: Any) -> dict[str, str]:
+    def column(name: str, value: Any) -> str:
         if not is_name(name) or not isinstance(value, str) or not value:
             remedy = "Write the name of a column, in quotes if it looks like a number."
+            if name == "where":
+                remedy = "Write the name of the one column whose cells are like `zone=a;kind=large`."
             raise wrong("is not the name of a column", remedy, (name,))
         return value
 
@@ -80,11 +82,7 @@ def _keep(values: Any) -> dict[str, list[str]]:
     return mapping_of(values, "columns to conditions", "{vCPUs: '> 0', State: [running, stopped]}", conditions)
 
 
-_Names: TypeAlias = Annotated[
-    dict[str, Any],
-    BeforeValidator(_columns),
-    Shown("{name: column}"),
-]
+_Names: TypeAlias = Annotated[dict[str, str], BeforeValidator(_columns), Shown("{name: column}")]
 _Empty: TypeAlias = Annotated[dict[str, str], BeforeValidator(_empty), Shown("{name: time, `never`, or amount}")]
 _Keep: TypeAlias = Annotated[
     dict[str, list[str]],
@@ -194,7 +192,7 @@ class Trace(PlacementKeys, Window, WorkloadKind):
             if present and self.inflate:
                 raise wrong("does not go with `inflate`", "Remove one of the two.", (key,))
         written = [key for key in ("columns", "labels", "empty") if getattr(self, key)]
-        for key in (*written, *["units"] * bool({*self.units} & {*TIMES})) if not self.knows_units else ():
+        for key in (*written, *["units"] * bool({*self.units} & {*TIMES})) if self.trace != "table" else ():
             raise wrong("is for a table of your own", f"{self.trace} knows its columns: remove it.", (key,))
         return self
 
@@ -247,15 +245,10 @@ class Trace(PlacementKeys, Window, WorkloadKind):
         return result
 
     @property
-    def knows_units(self) -> bool:
-        """Whether the reader itself turns what is in the file into units."""
-        return self.trace == "table"
-
-    @property
     def options(self) -> dict[str, Any]:
         """The reader's options, in seconds and units."""
         result: dict[str, Any] = {"keep": self.keep}
-        if self.knows_units:
+        if self.trace == "table":
             shares = self.use.labels if self.use else ()
             result |= {
                 "columns": self.columns,

@@ -144,6 +144,7 @@ def test_which_rows_are_kept(keep: dict[str, Any], rows: list[int], form: str, t
 WRONG = [
     ({"columns": {"arrival": "created at"}}, "workload.columns.arrival: has no column created at", "Created At"),
     ({"columns": {"end": "x", "lifetime": "y"}}, "workload.columns.end: says the same as `lifetime`", "Keep the one"),
+    ({"columns": {"where": {"zone": "AZ"}}}, "workload.columns.where: is not the name", "like `zone=a;kind=large`"),
     ({"columns": {"cpus": "vCPU (m)"}}, "workload.columns.cpus: is neither a resource", "Did you mean 'cpu'?"),
     ({"units": {}}, "workload.units: the unit of the trace's mem is not known", "`units: {mem: GB}`"),
     ({"empty": {}}, "vms.csv:3: Deleted At: no value", "`empty: {end: never}`"),
