@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from binwright.scenarios.run.check import check_scenario
 from binwright.scenarios.schema.explain import explain
-from binwright.scenarios.schema.load import scenario_from
+from binwright.scenarios.schema.load import scenario_from, shipped
 from binwright.scenarios.schema.trace import Trace
 from binwright.scenarios.schema.yaml_source import Source
 from binwright.simcore.errors import UserError
@@ -81,13 +81,16 @@ class RequestSource:
             result.append(f"The load grows: {load}. {EVEN}")
         return result
 
+    @cached_property
+    def peak(self) -> dict[str, float]:
+        """The most that runs at once of each resource."""
+        columns = {name: self.frame[name].to_numpy() for name in ("arrival", "lifetime", *self.resources)}
+        return peaks(columns.pop("arrival"), columns.pop("lifetime"), columns)
+
     @property
     def guessed(self) -> dict[str, Any]:
         """Equal servers that are about enough for what runs at the peak."""
-        arrival, lifetime = (self.frame[name].to_numpy() for name in ("arrival", "lifetime"))
-        demand = {name: self.frame[name].to_numpy() for name in self.resources}
-        largest = {name: float(each.max()) for name, each in demand.items()}
-        number, node = servers_for(peaks(arrival, lifetime, demand), largest)
+        number, node = servers_for(self.peak, self.frame.select(self.resources).max().row(0, named=True))
         return {"servers": number, "node": amounts(node)}
 
     @property
@@ -104,15 +107,20 @@ class RequestSource:
             return {"trace": {"name": self.name}}
         return self.guessed
 
+    @property
+    def _read_as(self) -> list[str]:
+        """What the columns were taken for, and what is doubtful in that."""
+        if self.proposal is None:
+            return []
+        notes = [f"{guess.column} -> {guess.name}: {guess.why}" for guess in self.proposal.guesses]
+        notes += [f"? {doubt}" for doubt in self.proposal.doubts]
+        return notes + [f"Not read: {', '.join(self.proposal.others)}"] * bool(self.proposal.others)
+
     def text(self, folder: Path, own: Mapping[str, Any] | None = None) -> str:
         """Write a scenario, to lie in this folder, that replays the requests on its servers, or on `own` ones."""
         cluster = {**self.guessed, **own} if own else self.cluster
         guess = not own and "node" in cluster
-        notes = [GUESS] * guess
-        if self.proposal:
-            notes += [f"{guess.column} -> {guess.name}: {guess.why}" for guess in self.proposal.guesses]
-            notes += [f"? {doubt}" for doubt in self.proposal.doubts]
-            notes += [f"Not read: {', '.join(self.proposal.others)}"] * bool(self.proposal.others)
+        notes = [*[GUESS] * guess, *self._read_as]
         workload = dict(self.workload)
         if "path" in workload:
             workload["path"] = os.path.relpath(workload["path"], folder)
@@ -128,18 +136,15 @@ class RequestSource:
             raise
         drawn = spec.draw(tuple(self.resources), 0)
         amounts_drawn = {name: drawn.demand[:, place] / QUANTUM for place, name in enumerate(drawn.resources)}
-        there = {name: self.frame[name].to_numpy() for name in self.resources}
-        both = (
-            peaks(self.frame["arrival"].to_numpy(), self.frame["lifetime"].to_numpy(), there),
-            peaks(drawn.arrival, drawn.duration, amounts_drawn),
-        )
+        peak_drawn = peaks(drawn.arrival, drawn.duration, amounts_drawn)
         notes = [
             *[GUESS] * ("node" in self.cluster),
+            *self._read_as,
             f"Fitted to {len(self.frame):,} requests of {self.path.name}: their most frequent demands, the mean rate "
             "by hours and weekdays where it follows them, and quantiles of lifetimes. Lost: growth, bursts, tenants.",
             *(
-                f"{name}: at most {both[0][name]:,.6g} at once there, {both[1][name]:,.6g} drawn (seed 0)"
-                for name in there
+                f"{name}: at most {peak:,.6g} at once there, {peak_drawn[name]:,.6g} drawn (seed 0)"
+                for name, peak in self.peak.items()
             ),
         ]
         about = f"Requests like those of {self.path.name}, drawn anew for every seed."
@@ -162,6 +167,9 @@ def fitted_workload(spec: Synthetic) -> dict[str, Any]:
 def requests_of(file: str) -> RequestSource:
     """Find the requests behind the name of a trace, or a file."""
     path = Path(file)
+    if path.suffix in (".yaml", ".yml") or (file in shipped() and not path.exists()):
+        remedy = "Name a file of requests, or a trace: `binwright list traces`."
+        raise UserError("is a scenario, and not its requests", file=file, remedy=remedy)
     if file in TRACES and not path.is_file():
         return _of_trace(file, find(file), {"trace": file})
     name = recognised(path) or "table"

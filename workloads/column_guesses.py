@@ -40,7 +40,7 @@ class Guess(NamedTuple):
 class _Column:
     """Looks at one column: the words of its name, and what its cells are.
 
-    `kind` is `empty`, `date`, `duration`, `number`, `amount` (nearly all are numbers, some with a unit) or `words`;
+    `kind` is `empty`, `date`, `duration`, `number`, `amount` (half or more are numbers, some with a unit) or `words`;
     `numbers` float64 are the cells that are plain numbers.
     """
 
@@ -54,17 +54,17 @@ class _Column:
         dtype, is_text = self.there.dtype, self.there.dtype == pl.String
         readable = is_text or dtype.is_numeric()
         self.numbers = self.there.cast(pl.Float64, strict=False).drop_nulls() if readable else pl.Series([0.0])[:0]
-        # Nine tenths of the first texts or more are so; of the others, reading says the line.
+        # Half of the first texts or more are so; of the others, reading says the line.
         some: list[str] = self.there.head(50).to_list() if is_text else []
         amounts = [plain_number(text) is not None or AMOUNT.fullmatch(text) for text in some]
-        if dtype == pl.Date or isinstance(dtype, pl.Datetime) or (some and sum(map(is_date, some)) >= 0.9 * len(some)):
+        if dtype == pl.Date or isinstance(dtype, pl.Datetime) or (some and sum(map(is_date, some)) >= 0.5 * len(some)):
             self.kind = "date"
         elif isinstance(dtype, pl.Duration) or self.there.is_empty():
             self.kind = "empty" if self.there.is_empty() else "duration"
         elif len(self.numbers) == len(self.there):
             self.kind = "number"
         else:
-            self.kind = "amount" if some and sum(map(bool, amounts)) >= 0.9 * len(some) else "words"
+            self.kind = "amount" if some and sum(map(bool, amounts)) >= 0.5 * len(some) else "words"
 
     def rank(self, name: str) -> int | None:
         """Tell how well its name says what it is, 0 the best; `None` where it does not."""

@@ -100,6 +100,7 @@ def test_from_a_table_to_a_generator(table: Path, capsys: pytest.CaptureFixture[
     text = Path("like.yaml").read_text()
     assert "# Fitted to 5 requests" in text
     assert "at once there" in text
+    assert "# ? RAM MB has multiples of 1024 only" in text
     assert "# The servers are a guess" in text
     assert main(["run", "like.yaml", "--agents", "first-fit", "--seeds", "1"]) == 0
     capsys.readouterr()
@@ -166,6 +167,8 @@ def test_a_first_scenario_by_options(table: Path, capsys: pytest.CaptureFixture[
         (("init", "--node", ""), "cluster.node: has nothing on it"),
         (("init", "--requests", "Export of VMs.csv", "--node", "cpu: 4"),
          "workload.columns.mem: is neither a resource of the cluster"),
+        (("traces", "describe", "some.yaml"), "some.yaml: is a scenario"),
+        (("traces", "describe", "odd.csv"), "odd.csv:3: cpu: not a number (got 'x')"),
     ],
 )  # fmt: skip
 def test_mistakes(
@@ -177,6 +180,7 @@ def test_mistakes(
 ) -> None:
     monkeypatch.delenv("BINWRIGHT_TRACES", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(table.parent))
+    Path("odd.csv").write_text("start,cpu,mem\n0,1,1\n5,x,1\n9,2,1\n")
     assert main(list(arguments)) == MISTAKE
     assert said in capsys.readouterr().err
 
