@@ -166,6 +166,12 @@ class FigureData:
         wanted = self.options.metrics or [name for name in default if name in self.runs.columns]
         return [self.metric(name) for name in wanted]
 
+    def no_metrics(self) -> None:
+        """Refuse metrics that were asked for, where the figure draws something else."""
+        if self.options.metrics:
+            key, remedy = f"--metric {self.options.metrics[0]}", "Leave it out, or draw another kind."
+            raise ResultsError("this kind of figure draws no metrics", key=key, remedy=remedy)
+
     def values(self, metric: str) -> dict[Row, Floats]:
         """Return the values of a metric by point and agent, float64 [seeds]; those without one are left out."""
         there = self.runs.drop_nulls(metric).sort("seed", maintain_order=True)

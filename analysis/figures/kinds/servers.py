@@ -87,6 +87,7 @@ WIDE = 100
 @figure(meaning="requests on servers over time, with moves and interruptions", needs="record: [requests]")
 def gantt(chosen: FigureData, options: Options) -> Figure:
     """Draw the first seed of every agent at one point; darker bars ask for more of the first resource."""
+    chosen.no_metrics()
     agents = chosen.few_agents(MOST_AGENTS)
     seed, runs = chosen.one_seed(agents)
     frames = {agent: _placed(chosen, run) for agent, run in runs.items()}
@@ -115,12 +116,8 @@ def gantt(chosen: FigureData, options: Options) -> Figure:
     axes[-1].set_xlim(0, scale * end)
     axes[-1].set_xlabel(f"time,{unit}")
     notes = [f"{chosen.title}: seed {seed}", *[f"the first {shown} of {servers} servers"] * (shown < servers)]
-    notes += [
-        "until the last start",
-        f"darker: more {name}",
-        *["crosses: interrupted"] * cut,
-        *["lines: moved"] * moved,
-    ]
+    notes += ["until the last start", f"darker: more {name}"]
+    notes += ["crosses: interrupted"] * cut + ["lines: moved"] * moved
     heading(figure, "Which requests were on which server in one seed", "; ".join(notes))
     return figure
 
