@@ -229,7 +229,10 @@ class Family:
         self.exact: Bools = agree & ~groups.drawn & (not metric.timed)
         self.mean, self.half = by_count(values, mean_interval, 2)
         self.half[self.exact] = 0.0
-        left, right = np.nonzero(np.triu(groups.point[:, None] == groups.point, 1))
+        sizes = np.bincount(groups.point)
+        first = np.cumsum(sizes) - sizes
+        pairs = [begin + np.triu_indices(size, 1) for begin, size in zip(first, sizes, strict=True)]
+        left, right = np.concatenate(pairs, axis=1)
         number = groups.point[left]
         difference = differences(values[left], values[right])
         count = (~np.isnan(difference)).sum(axis=1)
@@ -247,10 +250,9 @@ class Family:
         for family in np.split(rows, np.flatnonzero(np.diff(number[rows])) + 1):
             p[family] = holm(alone[family])
         distinct = np.where(exact, largest > 0, p <= ALPHA)
-        width = int(np.bincount(groups.point).max(initial=1))
-        first = np.unique(groups.point, return_index=True)[1]
         self._place: Ints = np.arange(len(groups.point)) - first[groups.point]
-        self._answers = np.full((len(values), width), NO_ANSWER)  # by group and the other's place within its point
+        # By group and the other's place within its point.
+        self._answers = np.full((len(values), sizes.max(initial=1)), NO_ANSWER)
         both = np.rec.fromarrays([p, alone, ranks, exact, distinct], dtype=ANSWER)
         self._answers[left, self._place[right]] = self._answers[right, self._place[left]] = both
 
@@ -278,8 +280,6 @@ Rows = Sequence[tuple[int, int]]
 """Of a seed's windows: first row, and the row after the last."""
 WORTH_SAYING = 0.05
 """The least share of requests met twice that is said."""
-
-
 SENTENCE = (
     "The windows of these {:,} seeds overlap: {:.0f} % of a seed's requests are met by another one too. So seeds are "
     "not independent, and intervals and p-values promise more than they can keep. Draw from more of the trace, or take "

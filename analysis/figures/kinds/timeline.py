@@ -169,7 +169,7 @@ def _mean(ax: Axes, frames: Frames, curve: Curve, scale: float, colour: str) -> 
     start, end = max(float(time[0]) for time, _ in steps), min(float(time[-1]) for time, _ in steps)
     times = np.unique(np.concatenate([np.linspace(start, end, MOMENTS), steps[0][0].clip(start, end)]))
     values = np.stack([value[np.searchsorted(time, times, side="right") - 1] for time, value in steps])
-    mean, half = np.array([mean_interval(column) for column in values.T]).T
+    mean, half = mean_interval(np.ascontiguousarray(values.T))
     look: dict[str, Any] = {"color": GREY, "linewidth": 0.5, "alpha": 0.4}
     if colour:
         look = {"color": colour, "linewidth": 1.0}
