@@ -108,8 +108,10 @@ class Definition:
             parts = [run.among(*each) for each in self.classes]
             values = [self(part) if len(part.placed) else None for part in parts]
         else:
-            value = self(run) if columns else None
-            values = [None] * len(columns) if value is None else [value] if self.per is None else value
+            result = self(run) if columns else None
+            values = [result] if self.per is None else result
+            if values is None or not len(values):
+                values = [None] * len(columns)
         return {column.name: each for column, each in zip(columns, values, strict=True) if each is not None}
 
 

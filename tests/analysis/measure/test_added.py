@@ -96,12 +96,15 @@ def test_a_metric_has_a_column_per_resource(tmp_path: Path) -> None:
     name = written(
         tmp_path,
         """
+@metric(name="none_{}", per="resource", heading="none {}")
+def none(run):
+    return []
 @metric(name="peak_{}", per="resource", heading="peak {} %", unit="%", better="neither", meaning="largest share of {}")
 def peak(run):
     return (run.samples["used"] / run.samples["capacity"]).max(axis=0)
 """,
     )
-    results = Batch(asking(name, replications=1), tmp_path / "out").run()
+    results = Batch(asking(name, name.replace(":peak", ":none"), replications=1), tmp_path / "out").run()
     assert 0 < results.runs["peak_mem"][0] <= 1
     shown = [(one.name, one.heading) for one in results.metrics]
     place = [name for name, _ in shown].index("acceptance_mem") + 1  # in front, where no terminal is too narrow for it
