@@ -18,18 +18,13 @@ from binwright.simcore.fields import Count, Index, Model, PositiveNumber, Positi
 from binwright.simcore.rng import stream
 from binwright.simcore.roles import Roles
 from binwright.simcore.types import QUANTUM, Floats, Ints, Workload
-from binwright.simcore.units import LARGEST, TIME, measure_of
+from binwright.simcore.units import TIME
 from binwright.workloads.arrivals import DAY
 from binwright.workloads.traces.cells import DATED, is_date, moment, report, seconds_of_date
-from binwright.workloads.traces.check import LABELS, MODELS, PLACED, REQUESTED, is_text, resources_in
+from binwright.workloads.traces.check import LABELS, MODELS, PLACED, REQUESTED, check_resources, floats_of, is_text
 from binwright.workloads.traces.text import read_text
 
 KEY = "workload.start.path"
-
-
-def floats_of(trace: pl.DataFrame, name: str) -> Floats:
-    """Return a column of numbers, float64 [rows]."""
-    return trace[name].cast(pl.Float64).to_numpy()
 
 
 def _ordered(rows: tuple[int, ...]) -> tuple[int, ...]:
@@ -323,15 +318,12 @@ def select(
     those were seen to run that never end.
     """
     units = dict.fromkeys(resources, 1.0) | dict(scale or {})
-    _check_resources(trace, units, file)
+    check_resources(trace, units, file)
     blocks = None
     if window.resample:
         trace, blocks = resampled(trace, window.resample, seed)
-    arrival, lifetime, spans = (
-        floats_of(trace, "arrival"),
-        floats_of(trace, "lifetime"),
-        window.spans(trace, seed, file),
-    )
+    arrival, lifetime = floats_of(trace, "arrival"), floats_of(trace, "lifetime")
+    spans = window.spans(trace, seed, file)
     parts = []
     for number, (first, end) in enumerate(spans, 1):
         inside, ran = np.arange(first, end), (arrival[first] - arrival[:first]) * window.time_scale
@@ -389,29 +381,3 @@ def last_moment(arrival: Floats, lifetime: Floats) -> float:
     """Find the last moment of which a trace says something: an arrival or an end."""
     ends = arrival + lifetime
     return max(float(arrival[-1]), float(ends[np.isfinite(ends)].max(initial=-np.inf)))
-
-
-def _check_resources(trace: pl.DataFrame, units: dict[str, float], file: Path | None) -> None:
-    """Refuse a trace with requests that ask for none of the resources, or for more of one than can be counted."""
-    known = resources_in(trace.columns)
-    if missing := [name for name in units if name not in known]:
-        remedy = f"Resources of this trace: {', '.join(known)}. Name the cluster's resources after them."
-        problem = f"the trace has no demand for {', '.join(missing)}"
-        raise WorkloadError(problem, file=file, key="cluster", remedy=remedy)
-    nothing = np.ones(len(trace), np.bool_)
-    for name, unit in units.items():
-        amounts = floats_of(trace, name) * unit
-        none = np.rint(amounts * QUANTUM) == 0
-        nothing &= none
-        if (lost := none & (amounts > 0)).any():
-            problem = f"{lost.sum()} of {len(trace)} requests ask for less than can be counted: {1 / QUANTUM:g}"
-            remedy = f"`workload: {{units: {{{name}: ...}}}}` says what a 1 in the trace is."
-            raise WorkloadError(problem, file=file, key=name, value=float(amounts[lost][0] / unit), remedy=remedy)
-        if amounts.max() > LARGEST:
-            problem, value = f"a demand above {measure_of(name).show(LARGEST)}", float(amounts.max() / unit)
-            remedy = "Check what a 1 in the trace is."
-            raise WorkloadError(problem, file=file, key=f"workload.units.{name}", value=value, remedy=remedy)
-    if nothing.any():
-        problem = f"{nothing.sum()} of {len(trace)} requests ask for none of {', '.join(units)}"
-        remedy = f"Give the servers more of the trace's resources: {', '.join(known)}."
-        raise WorkloadError(problem, file=file, key="cluster", remedy=remedy)

@@ -18,7 +18,7 @@ from binwright.simcore.lifetime_info import LifetimeInfo
 from binwright.simcore.predictor import Predictor
 from binwright.simcore.rng import stream
 from binwright.simcore.types import Workload
-from binwright.workloads.windows import floats_of
+from binwright.workloads.traces.check import floats_of
 
 PREDICTING = (
     "`predict(requests, rng)` returns float64 [n], seconds from 0 on: see the page 'What do agents know of time?'."

@@ -7,9 +7,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from binwright.simcore.errors import UserError, WorkloadError, as_one
 from binwright.simcore.extras import pl
 from binwright.simcore.roles import read_where
+from binwright.simcore.types import QUANTUM, Floats
+from binwright.simcore.units import LARGEST, measure_of
 from binwright.workloads.traces.cells import moment, report
 
 LATEST = 1e12
@@ -27,8 +31,6 @@ TEXTS = (MODELS, *PLACED)
 """All columns of text that a trace may have beside its ids and labels."""
 LABELS = "labels."
 """What the names of columns of the requests' own labels begin with: `labels.tenant`."""
-LARGEST = 1e9
-"""Units. Beyond it, sums of quanta over a few thousand requests would leave int64."""
 
 
 def is_text(name: str) -> bool:
@@ -39,6 +41,11 @@ def is_text(name: str) -> bool:
 def resources_in(columns: Iterable[str]) -> list[str]:
     """List the columns that are demands."""
     return [name for name in columns if name not in (*COMMON, REQUESTED) and not is_text(name)]
+
+
+def floats_of(trace: pl.DataFrame, name: str) -> Floats:
+    """Return a column of numbers, float64 [rows]."""
+    return trace[name].cast(pl.Float64).to_numpy()
 
 
 def require(columns: list[str], wanted: frozenset[str], path: Path, line: int | None = None) -> None:
@@ -127,3 +134,29 @@ def _rules(
             read_where(text)
         except UserError as error:
             yield "where", pl.col("where") == text, error.problem, error.remedy
+
+
+def check_resources(trace: pl.DataFrame, units: dict[str, float], file: Path | None) -> None:
+    """Refuse a trace with requests that ask for none of the resources, or for more of one than can be counted."""
+    known = resources_in(trace.columns)
+    if missing := [name for name in units if name not in known]:
+        remedy = f"Resources of this trace: {', '.join(known)}. Name the cluster's resources after them."
+        problem = f"the trace has no demand for {', '.join(missing)}"
+        raise WorkloadError(problem, file=file, key="cluster", remedy=remedy)
+    nothing = np.ones(len(trace), np.bool_)
+    for name, unit in units.items():
+        amounts = floats_of(trace, name) * unit
+        none = np.rint(amounts * QUANTUM) == 0
+        nothing &= none
+        if (lost := none & (amounts > 0)).any():
+            problem = f"{lost.sum()} of {len(trace)} requests ask for less than can be counted: {1 / QUANTUM:g}"
+            remedy = f"`workload: {{units: {{{name}: ...}}}}` says what a 1 in the trace is."
+            raise WorkloadError(problem, file=file, key=name, value=float(amounts[lost][0] / unit), remedy=remedy)
+        if amounts.max() > LARGEST:
+            problem, value = f"a demand above {measure_of(name).show(LARGEST)}", float(amounts.max() / unit)
+            remedy = "Check what a 1 in the trace is."
+            raise WorkloadError(problem, file=file, key=f"workload.units.{name}", value=value, remedy=remedy)
+    if nothing.any():
+        problem = f"{nothing.sum()} of {len(trace)} requests ask for none of {', '.join(units)}"
+        remedy = f"Give the servers more of the trace's resources: {', '.join(known)}."
+        raise WorkloadError(problem, file=file, key="cluster", remedy=remedy)
