@@ -142,11 +142,7 @@ def _share_or_label(value: Any) -> Any:
     return value if isinstance(value, str) and value[:1].isalpha() else checked(SHARE.parse)(value)
 
 
-ShareOrLabel: TypeAlias = Annotated[
-    float | str,
-    BeforeValidator(_share_or_label),
-    Shown("share from 0, or label"),
-]
+ShareOrLabel: TypeAlias = Annotated[float | str, BeforeValidator(_share_or_label), Shown("share from 0, or label")]
 
 
 class UseCase(Model):

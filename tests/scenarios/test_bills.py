@@ -30,7 +30,7 @@ MISTAKES: list[tuple[dict[str, Any], str, str]] = [
     ({"servers": {"power": {"idle": 3}}}, "costs.servers.power.peak", "is missing"),
     ({"servers": {"power": {"idle": 3, "curve": [1, 2]}}}, "costs.servers.power.idle", "does not go with a curve"),
     ({"servers": {"power": {"idle": "1 kW", "peak": 300}}}, "costs.servers.power.idle", "is more than its peak, 300 W"),
-    ({"servers": {"power": {"curve": [1]}}}, "costs.servers.power.curve", "expected"),
+    ({"servers": {"power": {"curve": [1]}}}, "costs.servers.power.curve", "expected at least 2 of these"),
     ({"switch_off": {"after": 1, "waking": 1e299}}, "costs.switch_off.waking", "is more than 1000000000"),
     ({"switch_off": {"after": 1, "waking": "3 W"}}, "costs.switch_off.waking", "'W' is not a unit of energy"),
     ({"utilisation": "gpu"}, "costs.utilisation", "the cluster has no such resource"),

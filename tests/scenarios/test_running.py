@@ -113,9 +113,6 @@ def test_running_requests_without_a_place_are_counted_and_reported(
     assert "the cluster cannot hold what runs already at the start: 1 of these requests got no place there" in said
 
 
-# Changes
-
-
 # What agents are told
 
 

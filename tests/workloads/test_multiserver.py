@@ -13,16 +13,7 @@ from scipy.stats import chisquare, kstest
 from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import UserError, WorkloadError
 from binwright.simcore.types import QUANTUM, Workload
-from binwright.workloads.demands import (
-    DEMANDS,
-    Alibaba,
-    AlibabaLike,
-    Azure,
-    AzureLike,
-    Demands,
-    Law,
-    Uniform,
-)
+from binwright.workloads.demands import DEMANDS, Alibaba, AlibabaLike, Azure, AzureLike, Demands, Law, Uniform
 from binwright.workloads.generators import MultiServerRequests
 
 R = ("cpu", "mem")

@@ -208,10 +208,7 @@ SPANS = table((
            _gang_servers, **LOWER),
 ))  # fmt: skip
 BY_TIME: tuple[Any, ...] = (
-    "allocation",
-    "allocation_{}",
-    "{} %",
-    ", weighted by time",
+    *("allocation", "allocation_{}", "{} %", ", weighted by time"),
     lambda run, columns: _until(run, run.finish, columns),
 )
 BY_DECISIONS: tuple[Any, ...] = (

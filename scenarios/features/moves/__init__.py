@@ -125,10 +125,7 @@ def _mover_of(section: Any, scenario: Any, key: str) -> Mover:
         (lifetimes == "hidden" and mover.needs_lifetimes, "asks how long requests stay, and the scenario hides it"),
         (_keeps_off(scenario) and not mover.keeps_rules, "does not look at rules of placement, and there are some"),
         (mover.only_devices and not cluster.has_devices, "chooses devices, and the servers have none"),
-        (
-            taken and not mover.reads_places,
-            "looks at no devices, links, predicted peaks or gangs",
-        ),
+        (taken and not mover.reads_places, "looks at no devices, links, predicted peaks or gangs"),
     ):
         if is_met:
             remedy = "Take another mover, such as agent, here."

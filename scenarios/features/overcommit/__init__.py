@@ -83,9 +83,7 @@ class _Feature(Feature):
     keys: ClassVar = {"cluster": _Keys}
     learned = False
     name = "predicted peaks"
-    excludes: ClassVar = {
-        "pacing": "use goes by the clock",
-    }
+    excludes: ClassVar = {"pacing": "use goes by the clock"}
 
     def stepped(self, scenario: Any, together: bool) -> str:
         return "peaks are predicted while a run goes on"
