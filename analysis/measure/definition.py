@@ -108,10 +108,8 @@ class Definition:
             parts = [run.among(*each) for each in self.classes]
             values = [self(part) if len(part.placed) else None for part in parts]
         else:
-            result = self(run) if columns else None
-            values = [result] if self.per is None else result
-            if values is None or not len(values):
-                values = [None] * len(columns)
+            value = self(run) if columns else None
+            values = [value] if self.per is None else [*(() if value is None else value)] or [None] * len(columns)
         return {column.name: each for column, each in zip(columns, values, strict=True) if each is not None}
 
 
