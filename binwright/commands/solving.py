@@ -6,7 +6,7 @@ import csv
 import json
 import sys
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic
@@ -82,7 +82,7 @@ def _explain(args: Namespace) -> int:
     from binwright.agents.solver.solving.explain import obstacles
 
     file, problem = Path(args.explain), _problem_of(args)
-    alloc = problem.source.changed(_places(file)).problem().now.tolist()
+    alloc = _with_places(file, lambda places: problem.source.changed(places).problem()).now.tolist()
     if problem.searched:
         problem = problem.with_bins(max(problem.limits[0], max(alloc) + 1))
     if wrong := faults(problem, alloc):
@@ -121,11 +121,14 @@ def _problem_of(args: Namespace) -> Problem:
     if args.drain is not None:  # a comma in a name is between quotation marks
         parts = next(csv.reader([args.drain], skipinitialspace=True), [])
         drain = [part.strip() for part in parts] or [""]
-    return load_problem(args.file, values, args.now and _places(Path(args.now)), args.moves, drain)
+    if args.now is None:
+        return load_problem(args.file, values, None, args.moves, drain)
+    return _with_places(Path(args.now), lambda now: load_problem(args.file, values, now, args.moves, drain))
 
 
-def _places(file: Path) -> dict[str, str | None]:
-    """Read the bin of every ball: from an answer of `--json`, or a CSV file with columns ball and bin."""
+def _with_places(file: Path, make: Callable[[dict[str, str | None]], Problem]) -> Problem:
+    """Make a problem from the bin of every ball, in an answer of `--json` or a CSV file with columns ball and bin."""
+    from binwright.agents.solver.language.errors import NOW_OUTSIDE, SpecError
     from binwright.agents.solver.specification.load import text_of
 
     text = text_of(file)
@@ -141,7 +144,12 @@ def _places(file: Path) -> dict[str, str | None]:
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         remedy = "Give what solve --json printed, or a CSV file with columns ball and bin, a row for every ball."
         raise UserError(f"does not say where balls are: {error}", file=file, remedy=remedy) from None
-    return dict(rows)
+    try:
+        return make(dict(rows))
+    except SpecError as error:
+        if error.at != NOW_OUTSIDE:
+            raise
+        raise UserError(error.problem, file=file, remedy=error.remedy) from None
 
 
 def _ball(text: str, names: Sequence[str]) -> int:

@@ -69,7 +69,7 @@ def run(pipe: Connection, request: str, found: dict[str, Any] | None, limits: Li
             send(**answer())
         except UserError as error:
             at = getattr(error, "at", None)  # of a specification's mistake
-            place = (at.line, at.column) if at else ()
+            place = (at.line, at.column) if at and at.line else ()
             send(**failure(error.problem, error.remedy, "refused", *place))
         except MemoryError:
             send(**failure(f"takes more than {limits.memory / 2**20:,.0f} MB of memory", "Make the problem smaller."))
@@ -86,8 +86,8 @@ def compile_request(request: Submission, limits: Limits) -> Problem:
     """Compile a submission; a `UserError` if it is wrong, or beyond the limits."""
     if unread := request.tables.keys() - set(re.findall(r"\w+", request.text)):
         raise UserError(f"the text reads no table {min(unread)[:100]}", remedy="Leave it out, or mend its name.")
-    given = request.model_dump(include={"tables", "params", "now", "moves", "drain"})
-    compiled = problem(request.text, **given)
+    tables, params, now = request.tables, request.params, request.now
+    compiled = problem(request.text, tables=tables, params=params, now=now, moves=request.moves, drain=request.drain)
     for what, count in (("balls", compiled.balls), ("bins", compiled.bins)):
         if count > limits.balls:
             raise UserError(f"{count:,} {what} are too many for this service", remedy=f"There can be {limits.balls:,}.")

@@ -20,10 +20,14 @@ LARGEST = 10**9
 
 
 class At(NamedTuple):
-    """A place in the text; line and column count from 1."""
+    """A place in the text; line and column count from 1, and line 0 is outside of it."""
 
     line: int
     column: int
+
+
+OUTSIDE, NOW_OUTSIDE = At(0, 0), At(0, 1)
+"""The place of what comes from outside, and of a NOW that does."""
 
 
 class SpecError(UserError):
@@ -32,7 +36,7 @@ class SpecError(UserError):
     def __init__(
         self, problem: str, remedy: str, at: At | None = None, text: str = "", file: str | Path | None = None
     ) -> None:
-        super().__init__(problem, file=file, line=None if at is None else at.line, remedy=remedy)
+        super().__init__(problem, file=file, line=None if at is None else at.line or None, remedy=remedy)
         self.at = at
         self.text = text
 
@@ -42,7 +46,7 @@ class SpecError(UserError):
 
     def __str__(self) -> str:
         lines = self.text.split("\n")
-        if self.at is None or self.at.line > len(lines):
+        if self.at is None or not 0 < self.at.line <= len(lines):
             return super().__str__()
         line = lines[self.at.line - 1].rstrip("\r")
         start = max(0, min(self.at.column - 60, len(line) - 100))  # a long line: the part around the caret

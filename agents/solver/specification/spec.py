@@ -14,15 +14,13 @@ from typing import Any
 
 from binwright.agents.solver.language import declared
 from binwright.agents.solver.language import syntax as s
-from binwright.agents.solver.language.errors import LARGEST, At, SpecError, refuse
+from binwright.agents.solver.language.errors import LARGEST, NOW_OUTSIDE, OUTSIDE, At, SpecError, refuse
 from binwright.agents.solver.language.parse import number, parse
 from binwright.agents.solver.language.tables import Now, are_names, from_array, is_list
 from binwright.agents.solver.model.problem import Fault, Problem
 from binwright.agents.solver.specification.build import Build
 from binwright.simcore.errors import UserError, suggest
 
-OUTSIDE = At(0, 0)
-"""The place of a declaration that is not in the text."""
 LIMITS = (("moves",), ("pin",), ("least",), ("friends", "foes", "different", "drain"), ("family",))
 """Kinds of declarations that limit allocations, the most particular first."""
 
@@ -74,7 +72,7 @@ class Spec:
             raise UserError("is no list of bins", key="drain", value=drain, remedy=remedy)
         more = list[s.Node]()
         if now is not None:
-            more.append(s.Node("now", OUTSIDE, (declared.NOW,)))
+            more.append(s.Node("now", NOW_OUTSIDE, (declared.NOW,)))
         if moves is not None:
             more.append(s.Node("moves", OUTSIDE, (_constant("moves", moves),)))
         if bins := tuple(_bins(part, self.bins.parts[1] is not None) for part in drain):
@@ -183,8 +181,6 @@ class Spec:
         try:
             yield
         except SpecError as error:
-            if error.at == OUTSIDE:
-                raise SpecError(error.problem, error.remedy, None, "", self.file) from None
             raise error.located(self.text, self.file) from None
 
     def _check_declarations(self) -> None:

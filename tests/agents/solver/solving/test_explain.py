@@ -93,3 +93,10 @@ def test_explain_prints_the_rules_in_the_way_of_each_ball(tmp_path: Path, capsys
     answer.write_text('{"alloc": [1, 1, 0, null]}')
     assert main(["solve", str(file), "--explain", str(answer)]) == 2
     assert "is not right" in capsys.readouterr().err
+    answer.write_text('{"alloc": [1, 9]}')
+    for option in ("--explain", "--from"):
+        assert main(["solve", str(file), option, str(answer)]) == 2
+        assert f"{answer}: ball 1 is in bin 9, which there is not" in capsys.readouterr().err
+    file.write_text(f"{TEXT} PIN 9 TO 0")
+    assert main(["solve", str(file), "--from", str(answer)]) == 2
+    assert f"{file}:" in capsys.readouterr().err
