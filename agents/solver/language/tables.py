@@ -24,7 +24,7 @@ from binwright.simcore.types import Ints
 
 Place: TypeAlias = int | str | None
 """A bin by number or by name; None or -1 is nowhere."""
-Now: TypeAlias = Mapping[str, Place] | Sequence[Place]
+Now: TypeAlias = Mapping[str, Place] | Mapping[int, Place] | Sequence[Place]
 """Where balls are: see `from_places`."""
 
 
@@ -137,11 +137,12 @@ def from_places(now: Now, balls: Sequence[str], bins: Sequence[str], at: At) -> 
     """
     wrong, remedy = "now does not say where balls are", "Give the bin of every ball, or an object from balls to bins."
     if isinstance(now, Mapping):
-        strange = balls and now and now.keys().isdisjoint(balls)
+        by_name, names = {str(ball): place for ball, place in now.items()}, balls or [*map(str, range(len(now)))]
+        strange = balls and now and by_name.keys().isdisjoint(balls)
         refuse(strange, f"{wrong}: none of its balls is here", remedy, at)
-        counted = balls or now.keys() == {str(ball) for ball in range(len(now))}
+        counted = balls or by_name.keys() == set(names)
         refuse(not counted, f"{wrong}: balls are not 0, 1, 2, ...", remedy, at)
-        now = [now.get(name) for name in balls or map(str, range(len(now)))]
+        now = [by_name.get(name) for name in names]
     numbers = {name: number for number, name in enumerate(bins)}
     places = []
     for place in now:
