@@ -23,6 +23,7 @@ import numpy as np
 from binwright.agents.heuristics.virtual import connected, parts_of, warm
 from binwright.agents.solver.backends.attempt import ENDLESS, Utilfn, change, lift_out, put, put_back
 from binwright.agents.solver.backends.flat import Flat, Room
+from binwright.agents.solver.language.errors import SpecError
 from binwright.agents.solver.model.program import MICRO, NULL
 from binwright.agents.solver.online.template import Formulation, Setup, Template, in_units, power
 from binwright.fabric.network import NetworkView
@@ -145,9 +146,13 @@ class Nearby(Template):
         super().__init__(*stated)
         order, group, begin, end = nested(parts)
         own = np.full(len(begin), -1)
-        for family in self.problem.families:
-            if family.falls and family.sizes == (parts.max() + 1,):
-                own[group[-1 - len(parts) : -1]] = family.offset + parts[:, order]
+        by_part = [family for family in self.problem.families if family.falls and family.sizes == (parts.max() + 1,)]
+        for family in by_part:
+            own[group[-1 - len(parts) : -1]] = family.offset + parts[:, order]
+        if len(by_part) > 1:
+            names = " and ".join(family.name for family in by_part[:2])
+            problem = f"UTILFN subtracts from two resources with an index for the part: {names}"
+            raise SpecError(problem, "Let it subtract from one of them.", file=stated[0].path)
         self._fixed = self._call, self._flat, self._room, Near(order, group, begin, end, own)
         self._near, self._largest, self._free = self._fixed[-1], largest, np.zeros((len(begin), len(largest)), np.int64)
         self._attempt = prepared(attempt, *self._fixed, begin, 1, 0, 1)

@@ -272,6 +272,8 @@ def test_paths_of_a_fabric_need_no_search(planes: int, uplinks: int, seed: int) 
 # -- mistakes ----------------------------------------------------------------------------------------------------------
 
 OKTOPUS = (TEMPLATES / "oktopus.alloc").read_text()
+TWO = OKTOPUS.replace("=> OUT[p]", "=> OUT[p], MORE[p in len(OUT)] => OUT[p]")
+TWO = TWO.replace("    end\nend", "        UTIL.MORE[part] += 1 - 2 * min(m, 1)\n    end\nend")
 
 
 @pytest.mark.parametrize(
@@ -281,6 +283,7 @@ OKTOPUS = (TEMPLATES / "oktopus.alloc").read_text()
         (OKTOPUS, "pairs", {}, "RATE takes 2 indices, not 1"),
         (OKTOPUS.replace("BALLS len(MACHINE)", "BALLS 3"), "hose", {}, "BALLS is 3, and here it must be 8"),
         (OKTOPUS.replace("=> OUT[p]", "=> 2 * OUT[p]"), "hose", {}, "OUT changes from request to request"),
+        (TWO, "hose", {}, "UTILFN subtracts from two resources with an index for the part: LINKS and MORE"),
     ],
 )
 def test_wrong_templates(text: str, form: Form, options: dict[str, Any], said: str, tmp_path: Path) -> None:
