@@ -21,6 +21,23 @@ from tests.support.views import view_of
 
 TEMPLATES = ROOT / "binwright" / "agents" / "solver" / "templates"
 """The folder of the templates that are shipped."""
+NAMED = """
+TABLE NODE FROM "nodes.csv" COLUMN "name" AS node
+TABLE ZONE FROM "nodes.csv" COLUMN "zone" AS zone
+TABLE HAS FROM "nodes.csv" COLUMN "cpu"
+TABLE POD FROM "pods.csv" COLUMN "name" AS pod
+TABLE APP FROM "pods.csv" COLUMN "app" AS app
+TABLE NEEDS FROM "pods.csv" COLUMN "cpu"
+TABLE HOME FROM "pods.csv" COLUMN "node" AS node
+BALLS len(POD) AS pod
+BINS len(NODE) AS node
+RESOURCES CPU[n in BINS] => HAS[n], COPIES[a in len(app), z in len(zone)] => 1
+procedure UTILFN(BALL, BIN, ALLOC)
+    UTIL.CPU[BIN] += NEEDS[BALL]
+    if APP[BALL] >= 0 UTIL.COPIES[APP[BALL], ZONE[BIN]] += 1 end
+end
+"""
+"""Pods on nodes, by names."""
 
 
 def problem(

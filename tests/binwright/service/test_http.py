@@ -20,6 +20,7 @@ from binwright.client import Client
 from binwright.simcore.errors import UserError
 from tests.support.properties import first
 from tests.support.service import ENDLESS, SMALL, Server, gone, serving
+from tests.support.solving import NAMED
 
 TOKENS = ("first-token-0123456789", "second-token-0123456789")
 
@@ -340,24 +341,6 @@ def test_a_full_disk_is_507_until_there_is_room(tmp_path: Path) -> None:
         assert server.wait(server.submit(SMALL, seed=30))["state"] == "done"
 
 
-PODS = """# Pods by name
-PARAM least = 0
-TABLE NODE FROM "nodes.csv" COLUMN "name" AS node
-TABLE ZONE FROM "nodes.csv" COLUMN "zone" AS zone
-TABLE HAS FROM "nodes.csv" COLUMN "cpu"
-TABLE POD FROM "pods.csv" COLUMN "name" AS pod
-TABLE APP FROM "pods.csv" COLUMN "app" AS app
-TABLE NEEDS FROM "pods.csv" COLUMN "cpu"
-TABLE HOME FROM "pods.csv" COLUMN "node" AS node
-BALLS len(POD) AS pod
-BINS len(NODE) AS node
-PIN "db" TO "n-a" for once in least
-RESOURCES CPU[n in BINS] => HAS[n], COPIES[a in len(app), z in len(zone)] => 1
-procedure UTILFN(BALL, BIN, ALLOC)
-    UTIL.CPU[BIN] += NEEDS[BALL]
-    if APP[BALL] >= 0 UTIL.COPIES[APP[BALL], ZONE[BIN]] += 1 end
-end
-"""
 TABLES: dict[str, Any] = {
     "NODE": ["n-a", "n-b", "n-c"],
     "ZONE": np.array(["east", "east", "west"]),
@@ -371,10 +354,10 @@ TABLES: dict[str, Any] = {
 
 def test_client_sends_names_and_reads_them_back(server: Server) -> None:
     client = Client(server.url)
-    result = client.solve(PODS, tables=TABLES, now=[1, None, "n-c"], drain=["n-a"], moves=1)
+    result = client.solve(NAMED, tables=TABLES, now=[1, None, "n-c"], drain=["n-a"], moves=1)
     assert result["ball_names"] == TABLES["POD"]
     assert [result["bin_names"][place] for place in result["alloc"]] == ["n-b", "n-c", "n-c"]
-    result = client.solve(PODS.replace("RESOURCES", "NOW HOME RESOURCES"), tables=TABLES, drain=[1])
+    result = client.solve(NAMED.replace("RESOURCES", 'NOW HOME PIN "db" TO "n-a" RESOURCES'), tables=TABLES, drain=[1])
     moved = [(result["ball_names"][one["ball"]], result["bin_names"][one["from"]]) for one in result["moves"]]
     assert moved == [("web-1", "n-b"), ("db", "n-b")]
     for tables, says in (
@@ -383,11 +366,11 @@ def test_client_sends_names_and_reads_them_back(server: Server) -> None:
         ({"NEEDS": ["a", "b", "c"]}, "NEEDS is not numeric"),
     ):
         with pytest.raises(UserError, match=says):
-            client.solve(PODS, tables=TABLES | tables)
+            client.solve(NAMED, tables=TABLES | tables)
     with pytest.raises(UserError, match="n-x is no bin here"):
-        client.solve(PODS, tables=TABLES, now={"db": "n-x"})
+        client.solve(NAMED, tables=TABLES, now={"db": "n-x"})
     for now in ("n-a", [1.5], {"db": True}):
         with pytest.raises(UserError, match="now"):
-            client.solve(PODS, tables=TABLES, now=now)
+            client.solve(NAMED, tables=TABLES, now=now)
     many = {f"pod {number}": None for number in range(5000)} | {"db": "n-c"}
-    assert client.solve(PODS, tables=TABLES, now=many)["placed"] == 3
+    assert client.solve(NAMED, tables=TABLES, now=many)["placed"] == 3

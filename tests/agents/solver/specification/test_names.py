@@ -16,6 +16,7 @@ from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.verify import faults
 from binwright.cli import main
+from tests.support.solving import NAMED
 
 NODES = "name,zone,cpu\nn-a,east,16\nn-b,east,16\nn-c,west,16\nn-d,west,16\n"
 PODS = """name,app,cpu,node,old
@@ -25,29 +26,13 @@ db-1,db,8,n-b,n-x
 db-2,db,8,n-c,n-c
 job-1,job,2,,n-d
 """
-TEXT = """
-TABLE NODE FROM "nodes.csv" COLUMN "name" AS node
-TABLE ZONE FROM "nodes.csv" COLUMN "zone" AS zone
-TABLE HAS FROM "nodes.csv" COLUMN "cpu"
-TABLE POD FROM "pods.csv" COLUMN "name" AS pod
-TABLE APP FROM "pods.csv" COLUMN "app" AS app
-TABLE NEEDS FROM "pods.csv" COLUMN "cpu"
-TABLE HOME FROM "pods.csv" COLUMN "node" AS node
-BALLS len(POD) AS pod
-BINS len(NODE) AS node
-RESOURCES CPU[n in BINS] => HAS[n], COPIES[a in len(app), z in len(zone)] => 1
-procedure UTILFN(BALL, BIN, ALLOC)
-    UTIL.CPU[BIN] += NEEDS[BALL]
-    UTIL.COPIES[APP[BALL], ZONE[BIN]] += 1
-end
-"""
 
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     (tmp_path / "nodes.csv").write_text(NODES)
     (tmp_path / "pods.csv").write_text(PODS)
-    (tmp_path / "pods.alloc").write_text(TEXT)
+    (tmp_path / "pods.alloc").write_text(NAMED)
     return tmp_path / "pods.alloc"
 
 
@@ -70,7 +55,7 @@ def test_same_names_in_several_tables_have_the_same_numbers(file: Path) -> None:
     found = load_problem(file)
     assert found.ball_names == ("web-1", "web-2", "db-1", "db-2", "job-1")
     assert found.bin_names == ("n-a", "n-b", "n-c", "n-d")
-    assert _with(file, f"{TEXT} NOW HOME").now.tolist() == [0, 0, 1, 2, NULL]
+    assert _with(file, f"{NAMED} NOW HOME").now.tolist() == [0, 0, 1, 2, NULL]
     assert [family.sizes for family in found.families] == [(4,), (3, 2)]
     answer = bw.solve(found, now=np.array([0, 0, 1, 2]).tolist(), time=10)
     assert answer.status == "optimal"
@@ -108,14 +93,15 @@ def _with(file: Path, text: str) -> Problem:
 
 
 def test_dimensions_and_reasons_have_the_names(file: Path) -> None:
-    found = _with(file, f'{TEXT} PIN "web-1" TO "n-a" PIN "web-2" TO "n-b"')
+    found = _with(file, f'{NAMED} PIN "web-1" TO "n-a" PIN "web-2" TO "n-b"')
     assert [found.name(dim) for dim in (2, 4, 9)] == ["CPU[n-c]", "COPIES[web, east]", "COPIES[job, west]"]
     assert faults(found, [0, 1, -1, -1, -1]) == ["COPIES[web, east]: 2 of 1"]
     assert "ball web-1 in bin n-c: it is pinned to bin n-a" in faults(found, [2, 1, -1, -1, -1])
     with pytest.raises(SpecError, match="ball db-1 is in bin n-x, which there is not"):
-        _with(file.with_name("other.alloc"), TEXT.replace('"node" AS node', '"old" AS node') + "NOW HOME")
-    apart = _with(file, f'{TEXT} FOES "web-1", "db-1" PIN "web-1" TO "n-a" PIN "db-1" TO "n-a"')
+        _with(file.with_name("other.alloc"), NAMED.replace('"node" AS node', '"old" AS node') + "NOW HOME")
+    apart = _with(file, f'{NAMED} FOES "web-1", "db-1" PIN "web-1" TO "n-a" PIN "db-1" TO "n-a"')
     assert faults(apart, [0, -1, 0, -1, -1]) == ["foes web-1, db-1 together in bin n-a"]
+    pytest.importorskip("ortools")
     assert sorted(what for what, _ in bw.solve(apart, time=20).at_fault) == ["FOES", "PIN", "PIN"]
 
 
