@@ -50,9 +50,9 @@ def test_where_links_are_scarce_more_are_placed_than_by_greedy(spare: float, lin
         made = jobs.problem()
         alloc = constructed(made).alloc
         assert not faults(made, alloc)
-        assert jobs.whole(alloc) >= 0.97 * jobs.greedy()
+        assert jobs.whole(alloc) >= 0.98 * jobs.greedy()
         placed, greedy = placed + jobs.whole(alloc), greedy + jobs.greedy()
-    assert placed > greedy
+    assert placed >= 1.05 * greedy
 
 
 @scaled(0.4)
