@@ -163,9 +163,7 @@ class _Model:
     def _state(self) -> bool:
         """State everything but goals; False if a unit fits nowhere. Units are friends as it is."""
         problem, model, evaluate = self.problem, self.model, evaluator(self.problem.program)
-        ceiling, capacity, allowed = (
-            limits.tolist() for limits in (problem.ceiling, problem.capacity, problem.soft_allowed)
-        )
+        ceiling, capacity = problem.ceiling.tolist(), problem.capacity.tolist()
         terms: dict[int, list[tuple[Any, int]]] = {}
         for members in self.units:
             places, pins = {}, {p.NULL, *problem.pins[members].tolist()}
@@ -196,7 +194,7 @@ class _Model:
                 model.add(total <= capacity[dim]).only_enforce_if(~above)
                 over.setdefault(int(problem.soft_group[dim]), []).append(above)
         for group, those in over.items():
-            model.add(sum(those) <= allowed[group])
+            model.add(sum(those) <= int(problem.soft_allowed[group]))
         for foes, chance in problem.foes:
             some = [self.there[unit] for unit in {int(problem.unit_of[ball]) for ball in foes}]
             for at in set(some[0]).intersection(*some[1:]) if chance == p.MICRO else ():

@@ -169,20 +169,16 @@ class _Search:
 
     def keep(self, problem: Problem, alloc: list[int], search: str) -> bool:
         """Keep what is better than the best; returns whether all balls are placed, and no set is missing."""
-        rank = self._rank_of(result := _Allocated(problem, alloc, search))
+        result = _Allocated(problem, alloc, search)
+        places = alloc if self.tenants is None else self.tenants.whole(alloc).tolist()
+        missing = sum(wish.missing(alloc) for wish in problem.wishes) if result.complete else 0
+        rank = places.count(NULL), missing, problem.bins
         if self.best is None or rank < self.rank:
             self.best, self.rank, self.better = result, rank, self.checked
         if rank[:2] != (0, 0):
             return False
         self.bins = min(problem.bins, self.bins or self.most)
         return True
-
-    def _rank_of(self, allocated: _Allocated) -> tuple[int, int, int]:
-        problem, alloc, _ = allocated
-        if allocated.complete:
-            return 0, sum(wish.missing(alloc) for wish in problem.wishes), problem.bins
-        places = np.array(alloc) if self.tenants is None else self.tenants.whole(alloc)
-        return int((places == NULL).sum()), 0, problem.bins
 
     @property
     def settled(self) -> bool:
@@ -247,8 +243,8 @@ class _Search:
         That takes a quarter of the time at most. It keeps the best that is found.
         """
         over = self.within(10.0 if self.end == inf else (self.end - clock.monotonic()) / 4)
-        all_alike = self.problem.objective is None and (self.problem.now == NULL).all()
-        while not (over() or self.impossible or (all_alike and self.settled)):
+        ranked = self.problem.objective is not None or (self.problem.now != NULL).any()  # by goals, or by what moves
+        while not (over() or self.impossible or (self.settled and not ranked)):
             problem, best = self.problem.with_bins(self.bound), self.best
             if not (exact.suits(problem) and exact.installed()):
                 self.unproven = exact.suits(problem)
@@ -330,7 +326,6 @@ class _Search:
         assert problem.objective is not None
         if problem.objective.bounds == goals_of(problem, alloc):
             return
-
         self.kernels = self.compiler.submit(next, LocalSearch(problem, self.seed).better(alloc, 1, -inf))
         if not self.compiled(self.end):
             raise _Over

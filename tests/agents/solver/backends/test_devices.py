@@ -68,9 +68,8 @@ def test_a_device_that_does_not_work_is_passed_over(way: str, monkeypatch: pytes
 def test_a_device_whose_driver_crashes_only_when_a_process_ends_is_usable(monkeypatch: pytest.MonkeyPatch) -> None:
     number = opencl_device().number
     opencl_devices.tried.cache_clear()
-    monkeypatch.setattr(
-        opencl_devices, "PROBE", f"import atexit, os; atexit.register(os.abort); {opencl_devices.PROBE}"
-    )
+    probe = f"import atexit, os; atexit.register(os.abort); {opencl_devices.PROBE}"
+    monkeypatch.setattr(opencl_devices, "PROBE", probe)
     assert opencl_devices.tried(number).usable
 
 

@@ -223,7 +223,7 @@ NUMA = (TEMPLATES / "numa.alloc").read_text()
         (NUMA.replace("BALLS len(DEMAND)", "BALLS 2"), {}, "mine.alloc: BALLS is 2, and here it must be 1"),
         (NUMA.replace("=> FREE[s, n, r]", "=> 2 * FREE[s, n, r]"), {}, "FREE changes from request to request"),
         (
-            NUMA.replace("COST => 1e9", "COST => 1e9 SOFT ROOM SHARE 0.5 OVER 0.5"),
+            NUMA.replace("=> 1e9", "=> 1e9 SOFT ROOM SHARE 0.5 OVER 0.5"),
             {},
             "a template has no goals, and nothing SOFT",
         ),

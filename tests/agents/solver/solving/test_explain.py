@@ -84,9 +84,7 @@ def test_explain_prints_the_rules_in_the_way_of_each_ball(tmp_path: Path, capsys
     assert main(["solve", str(file), "--explain", str(answer), "--ball", "7"]) == 2
     assert "there is no such ball" in capsys.readouterr().err
     moved = ["--from", str(answer), "--moves", "0", "--drain", str(json.loads(answer.read_text())["alloc"][0])]
-    assert (
-        main(["solve", str(file), "--explain", str(answer), "--ball", "0", *moved]) == 2
-    )  # it is in what is to be empty
+    assert main(["solve", str(file), "--explain", str(answer), "--ball", "0", *moved]) == 2
     assert "to be empty" in capsys.readouterr().err
     assert main(["solve", str(file), "--explain", str(answer), "--ball", "0", *moved[:4]]) == 0
     assert "MOVES: 1 of 0" in capsys.readouterr().out
