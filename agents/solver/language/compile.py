@@ -55,36 +55,6 @@ UNARY: dict[str, Callable[[Typed], Typed]] = {
 class Compiler(Writer):
     """Checks expressions and writes their code, a kind of node by the method of its name."""
 
-    # What names mean, and what is known of them
-
-    def check_free(self, name: str, at: At) -> None:
-        """Refuse a name that means something already."""
-        known = name in self.names or name in self.tables
-        refuse(known, f"{name} has a meaning already", "Names are assigned once: choose another one.", at)
-
-    def learn(self, node: s.Node, truth: bool) -> frozenset[s.Node]:
-        """Find the expressions that are not NULL where a test came out so."""
-        if node.kind == "not_":
-            return self.learn(node.parts[0], not truth)
-        if node.kind != "binary":
-            return frozenset()
-        operator, left, right = node.parts
-        if operator in ("and", "or") and truth == (operator == "and"):
-            return self.learn(left, truth) | self.learn(right, truth)
-        solid = set()
-        for side, other in ((left, right), (right, left)):
-            is_null = side.kind == "name" and side.parts == ("NULL",)
-            if (is_null and truth == (operator == "!=")) or (truth and operator == "==" and self._solid(side)):
-                solid.add(other)
-        return frozenset(solid) if operator in ("==", "!=") else frozenset()
-
-    def _solid(self, node: s.Node) -> bool:
-        """Tell whether an expression surely is not NULL, whatever else it is."""
-        if node.kind != "name":
-            return node.kind in ("number", "text") or node in self.facts
-        known = self.names.get(node.parts[0])
-        return node in self.facts or (known is not None and known.low >= 0)
-
     # Values of a type
 
     def value(self, node: s.Node, of: str | None = None) -> Typed:
@@ -230,11 +200,16 @@ class Compiler(Writer):
         lowest = -WIDE // 10  # what UTILFN subtracts from may be anything
         return Typed(QUANTITY, lowest if family.falls else 0, most, f"used[{text(dim)}]")
 
+    def resource(self, node: s.Node, indices: Sequence[object] | None) -> Family:
+        """Return the resource that a node names; it takes as many indices, or all if these are None."""
+        family = look_up("resource", node.parts[0], self.families, node.at)
+        check_indices(family.name, len(family.sizes), len(family.sizes if indices is None else indices), node.at)
+        return family
+
     def dimension(self, node: s.Node) -> tuple[Family, Code, list[Code]]:
         """Write the number of a dimension, and its indices; returns its family, too."""
         name, nodes = node.parts[:2]
-        family = look_up("resource", name, self.families, node.at)
-        check_indices(name, len(family.sizes), len(nodes), node.at)
+        family = self.resource(node, nodes)
         place, indices = self.place(name, family.sizes, nodes, f"{name} of RESOURCES")
         return family, op("+", family.offset, place), indices
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import prod
+from typing import Any
 
 from binwright.agents.solver.language import syntax as s
 from binwright.agents.solver.language.compile import Compiler
-from binwright.agents.solver.language.errors import COUNT_LIMIT, At, SpecError, refuse
+from binwright.agents.solver.language.errors import COUNT_LIMIT, LARGEST, NESTING_LIMIT, At, SpecError, refuse
 from binwright.agents.solver.language.tables import Table
 from binwright.agents.solver.language.values import INT, Scope, Typed, alike, extreme
-from binwright.agents.solver.model.program import Code
+from binwright.agents.solver.model.program import MICRO, Code
 
 
 class Constants(Compiler):
@@ -62,6 +64,54 @@ class Constants(Compiler):
                 yield from self.combinations(axes[1:])
         else:
             yield
+
+    def count(self, node: s.Node, what: str) -> int:
+        """Evaluate a number of things."""
+        number = self.int_of(node, f"the number of {what}")
+        wrong = not (0 if what == "moves" else 1) <= number <= COUNT_LIMIT
+        refuse(wrong, f"{number} is not a number of {what}", f"There can be {COUNT_LIMIT:,} at most.", node.at)
+        return number
+
+    def amount(self, node: s.Node, what: str, most: int = LARGEST * MICRO) -> int:
+        """Evaluate a quantity that is not below zero, in millionths."""
+        amount = self.number(node).micro().low
+        refuse(not 0 <= amount <= most, f"{what} is out of range", f"It is 0 to {most // MICRO:,}.", node.at)
+        return amount
+
+    def sizes(self, axes: Sequence[s.Node], limit: int, at: At) -> tuple[int, ...]:
+        """Return how far indices go: each to a number, from 0, that does not depend on the others."""
+        remedy = "Join some of them: a * n + b."
+        refuse(len(axes) > NESTING_LIMIT, f"more than {NESTING_LIMIT} indices", remedy, at)
+        sizes = []
+        for axis in axes:
+            name, range_, _ = axis.parts
+            span = range_.kind == "span"
+            sizes.append(-1 if span else self.int_of(range_, f"the range of {name}"))
+            remedy = "Indices start at 0: write NAME in COUNT."
+            refuse(sizes[-1] < 0, f"the range of {name} has two ends, or is below zero", remedy, axis.at)
+        refuse(prod(sizes) > limit, f"{prod(sizes):,} entries are too many", f"There can be {limit:,}.", at)
+        return tuple(sizes)
+
+    def entries(self, literal: s.Node) -> list[Any]:
+        """Evaluate the entries of a table, in rows of rows."""
+        return [self.entries(each) if each.kind == "literal" else self.entry(each) for each in literal.parts]
+
+    def entry(self, node: s.Node) -> float:
+        """Evaluate an entry of a table."""
+        value = self.number(node)
+        large = abs(value.low) > (LARGEST if value.kind == INT else LARGEST * MICRO)
+        refuse(large, "an entry is out of range", "Numbers are at most 1e9: choose a larger unit.", node.at)
+        return value.low if value.kind == INT else value.low / MICRO
+
+    def dims_of(self, node: s.Node, slots: Sequence[s.Node | None] | None) -> list[int]:
+        """Find the dimensions of a resource with these indices, where None stands for all."""
+        family = self.resource(node, slots)
+        slots = (None,) * len(family.sizes) if slots is None else slots
+        numbers, known = [0], self.scope.indices.get(family.name) or [None] * len(slots)
+        for size, slot, of in zip(family.sizes, slots, known, strict=True):
+            some = range(size) if slot is None else (self.within(slot, size, family.name, of).low,)
+            numbers = [number * size + index for number in numbers for index in some]
+        return [family.offset + number for number in numbers]
 
     def _placed(self, node: s.Node, ball: s.Node) -> Typed:
         raise SpecError("ALLOC is known in UTILFN only", "Move this into UTILFN, or into a goal.", node.at)

@@ -93,6 +93,13 @@ def what_is_missing(nodes: Sequence[s.Node]) -> s.Node:
     return goal(nodes[0].at, total(terms), "what AT LEAST misses")
 
 
+def opening(goals: Sequence[s.Node], least: int, at: At) -> tuple[s.Node, ...]:
+    """Return goals of `BINS ?`, in which BINS is how many bins are opened; the last one is that they are few."""
+    number = s.name(at, "BINS")
+    few = [] if any(each.parts[1] == number for each in goals) else [goal(at, number, "BINS")]
+    return tuple(opened(each, least) for each in (*goals, *few))
+
+
 def opened(part: Any, least: int) -> Any:
     """Return a part of a goal with how many bins have balls, or are there in any case, in the place of BINS.
 

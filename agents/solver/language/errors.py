@@ -72,3 +72,9 @@ def check_indices(of: str, wanted: int, count: int, at: At) -> None:
     """Refuse another number of indices than a table or a resource has."""
     problem = f"{of} takes {wanted} {'index' if wanted == 1 else 'indices'}, not {count}"
     refuse(wanted != count, problem, "Write one for each, with commas between: T[row, column].", at)
+
+
+def existing(number: int, what: str, count: int, at: At) -> int:
+    """Return the number of a ball or a bin, which must be there."""
+    refuse(not 0 <= number < count, f"there is no {what} {number}", f"They go from 0 to {count - 1}.", at)
+    return number

@@ -1,4 +1,4 @@
-"""Write code, and count what a call of it evaluates."""
+"""Write code, note what is known where it stands, and count what a call of it evaluates."""
 
 from __future__ import annotations
 
@@ -46,6 +46,34 @@ class Writer:
         self.starts: dict[str, int] = {}
         """Where in `data` the values of a table start; its rows' starts come behind them."""
         self._data: list[Ints] = []
+
+    def check_free(self, name: str, at: At) -> None:
+        """Refuse a name that means something already."""
+        known = name in self.names or name in self.tables
+        refuse(known, f"{name} has a meaning already", "Names are assigned once: choose another one.", at)
+
+    def learn(self, node: s.Node, truth: bool) -> frozenset[s.Node]:
+        """Find the expressions that are not NULL where a test came out so."""
+        if node.kind == "not_":
+            return self.learn(node.parts[0], not truth)
+        if node.kind != "binary":
+            return frozenset()
+        operator, left, right = node.parts
+        if operator in ("and", "or") and truth == (operator == "and"):
+            return self.learn(left, truth) | self.learn(right, truth)
+        solid = set()
+        for side, other in ((left, right), (right, left)):
+            is_null = side.kind == "name" and side.parts == ("NULL",)
+            if (is_null and truth == (operator == "!=")) or (truth and operator == "==" and self._solid(side)):
+                solid.add(other)
+        return frozenset(solid) if operator in ("==", "!=") else frozenset()
+
+    def _solid(self, node: s.Node) -> bool:
+        """Tell whether an expression surely is not NULL, whatever else it is."""
+        if node.kind != "name":
+            return node.kind in ("number", "text") or node in self.facts
+        known = self.names.get(node.parts[0])
+        return node in self.facts or (known is not None and known.low >= 0)
 
     def step(self, at: At) -> None:
         """Count a node, which is evaluated as often as this place runs."""

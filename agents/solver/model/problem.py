@@ -281,6 +281,22 @@ def joined(balls: int, sets: Iterable[Sequence[int]]) -> Sets:
     return Sets.of([(sorted(group), MICRO) for group in {id(group): group for group in groups}.values()])
 
 
+def groupings(bins: int, groups: Sequence[Sequence[int]], smallest_first: bool) -> tuple[Sets, ...]:
+    """Split the bins as `groups` say, others alone at the end; or in groups of one, two, four, ... and all of them.
+
+    The largest of these come first, unless the smallest are to: balls are spread first then.
+    """
+    if groups:
+        grouped = {place for members in groups for place in members}
+        present = [[place for place in members if place < bins] for members in groups]
+        every = [*filter(None, present), *([place] for place in range(bins) if place not in grouped)]
+        return (Sets.of([(members, MICRO) for members in every]),)
+    sizes = [*(1 << power for power in range((bins - 1).bit_length())), bins]
+    bounds = [np.append(np.arange(0, bins, size), bins) for size in sizes]
+    ordered = bounds if smallest_first else bounds[::-1]
+    return tuple(Sets(ends, np.arange(bins), np.full(len(ends) - 1, MICRO)) for ends in ordered)
+
+
 def leaving(now: Ints, drained: npt.NDArray[np.bool_], pins: Ints) -> npt.NDArray[np.bool_]:
     """Tell which balls [balls] cannot stay: their bin is to be empty, or gone, or they are pinned to another one."""
     placed = (now != NULL) & (now < len(drained))

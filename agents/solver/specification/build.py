@@ -17,21 +17,11 @@ import numpy as np
 from binwright.agents.solver.language import declared
 from binwright.agents.solver.language import syntax as s
 from binwright.agents.solver.language.constants import Constants
-from binwright.agents.solver.language.errors import (
-    COUNT_LIMIT,
-    ENTRY_LIMIT,
-    LARGEST,
-    NESTING_LIMIT,
-    At,
-    SpecError,
-    check_indices,
-    look_up,
-    refuse,
-)
+from binwright.agents.solver.language.errors import COUNT_LIMIT, ENTRY_LIMIT, At, SpecError, existing, look_up, refuse
 from binwright.agents.solver.language.statements import compile_goals, compile_utilfn
 from binwright.agents.solver.language.tables import Table, from_array, from_file, from_names, from_places
 from binwright.agents.solver.language.values import INT, PLACE, Scope, Typed
-from binwright.agents.solver.model.problem import Problem, Sets, Wish, leaving
+from binwright.agents.solver.model.problem import Problem, Sets, Wish, groupings, leaving
 from binwright.agents.solver.model.program import MICRO, NULL, Family, Program
 from binwright.simcore.types import Ints
 
@@ -88,7 +78,9 @@ class Build:
             getattr(self, f"_{node.kind}")(node, *node.parts)
         if spec.bins.parts[0] is None and spec.has_goals:
             self._count_balls(spec.bins.at)
-            self.goals = self._opening()
+            first = spec.bins.parts[2]
+            least = 1 if first is None else self.constants.count(first, "BINS")
+            self.goals = declared.opening(self.goals, least, spec.bins.at)
         if self.lower:
             self.goals = (declared.what_is_missing(self.lower), *self.goals)
         counting = (goal.at for goal in self.goals if declared.NOW in s.names_in(goal))
@@ -126,7 +118,7 @@ class Build:
         allowed = np.array([len(dims) - -(-len(dims) * share // MICRO) for dims, share, _ in self.softs], np.int64)
         pins = np.full(balls, NULL, np.int64)
         for ball, (place, at) in self.pins.items():
-            pins[ball] = self._within(place, "bin", bins, at)
+            pins[ball] = existing(place, "bin", bins, at)
         now = np.full(balls, NULL, np.int64) if self.now is None else self.now
         proven = replace(self.scope, families={family.name: family for family in families})
         objective = compile_goals(self.goals, proven, ceiling)
@@ -138,32 +130,14 @@ class Build:
             self.spec, self.spec.searched, self.spec.limits if self.spec.searched else (bins, bins), balls, bins,
             families, capacity, ceiling, soft_group, allowed, program,
             Sets.of(self.sets["friends"]), Sets.of(self.sets["foes"]), Sets.of(self.sets["different"]), pins,
-            self._groupings(), self.counted or self._depends(self.spec.tree.body), self.bins_differ,
+            groupings(bins, [members for members, _ in self.sets["groups"]], self.spec.searched),
+            self.counted or self._depends(self.spec.tree.body), self.bins_differ,
             tuple(self.wishes), objective, base, now, drained, self.moves and self.moves[0],
-            self._labels("balls", balls), self._labels("bins", bins),
-            tuple(self.least),
+            self._labels("balls", balls), self._labels("bins", bins), tuple(self.least),
         )  # fmt: skip
         for array in (capacity, ceiling, soft_group, allowed, program.data, pins, now, drained):
             array.flags.writeable = False
         return problem
-
-    def _groupings(self) -> tuple[Sets, ...]:
-        """Split the bins as GROUPS say, others alone at the end; or in groups of one, two, four, ... and all of them.
-
-        The largest of these come first, unless the number of bins is searched: balls are spread first then.
-        """
-        bins, named = self.scope.bins, [place for members, _ in self.sets["groups"] for place in members]
-        if named:
-            grouped = set(named)
-            twice = len(named) != len(grouped)
-            refuse(twice, "a bin is in two GROUPS", "Every bin is in one of them.", self._first("groups"))
-            existing = [[place for place in members if place < bins] for members, _ in self.sets["groups"]]
-            groups = [*filter(None, existing), *([place] for place in range(bins) if place not in grouped)]
-            return (Sets.of([(members, MICRO) for members in groups]),)
-        sizes = [*(1 << power for power in range((bins - 1).bit_length())), bins]
-        bounds = [np.append(np.arange(0, bins, size), bins) for size in sizes]
-        ordered = bounds if self.spec.searched else bounds[::-1]
-        return tuple(Sets(ends, np.arange(bins), np.full(len(ends) - 1, MICRO)) for ends in ordered)
 
     def _labels(self, kind: str, count: int) -> tuple[str, ...]:
         """Return the names of balls or bins, none if they have none."""
@@ -172,8 +146,7 @@ class Build:
             return ()
         remedy = f'Write TABLE ... FROM "file.csv" COLUMN "name" AS {named} above this line.'
         refuse(named not in self.named, f"nothing is read AS {named}", remedy, self._first(kind))
-        names = self.spec.names.get(named)
-        if names is None:  # they came from outside, as numbers
+        if (names := self.spec.names.get(named)) is None:  # they came from outside, as numbers
             return ()
         problem = f"{kind.upper()} are {count:,}, and there are {len(names):,} names"
         refuse(len(names) < count, problem, f"Read as many AS {named}, or leave AS out.", self._first(kind))
@@ -206,40 +179,8 @@ class Build:
             made[node.at] = make()
         return made[node.at]
 
-    def count(self, node: s.Node, what: str) -> int:
-        """Evaluate a number of things."""
-        number = self.constants.int_of(node, f"the number of {what}")
-        wrong = not (0 if what == "moves" else 1) <= number <= COUNT_LIMIT
-        refuse(wrong, f"{number} is not a number of {what}", f"There can be {COUNT_LIMIT:,} at most.", node.at)
-        return number
-
-    def _amount(self, node: s.Node, what: str, most: int = LARGEST * MICRO) -> int:
-        """Evaluate a quantity that is not below zero, in millionths."""
-        amount = self.constants.number(node).micro().low
-        refuse(not 0 <= amount <= most, f"{what} is out of range", f"It is 0 to {most // MICRO:,}.", node.at)
-        return amount
-
-    def _within(self, number: int, what: str, count: int, at: At) -> int:
-        """Return the number of a ball or a bin, which must be there."""
-        refuse(not 0 <= number < count, f"there is no {what} {number}", f"They go from 0 to {count - 1}.", at)
-        return number
-
     def _first(self, kind: str) -> At:
         return next(node.at for node in self.spec.tree.declarations if node.kind == kind)
-
-    def _sizes(self, axes: Sequence[s.Node], limit: int, at: At) -> tuple[int, ...]:
-        """Return how far indices go: each to a number, from 0, that does not depend on the others."""
-        remedy = "Join some of them: a * n + b."
-        refuse(len(axes) > NESTING_LIMIT, f"more than {NESTING_LIMIT} indices", remedy, at)
-        sizes = []
-        for axis in axes:
-            name, range_, _ = axis.parts
-            span = range_.kind == "span"
-            sizes.append(-1 if span else self.constants.int_of(range_, f"the range of {name}"))
-            remedy = "Indices start at 0: write NAME in COUNT."
-            refuse(sizes[-1] < 0, f"the range of {name} has two ends, or is below zero", remedy, axis.at)
-        refuse(prod(sizes) > limit, f"{prod(sizes):,} entries are too many", f"There can be {limit:,}.", at)
-        return tuple(sizes)
 
     # Constants, tables, balls and bins
 
@@ -248,14 +189,14 @@ class Build:
         self.names[name] = self.constants.number(self.spec.params.get(name, value))
 
     def _table(self, node: s.Node, name: str, literal: s.Node) -> None:
-        self._add_table(node, name, lambda: from_array(name, self._entries(literal), node.at))
+        self._add_table(node, name, lambda: from_array(name, self.constants.entries(literal), node.at))
 
     def _table_of(self, node: s.Node, name: str, axes: Sequence[s.Node], value: s.Node) -> None:
         self.scope.indices[name] = self.scope.axes(axes)
 
         def evaluated() -> Table:
-            sizes = self._sizes(axes, ENTRY_LIMIT, node.at)
-            entries = [self._entry(value) for _ in self.constants.combinations(axes)]
+            sizes = self.constants.sizes(axes, ENTRY_LIMIT, node.at)
+            entries = [self.constants.entry(value) for _ in self.constants.combinations(axes)]
             return replace(from_array(name, entries, node.at), sizes=sizes)
 
         self._add_table(node, name, evaluated)
@@ -266,15 +207,6 @@ class Build:
             return
         self.constants.check_free(name, node.at)
         self.tables[name] = self._once(node, make)
-
-    def _entries(self, literal: s.Node) -> list[Any]:
-        return [self._entries(each) if each.kind == "literal" else self._entry(each) for each in literal.parts]
-
-    def _entry(self, node: s.Node) -> float:
-        value = self.constants.number(node)
-        large = abs(value.low) > (LARGEST if value.kind == INT else LARGEST * MICRO)
-        refuse(large, "an entry is out of range", "Numbers are at most 1e9: choose a larger unit.", node.at)
-        return value.low if value.kind == INT else value.low / MICRO
 
     def _table_from(self, node: s.Node, name: str, file: str, columns: Sequence[str], of: str | None) -> None:
         def read() -> Table:
@@ -295,16 +227,16 @@ class Build:
 
     def _balls(self, node: s.Node, count: s.Node, names: str | None) -> None:
         self.scope.means |= {"BALLS": names, "BALL": names}
-        self.scope.balls = self.count(count, "BALLS")
+        self.scope.balls = self.constants.count(count, "BALLS")
         self.names["BALLS"] = Typed.of(INT, self.scope.balls)
 
     def _bins(self, node: s.Node, count: s.Node | None, names: str | None, _: Any, high: s.Node | None) -> None:
         self.scope.means |= {"BINS": names, "BIN": names}
         self.scope.indices[declared.BALLS] = [names]
         if count is not None:
-            self.scope.bins = self.most = self.count(count, "BINS")
+            self.scope.bins = self.most = self.constants.count(count, "BINS")
         else:
-            self.most = COUNT_LIMIT if high is None else self.count(high, "BINS")
+            self.most = COUNT_LIMIT if high is None else self.constants.count(high, "BINS")
             self.scope.bins = -1 if self._asked_bins is None else self._asked_bins
         self.names["BINS"] = Typed.of(INT, self.scope.bins)
 
@@ -314,7 +246,7 @@ class Build:
         named = self.scope.indices[name] = self.scope.axes(axes)
         twice = name in self.families
         refuse(twice, f"{name} is there twice", "Give every resource a name of its own.", node.at)
-        sizes = self._sizes(axes, ENTRY_LIMIT // 4 - self.dims, node.at)
+        sizes = self.constants.sizes(axes, ENTRY_LIMIT // 4 - self.dims, node.at)
         indices = tuple(s.name(axis.at, axis.parts[0]) for axis in axes)
         new = {axis.parts[0] for axis in axes} - self.names.keys() - self.tables.keys()
         straight = value.kind == "index" and value.parts[1] == indices and len(new) == len(axes)  # A[i in n] => T[i]
@@ -323,9 +255,11 @@ class Build:
         if table is not None and table.starts is None and table.sizes == sizes and table.values.min(initial=0) >= 0:
             capacity = table.values * MICRO if table.whole else table.values
         elif s.names_in(value).isdisjoint(axis.parts[0] for axis in axes):
-            capacity = self._amount(value, "this capacity")
+            capacity = self.constants.amount(value, "this capacity")
         else:
-            capacity = np.array([self._amount(value, "this capacity") for _ in self.constants.combinations(axes)])
+            capacity = np.array(
+                [self.constants.amount(value, "this capacity") for _ in self.constants.combinations(axes)]
+            )
         self._add_family(name, sizes, capacity, self.scope.labels(named))
 
     def _add_family(
@@ -343,33 +277,21 @@ class Build:
             self._add_family(declared.BALLS, (self.scope.bins,), self.scope.balls * MICRO, labels)
             self.added += declared.statements(at, declared.ADDED[declared.BALLS])
 
-    def _dims_of(self, node: s.Node, slots: Sequence[s.Node | None] | None) -> list[int]:
-        """Find the dimensions of a resource with these indices, where None stands for all."""
-        name = node.parts[0]
-        family = look_up("resource", name, self.families, node.at)
-        slots = (None,) * len(family.sizes) if slots is None else slots
-        check_indices(name, len(family.sizes), len(slots), node.at)
-        numbers, known = [0], self.scope.indices.get(name) or [None] * len(slots)
-        for size, slot, of in zip(family.sizes, slots, known, strict=True):
-            some = range(size) if slot is None else (self.constants.within(slot, size, name, of).low,)
-            numbers = [number * size + index for number in numbers for index in some]
-        return [family.offset + number for number in numbers]
-
     def _soft(self, node: s.Node, name: str, slots: Any, share: s.Node, over: s.Node, axes: Sequence[s.Node]) -> None:
         for _ in self.constants.combinations(axes):
-            dims = self._dims_of(node, slots)
+            dims = self.constants.dims_of(node, slots)
             twice = not self._soft_dims.isdisjoint(dims)
             refuse(twice, "a dimension is in two SOFT groups", "Keep it in one.", node.at)
             self._soft_dims.update(dims)
-            limits = self._amount(share, "SHARE", MICRO), self._amount(over, "OVER", 1000 * MICRO)
+            limits = self.constants.amount(share, "SHARE", MICRO), self.constants.amount(over, "OVER", 1000 * MICRO)
             self.softs.append((dims, *limits))
 
     def _least(self, node: s.Node, amount: s.Node, dim: s.Node, or_none: str | None, axes: Sequence[s.Node]) -> None:
         if dim.parts[0] == declared.BALLS:
             self._count_balls(node.at)
         for _ in self.constants.combinations(axes):
-            [number] = self._dims_of(dim, dim.parts[1])
-            self.least.append((number, self._amount(amount, "this amount"), or_none is not None))
+            [number] = self.constants.dims_of(dim, dim.parts[1])
+            self.least.append((number, self.constants.amount(amount, "this amount"), or_none is not None))
         self.lower.append(node)
 
     # Sets
@@ -382,7 +304,7 @@ class Build:
         for item in items:
             listed = item.kind == "span" or (item.kind == "index" and self.constants.row_of(item) is not None)
             for member in self.constants.numbers(item) if listed else (self.constants.int_of(item, of=of),):
-                members.append(self._within(member, what, count, item.at))
+                members.append(existing(member, what, count, item.at))
                 self._count_members(1, item.at)
         return list(dict.fromkeys(members))
 
@@ -398,7 +320,7 @@ class Build:
             sets = []
             for _ in self.constants.combinations(axes):
                 members = self._items(items, "bin" if node.kind in ("groups", "drain") else "ball")
-                share = self._amount(chance[0], "a probability", MICRO) if any(chance) else MICRO
+                share = self.constants.amount(chance[0], "a probability", MICRO) if any(chance) else MICRO
                 alone = node.kind == "foes" and len(members) == 1
                 refuse(alone, "a single ball cannot be apart", "Name two or more balls.", node.at)
                 if members:
@@ -407,6 +329,9 @@ class Build:
 
         sets = self._once(node, make)
         self.sets[node.kind] += sets
+        if node.kind == "groups":
+            grouped = [place for members, _ in self.sets["groups"] for place in members]
+            refuse(len(grouped) > len(set(grouped)), "a bin is in two GROUPS", "Every bin is in one of them.", node.at)
         for members, _ in sets if node.kind == "different" else ():  # every two balls are FOES
             self._count_members(len(members) * (len(members) - 1) // 2, node.at)
             self.sets["foes"] += [(list(pair), MICRO) for pair in combinations(members, 2)]
@@ -419,11 +344,11 @@ class Build:
     def _pin(self, node: s.Node, ball: s.Node, to: s.Node, axes: Sequence[s.Node]) -> None:
         balls, bins = self.scope.means["BALLS"], self.scope.means["BINS"]
         for _ in self.constants.combinations(axes):
-            number = self._within(self.constants.int_of(ball, of=balls), "ball", self.scope.balls, ball.at)
+            number = existing(self.constants.int_of(ball, of=balls), "ball", self.scope.balls, ball.at)
             place = self.constants.value(to, bins)
             place = place if place.kind == PLACE else self.constants.whole(to, of=bins)
             if place.low != NULL:
-                pin = self._within(place.low, "bin", self.most, to.at), to.at
+                pin = existing(place.low, "bin", self.most, to.at), to.at
                 twice = self.pins.setdefault(number, pin)[0] != pin[0]
                 problem = f"ball {self.scope.name(balls, number)} is pinned to two bins" if twice else ""
                 refuse(twice, problem, "Keep one of them.", node.at)
@@ -437,7 +362,7 @@ class Build:
             refuse(name in s.names_in(links), f"{name} is not known behind OVER", remedy, links[0].at)
         sets: list[tuple[list[int], int]] = []
         for _ in self.constants.combinations(axes):
-            members, amount = self._items(items, "ball"), self._amount(rate, "this rate")
+            members, amount = self._items(items, "ball"), self.constants.amount(rate, "this rate")
             wrong = amount and word == "PIPE" and len(members) != 2
             refuse(wrong, f"a pipe has two ends, not {len(members)}", "Name two, or write HOSE.", node.at)
             if amount:
@@ -468,16 +393,8 @@ class Build:
         self.tables[declared.NOW] = Table(declared.NOW, True, (self.scope.balls,), self.now)
 
     def _moves(self, node: s.Node, limit: s.Node) -> None:
-        self.moves = self.count(limit, "moves"), node.at
+        self.moves = self.constants.count(limit, "moves"), node.at
         self._add_family(declared.MOVES, (), self.moves[0] * MICRO)
 
     def _goal(self, node: s.Node, *_: Any) -> None:
         self.goals = (*self.goals, declared.with_moves(node))
-
-    def _opening(self) -> tuple[s.Node, ...]:
-        """Let BINS be how many bins are opened, in goals of which the last one is that they are few."""
-        _, _, first, _ = self.spec.bins.parts
-        number = s.name(self.spec.bins.at, "BINS")
-        few = declared.goal(number.at, number, "BINS")
-        goals = self.goals if any(goal.parts[1] == number for goal in self.goals) else (*self.goals, few)
-        return tuple(declared.opened(goal, 1 if first is None else self.count(first, "BINS")) for goal in goals)
