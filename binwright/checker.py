@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from inspect import getsourcefile, getsourcelines
+from inspect import getsourcefile
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -18,13 +18,13 @@ from binwright.agents.world import World
 from binwright.fabric.ledger import WRITTEN
 from binwright.fabric.run.play import play, play_compiled
 from binwright.fabric.run.simulation import Simulation
-from binwright.scenarios.agent_spec import AgentSpec
+from binwright.scenarios.agent_spec import AgentSpec, construct, place_of
 from binwright.scenarios.build.world import adapt_agent, build_world
 from binwright.scenarios.run.sandbox import STARTING, TooLong, limited
 from binwright.scenarios.schema.load import scenario_from
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.agent_calls import WRITE_DECIDE
-from binwright.simcore.errors import ExtraNeeded, InfeasiblePlacement, KernelError, RunError, UserError, from_here
+from binwright.simcore.errors import ExtraNeeded, InfeasiblePlacement, KernelError, RunError, UserError
 from binwright.simcore.file_tracking import is_ours
 from binwright.simcore.record import Record
 from binwright.simcore.rng import stream
@@ -117,17 +117,8 @@ def _class_of(agent: object, options: Mapping[str, Any]) -> type[Agent]:
     if not (isinstance(kind, type) and issubclass(kind, Agent)):
         raise UserError("is not an agent", value=agent, remedy="Give a subclass of binwright.Agent, or its name.")
     if kind.decide is Agent.decide and kind.decide_line is Agent.decide_line:
-        raise UserError("decide is missing", key=kind.__name__, remedy=WRITE_DECIDE, **_where(kind))
+        raise UserError("decide is missing", key=kind.__name__, remedy=WRITE_DECIDE, **place_of(kind))
     return kind
-
-
-def _where(kind: type) -> dict[str, Any]:
-    """Find the file and line of a class, for a message; nothing where Python does not know."""
-    try:
-        file = getsourcefile(kind)
-        return {"file": from_here(file or ""), "line": getsourcelines(kind)[1]} if file else {}
-    except (OSError, TypeError):
-        return {}
 
 
 class _Check:
@@ -138,14 +129,14 @@ class _Check:
 
     def whole(self) -> AgentCheck:
         """Play all worlds."""
-        lifetimes = "known" if self._made().needs_lifetimes else "hidden"
+        lifetimes = "known" if construct(self.kind, self.options).needs_lifetimes else "hidden"
         check = AgentCheck(self.name, {}, {}, {}, [])
         for world in worlds():
             form = next(iter(worlds()[world]["workload"].get("networks", ())), None)
             if form is not None and form not in self.kind.embeds:
                 continue
             point = build_world(scenario_of(world, lifetimes=lifetimes))
-            agent = self._made()
+            agent = construct(self.kind, self.options)
             try:
                 if point.grows_by and not self.kind.any_size:
                     raise _Declined("it is for one number of servers")
@@ -156,7 +147,7 @@ class _Check:
                 check.declined[world] = str(why)
                 continue
             problem = "the same seed gives other answers the second time"
-            self._same(first, self._played(self._made(), point, world), world, problem, _STATE)
+            self._same(first, self._played(construct(self.kind, self.options), point, world), world, problem, _STATE)
             problem = "started again with the same seed, it gives other answers"
             self._same(first, self._played(agent, point, world), world, problem, _RESET)
             if self._compiled(agent, point, world, first):
@@ -176,16 +167,7 @@ class _Check:
 
     def _wrong(self, problem: str, world: str, remedy: str, cause: BaseException | None = None) -> NoReturn:
         where = f"{self.kind.__name__}, {world}" if world else self.kind.__name__
-        raise UserError(problem, key=where, remedy=remedy, **_where(self.kind)) from cause
-
-    def _made(self) -> Agent:
-        try:
-            return self.kind(**self.options)
-        except (UserError, KeyboardInterrupt):
-            raise
-        except BaseException as error:  # sys.exit, too
-            remedy = "Check arguments, and raise a UserError that names the option and a remedy."
-            self._wrong(f"its constructor raised {error!r}", "", remedy, error)
+        raise UserError(problem, key=where, remedy=remedy, **place_of(self.kind)) from cause
 
     def _played(self, agent: Agent, point: World, world: str) -> Record:
         """Start an agent in a world and play it to the end."""

@@ -2,14 +2,16 @@
 
 import re
 from collections.abc import Mapping
+from inspect import getsourcefile, getsourcelines
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
 from pydantic import Field
 
 from binwright.agents import AGENTS
+from binwright.scenarios.run.sandbox import TooLong
 from binwright.simcore.agent_calls import WRITE_DECIDE
-from binwright.simcore.errors import UserError
+from binwright.simcore.errors import UserError, from_here
 from binwright.simcore.fields import Model, Shown, Text, wrong
 from binwright.simcore.options import check_options
 from binwright.simcore.types import Agent
@@ -60,8 +62,28 @@ class AgentSpec(Model):
     def make(self) -> Agent:
         """Make a new agent with these options."""
         kind = AGENTS.load(self.name)
-        agent: Agent = kind(**check_options(kind, self.options))
-        return agent
+        return construct(kind, check_options(kind, self.options))
+
+
+def construct(kind: type[Agent], options: Mapping[str, Any]) -> Agent:
+    """Make an agent; whatever else than a `UserError` its constructor raises becomes one."""
+    try:
+        return kind(**options)
+    except (UserError, TooLong, KeyboardInterrupt):
+        raise
+    except BaseException as error:  # sys.exit, too
+        problem = f"its constructor raised {error!r}"
+        remedy = "Check arguments, and raise a UserError that names the option and a remedy."
+        raise UserError(problem, key=kind.__name__, remedy=remedy, **place_of(kind)) from error
+
+
+def place_of(kind: type) -> dict[str, Any]:
+    """Find the file and line of a class, for a message; nothing where Python does not know."""
+    try:
+        file = getsourcefile(kind)
+        return {"file": from_here(file or ""), "line": getsourcelines(kind)[1]} if file else {}
+    except (OSError, TypeError):
+        return {}
 
 
 def _load(name: str, at: tuple[str, ...]) -> type[Agent]:

@@ -90,6 +90,17 @@ def test_a_run_says_it_before_anything_is_compiled(tmp_path: Path) -> None:
     assert module.double.signatures == []
 
 
+@pytest.mark.parametrize("command", [["run", "--out", "out"], ["validate"]])
+def test_a_constructor_that_raises_is_one_message(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text(BREAKS.replace("start(self, view, rng)", "__init__(self)"))
+    assert main([*command, "quickstart", "--set", "agents=[mine.py:Breaks]"]) == MISTAKE
+    said = "agents.0 (mine.py:Breaks): Breaks: mine.py:4: its constructor raised ZeroDivisionError"
+    assert said in "".join(capsys.readouterr())
+
+
 def test_agents_that_raise_fail_their_runs_not_the_check(tmp_path: Path) -> None:
     (tmp_path / "breaks.py").write_text(BREAKS)
     assert check_scenario(scenario_from({**SERVERS, "agents": [f"{tmp_path}/breaks.py:Breaks"]})) == 1
