@@ -20,6 +20,8 @@ class Graph:
     """Holds the links of a file, and its vertices in the order of their first mention."""
 
     file: Path
+    lines: dict[str, int] = field(default_factory=dict)
+    """The line of each vertex's first mention."""
     near: dict[str, list[str]] = field(default_factory=dict)
     links: dict[tuple[str, str], int] = field(default_factory=dict)
     """(one end, other end) -> quanta."""
@@ -37,6 +39,7 @@ class Graph:
             raise TopologyError(problem, file=self.file, line=line, remedy="Correct the line, or remove it.")
         self.links[a, b] = capacity(value, file=self.file, line=line, key=f"{a} - {b}")
         for end, far in ((a, b), (b, a)):
+            self.lines.setdefault(end, line)
             self.near.setdefault(end, []).append(far)
 
     def hops(self, sources: Iterable[str]) -> dict[str, int]:
@@ -55,8 +58,9 @@ def read(path: str | Path, name: str | None = None) -> Topology:
     """Read the network in a `.csv` file; it is called as the file, unless a name is given.
 
     The file has a header and the columns `a`, `b` (the ends of a link) and `capacity` (units, or a number with bps to
-    Tbps); others are ignored, and so are directions. A vertex with exactly one link is a server, every other one a
-    switch. Servers, and the switches of a level, are numbered in the order of their first mention. There are no pods.
+    Tbps); others are ignored, but for `server`, which is refused, and so are directions. A vertex with exactly one link
+    is a server, every other one a switch. Servers, and the switches of a level, are numbered in the order of their
+    first mention. There are no pods.
     """
     path = Path(path)
     graph = Graph(path)
@@ -67,6 +71,9 @@ def read(path: str | Path, name: str | None = None) -> Topology:
             for column in ("a", "b", "capacity"):
                 if column not in header:
                     raise TopologyError(f"has no column {column!r}", file=path, line=1, remedy=suggest(column, header))
+            if "server" in header:
+                remedy = "A vertex with exactly one link is a server: give every server one, and take the column out."
+                raise TopologyError("has a column 'server', which is gone", file=path, line=1, remedy=remedy)
             for cells in rows:
                 if any(cell.strip() for cell in cells):
                     row = dict(zip(header, map(str.strip, cells), strict=False))
@@ -85,14 +92,14 @@ def build(graph: Graph, name: str) -> Topology:
     """Build the topology of a graph; a `TopologyError` where servers cannot use it."""
     servers = [vertex for vertex, near in graph.near.items() if len(near) == 1]
     problem, reached = "" if servers else "has no servers", graph.hops([*graph.near][:1])
-    if far := [vertex for vertex in graph.near if vertex not in reached]:
-        problem = f"is not connected: no path leads from {next(iter(reached))!r} to {far[0]!r}"
-    for server in servers:
-        if len(graph.near[graph.near[server][0]]) == 1:
-            problem = f"the link {server!r} - {graph.near[server][0]!r} joins two servers"
+    if wrong := [vertex for vertex in graph.near if vertex not in reached]:
+        problem = f"is not connected: no path leads from {next(iter(reached))!r} to {wrong[0]!r}"
+    elif wrong := [server for server in servers if len(graph.near[graph.near[server][0]]) == 1]:
+        problem = f"the link {wrong[0]!r} - {graph.near[wrong[0]][0]!r} joins two servers"
     if problem:
         remedy = "A vertex with exactly one link is a server; switches connect them all."
-        raise TopologyError(problem, file=graph.file, remedy=remedy)
+        line = graph.lines[wrong[0]] if wrong else None
+        raise TopologyError(problem, file=graph.file, line=line, remedy=remedy)
     level = graph.hops(servers)
     racks = {graph.near[server][0] for server in servers}
     # sorted() keeps the order of equals: that of the file.

@@ -131,6 +131,7 @@ def test_a_mixed_graph(make: Callable[[str], Topology]) -> None:
 FILES = [
     ("none.csv", None, "there is no such file"),
     ("net.csv", "", "net.csv:1: has no column 'a'"),
+    ("net.csv", "a,b,capacity,server\nh,s,1,h\n", "net.csv:1: has a column 'server', which is gone"),
     ("net.csv", "a,b,capacity\n", "has no servers"),
     ("net.csv", b"a,b,capacity\n\xff,x,1\n", "is not UTF-8 text"),
     ("net.csv", 'a,b,capacity\n"x,y,1\n', "is not CSV: unexpected end of data"),
@@ -139,9 +140,9 @@ FILES = [
     ("net.csv", "a,b,capacity\nx,y,1 gbps\n", "the capacity 'gbps' is not a unit of bandwidth"),
     ("net.csv", "a,b,capacity\nx,x,1\n", "net.csv:2: a link has two ends, and not 'x' and 'x'"),
     ("net.csv", "a,b,capacity\nx,y,1\ny,x,1\n", "net.csv:3: a second link between 'y' and 'x'"),
-    ("net.csv", "a,b,capacity\nx,y,1\n", "net.csv: the link 'y' - 'x' joins two servers"),
+    ("net.csv", "a,b,capacity\nx,y,1\n", "net.csv:2: the link 'x' - 'y' joins two servers"),
     ("net.csv", "a,b,capacity\nx,y,1\ny,z,1\nz,x,1\n", "has no servers\n  A vertex with exactly one link"),
-    ("net.csv", "a,b,capacity\nx,y,1\ny,z,1\np,q,1\nq,r,1\n", "is not connected: no path leads from"),
+    ("net.csv", "a,b,capacity\nx,y,1\ny,z,1\np,q,1\nq,r,1\n", "net.csv:4: is not connected: no path leads from"),
 ]  # fmt: skip
 
 
