@@ -125,8 +125,9 @@ class Inventory:
             return roles
         asks = workload.roles is not None and any(role.where for role in workload.roles.all)
         if asks or (workload.gangs is not None and workload.gangs.ruled):
+            what = "requests say on which servers they may lie" if asks else "gangs say where their parts may lie"
             remedy = "Give the servers `labels`, or those of a network `marked`."
-            raise WorkloadError("requests say on which servers they may lie, and these have no labels", remedy=remedy)
+            raise WorkloadError(f"{what}, and the servers have no labels", remedy=remedy)
         return None
 
     def drain(self, servers: Iterable[int]) -> None:

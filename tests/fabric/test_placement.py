@@ -15,6 +15,7 @@ from binwright.fabric.placement.rules import Apart, AtMost, Drain, Near, Rule, S
 from binwright.fabric.run.play import play
 from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.errors import AgentError, InfeasiblePlacement, LedgerError, WorkloadError
+from binwright.simcore.gangs import Gangs, PartRules
 from binwright.simcore.record import PLACED
 from binwright.simcore.roles import NO_ROLE, Role, Roles, where_of
 from binwright.simcore.rules import Overflow
@@ -235,5 +236,8 @@ def test_miscounting_is_found_and_so_is_who_writes() -> None:
 def test_without_labels_nobody_may_ask_for_them() -> None:
     ledger = Ledger(cluster_of(2))
     assert ledger.roles_of(asking((WEB,), [0])) is None
-    with pytest.raises(WorkloadError, match="these have no labels"):
+    with pytest.raises(WorkloadError, match=r"requests say .* the servers have no labels"):
         Simulation(asking((Role("", where_of({"zone": ["a"]})),), [0]), ledger)
+    gangs = Gangs.of_parts([2], PartRules(together="zone"))
+    with pytest.raises(WorkloadError, match=r"gangs say .* the servers have no labels"):
+        Simulation(replace(asking((WEB,), [0]), gangs=gangs), ledger)
