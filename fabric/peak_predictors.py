@@ -6,6 +6,7 @@ requests that have run for less than `warm_up` count with all that they ask for,
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from math import ceil
 from typing import Annotated, Literal, NamedTuple
 
@@ -57,7 +58,7 @@ class Seen(NamedTuple):
         return share, np.maximum.reduceat(steps, self.first)
 
 
-class PeakPredictor(Model):
+class PeakPredictor(Model, ABC):
     """Predicts peaks. Subclasses override `peaks`."""
 
     @property
@@ -70,9 +71,9 @@ class PeakPredictor(Model):
         """How many seconds of what will be used it is shown, if it is an oracle."""
         return 0.0
 
+    @abstractmethod
     def peaks(self, seen: Seen) -> Floats:
         """Return the predicted peak of each place in quanta, float64 [places]."""
-        raise NotImplementedError
 
 
 class _OfPast(PeakPredictor):
@@ -90,9 +91,9 @@ class _OfPast(PeakPredictor):
         peaks: Floats = seen.total(seen.asked - warm.asked) + self.predict(warm)
         return peaks
 
+    @abstractmethod
     def predict(self, seen: Seen) -> Floats:
         """Return the peak of those that are warm on each place, float64 [places]; others ask for nothing here."""
-        raise NotImplementedError
 
 
 class PercentilePeak(_OfPast):
