@@ -41,9 +41,9 @@ class Mask(NamedTuple):
     int64 [roles, 3] are a role's door and its checks, first and end. `checks` int64 [n, 8] are what is asked, the first
     of its `counts`, its row of `domains`, the limit, how many domains there are, the first of its `live`, the first of
     the `counts` that are taken from these, -1 for none, and what `closed` would say. `domains` int64 [labels, servers].
-    `live` bool [doors, domains of all labels] tells which domains have a server that is not closed. `counters` int64
-    [k, 2] are the first of the counts, and the row of `domains`; `adds` bool [roles, k] tells to which of them a role's
-    requests add. Only `counts` int64 [any] are written.
+    `live` bool [doors, domains of all labels] tells which domains have a server that is not closed. `adds` int64
+    [any, 2] are what requests add to, the first of the counts and the row of `domains`; those of a role's requests
+    begin at its `begin` int64 [roles + 1]. Only `counts` int64 [any] are written.
     """
 
     closed: Ints
@@ -52,8 +52,8 @@ class Mask(NamedTuple):
     domains: Ints
     live: Bools
     counts: Ints
-    counters: Ints
-    adds: Bools
+    begin: Ints
+    adds: Ints
 
 
 class RoleView(NamedTuple):
@@ -122,6 +122,7 @@ def compiled(
     firsts, size = dict[Counter, int](), 0
     for counter in dict.fromkeys(each for check in checked for each in (check.counter, check.less) if each):
         firsts[counter], size = size, size + sizes[rows[counter.label]]
+    adds = [[(firsts[each], rows[each.label]) for each in firsts if each.counts(role.group)] for role in roles]
     checks, ends = list[list[int]](), dict[str, tuple[int, int]]()
     for group, asked in of_group.items():
         ends[group] = len(checks), len(checks) + len(asked)
@@ -136,14 +137,14 @@ def compiled(
         np.array(domains, np.int64).reshape(len(domains), labels.servers),
         live,
         np.zeros(size, np.int64),
-        np.array([(first, rows[counter.label]) for counter, first in firsts.items()], np.int64).reshape(-1, 2),
-        np.array([[counter.counts(role.group) for counter in firsts] for role in roles]).reshape(len(roles), -1) > 0,
+        np.cumsum([0, *map(len, adds)]),
+        np.array([each for of_role in adds for each in of_role], np.int64).reshape(-1, 2),
     )
 
 
 def add(mask: Mask, servers: Ints, role: int, sign: int) -> None:
     """Count a role's request on these servers, once in each domain; sign -1 takes it out."""
-    for first, row in mask.counters[mask.adds[role]].tolist():
+    for first, row in mask.adds[mask.begin[role] : mask.begin[role + 1]].tolist():
         mask.counts[first + np.unique(mask.domains[row, servers])] += sign
 
 
@@ -198,10 +199,9 @@ def show(mask: Mask, view: RoleView, role: int, free: Ints) -> None:
 @lean
 def count(mask: Mask, server: int, role: int, sign: int) -> None:
     """Count a role's request that was placed on a server, sign 1, or left it, -1, as `add` does for several."""
-    counts, domains, counters, adds = mask.counts, mask.domains, mask.counters, mask.adds
-    for k in range(len(counters)):
-        if adds[role, k]:
-            counts[counters[k, 0] + domains[counters[k, 1], server]] += sign
+    counts, domains, begin, adds = mask.counts, mask.domains, mask.begin, mask.adds
+    for k in range(begin[role], begin[role + 1]):
+        counts[adds[k, 0] + domains[adds[k, 1], server]] += sign
 
 
 @kernel
