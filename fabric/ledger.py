@@ -136,7 +136,7 @@ class Ledger(Inventory):
         if self.devices is not None:
             self.devices.settle(row, holding.devices)
         if self.network is not None:
-            self.network.settle(row, holding.wired[0])
+            self.network.wired[row] = holding.wired[0]
 
     def _take(self, shares: tuple[Share, ...]) -> None:
         """Take amounts, or raise `InfeasiblePlacement` and take nothing."""
@@ -221,27 +221,23 @@ class Ledger(Inventory):
 
     def release(self, row: int) -> None:
         """Give back what this request holds; does nothing, once, if a failure has done so before its time."""
-        holding = self.held.pop(row, None)
-        if holding is None:
+        if row not in self.held:
             if row not in self._evicted:
                 raise LedgerError(f"request {row} holds nothing")
             self._evicted.remove(row)
             return
+        holding = self.reserved_by(row)
+        del self.held[row]
         if self.rules is not None:
             self.rules.count(holding.servers, holding.role, -1)
-        reserved = self._reserved(row, holding)
         if self.peaks is not None:
             self.peaks.leave(row)
-        self._return(reserved)
+        self._return(holding)
 
     def reserved_by(self, row: int) -> Holding:
         """Return what a request that runs takes of what is free: less than it asks for where peaks are predicted."""
-        return self._reserved(row, self.held[row])
-
-    def _reserved(self, row: int, holding: Holding) -> Holding:
-        if self.peaks is None:
-            return holding
-        return holding._replace(shares=self.peaks.reserved(row, holding.shares))
+        held = self.held[row]
+        return held if self.peaks is None else held._replace(shares=self.peaks.reserved(row, held.shares))
 
     # -- moves ---------------------------------------------------------------------------------------------------------
 
@@ -280,7 +276,7 @@ class Ledger(Inventory):
         if row not in self.held:
             return
         stays, part = (new, slice(len(old.shares))) if arrived else (old, slice(len(old.shares), None))
-        both, wires = self._reserved(row, self.held[row]), slice(1) if arrived else slice(1, None)
+        both, wires = self.reserved_by(row), slice(1) if arrived else slice(1, None)
         leaves = Holding(old.role, (), both.shares[part], both.wired[wires], (old if arrived else new).devices)
         if self.peaks is not None:
             self.peaks.leave(row, part)

@@ -206,10 +206,6 @@ class NetworkBook:
         links = [*chain(*(wired.links for wired in held.wired))]
         return held.shares, links, [*chain(*(wired.amounts for wired in held.wired))]
 
-    def settle(self, row: int, wired: Wired) -> None:
-        """Note what a request holds from now on."""
-        self.wired[row] = wired
-
     # -- failures ------------------------------------------------------------------------------------------------------
 
     def parts(self, kind: Kind) -> int:

@@ -88,8 +88,7 @@ class _OfPast(PeakPredictor):
 
     def peaks(self, seen: Seen) -> Floats:
         warm = seen.warm(self.warm_up)
-        peaks: Floats = seen.total(seen.asked - warm.asked) + self.predict(warm)
-        return peaks
+        return seen.total(seen.asked - warm.asked) + self.predict(warm)
 
     @abstractmethod
     def predict(self, seen: Seen) -> Floats:

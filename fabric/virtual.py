@@ -13,8 +13,6 @@ from binwright.simcore.errors import InfeasiblePlacement
 from binwright.simcore.jit import inlined, kernel
 from binwright.simcore.types import Embedding, Ints, Share, VirtualNetwork
 
-NO_TREE = "virtual clusters need a tree: this network has several ways from one server to another"
-
 
 class Tree(NamedTuple):
     """A topology without cycles, hung up at its top.
@@ -40,7 +38,8 @@ def tree(topology: Topology) -> Tree:
 
     vertices, ends = len(topology.level), topology.link_ends
     if topology.links != vertices - 1:
-        raise TopologyError(NO_TREE, value=topology.name, remedy="Take a topology such as tree.")
+        problem = "virtual clusters need a tree: this network has several ways from one server to another"
+        raise TopologyError(problem, value=topology.name, remedy="Take a topology such as tree.")
     graph = csr_matrix((np.ones(len(ends)), ends.T), shape=(vertices, vertices))
     order, parent = breadth_first_order(graph, topology.level.argmax(), directed=False)
     if len(order) < vertices:

@@ -187,10 +187,6 @@ def part(demand: Amounts, node: int, nodes: int) -> Amounts:
     return tuple(amount // nodes + (node < amount % nodes) for amount in demand)
 
 
-COLUMNS = ("arrival", "duration", "demand", "id", "bandwidth", "models", "watched", "requested", "priority")
-"""Arrays of a workload with a row for each request; `None` where nothing is said."""
-
-
 @dataclass(frozen=True)
 class Workload:
     """All requests of a run, in order of arrival.
@@ -279,6 +275,7 @@ class Workload:
         def taken(column: Any) -> Any:
             return column[rows] if isinstance(column, np.ndarray) else None if column is None else column.take(rows)
 
+        columns = ("arrival", "duration", "demand", "id", "bandwidth", "models", "watched", "requested", "priority")
         known = self.foresight
         if known is not None:
             ask = known.ask
@@ -286,7 +283,7 @@ class Workload:
             known = LifetimeInfo(known.expected[rows], again)
         return replace(
             self,
-            **{name: taken(getattr(self, name)) for name in (*COLUMNS, "roles", "gangs", "use")},
+            **{name: taken(getattr(self, name)) for name in (*columns, "roles", "gangs", "use")},
             networks=self.networks and [self.networks[row] for row in rows.tolist()],
             labels={name: words[rows] for name, words in self.labels.items()},
             age=None if self.age is None else self.age[rows[rows < self.running]],

@@ -121,7 +121,7 @@ def fitting(free: Ints, size: Ints, most: int) -> Ints:
     return rooms
 
 
-class Cluster(NamedTuple):
+class VirtualCluster(NamedTuple):
     """Holds a virtual cluster of equal machines, the tree in which it is placed, and scratch.
 
     `rooms` int64 [servers, nodes] is how many machines fit on every node, `link_free` is that of the view.
@@ -140,7 +140,7 @@ class Cluster(NamedTuple):
 
 
 @lean
-def through(of: Cluster, vertex: int, wanted: int) -> int:
+def through(of: VirtualCluster, vertex: int, wanted: int) -> int:
     """Return how many machines the link above a vertex allows below it, `wanted` at most.
 
     It may allow more machines and not fewer, so all numbers are tried, from the largest on.
@@ -153,7 +153,7 @@ def through(of: Cluster, vertex: int, wanted: int) -> int:
 
 
 @lean
-def fill(of: Cluster, vertex: int, wanted: int) -> int:
+def fill(of: VirtualCluster, vertex: int, wanted: int) -> int:
     """Place up to `wanted` machines below a vertex, child by child; returns how many found a place."""
     tree, before = of.tree, of.placed[0]
     if vertex >= tree.switches:
@@ -176,7 +176,7 @@ def fill(of: Cluster, vertex: int, wanted: int) -> int:
 
 
 @kernel
-def oktopus(of: Cluster, alone: bool) -> bool:
+def oktopus(of: VirtualCluster, alone: bool) -> bool:
     """Write a node for every machine to `of.hosts`; false if there is none.
 
     Subtrees are tried from the lowest on, those that seem to have room for all; single servers only if `alone`.
@@ -209,12 +209,12 @@ class Oktopus(Agent):
         warm(view, "hose")
         self._run = prepared(oktopus, self._cluster(view, VirtualNetwork(view.capacity[0, :1])), True)
 
-    def _cluster(self, view: NetworkView, network: VirtualNetwork) -> Cluster:
+    def _cluster(self, view: NetworkView, network: VirtualNetwork) -> VirtualCluster:
         count, slots = len(network), np.empty(len(self._tree.parent), np.int64)
         rooms = fitting(view.free, network.machines.max(axis=0), count)
         slots[self._tree.switches :] = rooms.sum(axis=1)
         scratch = slots, np.zeros(count, np.int64), np.zeros(1, np.int64)
-        return Cluster(self._tree, count, network.hose, rooms, view.link_free, *scratch)
+        return VirtualCluster(self._tree, count, network.hose, rooms, view.link_free, *scratch)
 
     def decide(self, view: View, request: Request) -> Embedding | Refusal:
         network, view = request.network, network_of(self, view)
