@@ -64,11 +64,6 @@ class NoDecision(Agent):
     pass
 
 
-class BadConstructor(Right):
-    def __init__(self) -> None:
-        raise KeyError("weights")
-
-
 class Pair(Right):
     def decide(self, view: View, request: Request) -> Any:
         return (0, 0)
@@ -192,7 +187,6 @@ SIZES = (
 )
 WRONG = [
     (NoDecision, "NoDecision: decide is missing", "Write a method decide"),
-    (BadConstructor, "BadConstructor: its constructor raised KeyError('weights')", "raise a UserError that names"),
     (Pair, "Pair, servers of one node: request 0 (", "Return request.on(server, node)"),
     (Full, "it does not fit on node 0 of server 0, which has", "Compare with what is free now"),
     (AlwaysWhole, "AlwaysWhole, servers of two nodes: request", "answer request.across("),
@@ -240,7 +234,7 @@ def test_only_agents_are_checked() -> None:
         check_agent("best")
     with pytest.raises(UserError, match=r"unknown option"):
         check_agent("best-fit", nod="loose")
-    with pytest.raises(UserError, match=r"its constructor raised TypeError.*\n  Check arguments"):
+    with pytest.raises(UserError, match=r"\.py:\d+: Right: its constructor raised TypeError.*\n  Check arguments"):
         check_agent(Right, speed=3)
 
 

@@ -26,10 +26,7 @@ Answers = Iterator[tuple[Request, Placement | Refusal | None]]
 
 @st.composite
 def together_cases(draw: st.DrawFn) -> Case:
-    return replace(
-        draw(cases(mode="wait")),
-        together=draw(st.sampled_from([1, 2, 3, 8])),
-    )
+    return replace(draw(cases(mode="wait")), together=draw(st.sampled_from([1, 2, 3, 8])))
 
 
 # -- against the reference ---------------------------------------------------------------------------------------------

@@ -97,16 +97,12 @@ def played(case: Case, agent: Agent) -> tuple[list[int], list[int]]:
     return simulation.record.server.tolist(), simulation.record.node.tolist()
 
 
-def over_first(made: Nilas) -> Nilas:
-    """Have the agent, with other steps, ask the plain first-fit."""
-    made.agent, made.steps = First(), STEPS
-    return made
-
-
 @scaled(1)
 @given(cases())
 def test_nilas_is_its_definition(case: Case) -> None:
-    assert played(case, over_first(Nilas())) == played(case, Written())
+    agent = Nilas()
+    agent.agent, agent.steps = First(), STEPS
+    assert played(case, agent) == played(case, Written())
 
 
 class OnDevices(Nilas):
