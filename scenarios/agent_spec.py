@@ -9,7 +9,6 @@ from typing import Annotated, Any, TypeAlias
 from pydantic import Field
 
 from binwright.agents import AGENTS
-from binwright.scenarios.run.sandbox import TooLong
 from binwright.simcore.agent_calls import WRITE_DECIDE
 from binwright.simcore.errors import UserError, from_here
 from binwright.simcore.fields import Model, Shown, Text, wrong
@@ -69,9 +68,9 @@ def construct(kind: type[Agent], options: Mapping[str, Any]) -> Agent:
     """Make an agent; whatever else than a `UserError` its constructor raises becomes one."""
     try:
         return kind(**options)
-    except (UserError, TooLong, KeyboardInterrupt):
+    except UserError:
         raise
-    except BaseException as error:  # sys.exit, too
+    except (Exception, SystemExit) as error:
         problem = f"its constructor raised {error!r}"
         remedy = "Check arguments, and raise a UserError that names the option and a remedy."
         raise UserError(problem, key=kind.__name__, remedy=remedy, **place_of(kind)) from error
