@@ -3,7 +3,7 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from binwright.agents.solver.model.dense import Matrix
+from binwright.agents.solver.model.problem import Matrix
 from binwright.simcore.types import Ints
 
 

@@ -10,8 +10,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from binwright.agents.solver.model.dense import Matrix
-from binwright.agents.solver.model.problem import Problem, leaving
+from binwright.agents.solver.model.problem import Matrix, Problem, leaving
 from binwright.agents.solver.model.program import MICRO, NULL
 from binwright.simcore.types import Ints
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
+
+import numpy as np
 
 from binwright.agents.solver.model.arithmetic import placed, qdiv, qmul
 from binwright.agents.solver.model.emit import goals, utilfn
@@ -35,6 +37,25 @@ def evaluator(program: Program, **functions: Callable[..., Any]) -> Evaluate:
         return None if rejected else list(zip(dims.values(), amounts.values(), strict=True))
 
     return evaluate
+
+
+def demands(program: Program, balls: int, dims: Ints) -> Ints | None:
+    """Compute what each ball adds to these dimensions [d] of bin 0, int64 [balls, d]; None if a ball is rejected."""
+    every, column = np.arange(balls), np.zeros(int(dims.max(initial=0)) + 1, np.int64)
+    column[dims] = np.arange(len(dims))
+    rows: Iterable[tuple[Any, Added | None]]
+    try:  # all at once, if nothing depends on a test
+        rows = [(every, evaluator(program, min=np.minimum, max=np.maximum)(every, 0, ()))]
+    except (TypeError, ValueError):
+        evaluate = evaluator(program)
+        rows = ((ball, evaluate(ball, 0, ())) for ball in range(balls))
+    demand = np.zeros((balls, len(dims)), np.int64)
+    for ball, added in rows:
+        if added is None:
+            return None
+        for dim, amount in added:
+            demand[ball, column[dim]] += amount
+    return demand
 
 
 def rejection(program: Program, ball: int, place: int, alloc: Sequence[int]) -> Reject | None:

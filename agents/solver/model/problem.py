@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from binwright.agents.solver.model.dense import Matrix, dense
+from binwright.agents.solver.model.evaluate import demands
 from binwright.agents.solver.model.program import MICRO, NULL, Family, Objective, Program
 from binwright.simcore.types import Ints
 
@@ -68,6 +68,17 @@ class Wish:
     def missing(self, alloc: Sequence[int]) -> int:
         """Count how many sets more are to hold than do in an allocation [balls]."""
         return max(0, len(self.broken(alloc)) - len(self.sets) + self.asked)
+
+
+class Matrix(NamedTuple):
+    """A vector problem: ball i adds demand[i] to the vector of its bin, whichever it is. It is never written to."""
+
+    demand: Ints
+    """[balls, d], millionths"""
+    capacity: Ints
+    """[bins, d], millionths"""
+    names: tuple[str, ...]
+    """[d]: `CPU`, or `CPU[2]` for a family with further indices."""
 
 
 class Fault(NamedTuple):
@@ -251,13 +262,22 @@ class Problem:
         It does not say anything of foes and pins: whoever uses it looks at those separately. Bins that are to be empty
         have no capacity.
         """
-        if len(self.soft_allowed) or self.most_moves is not None:
+        program, parts, names = self.base, list[Ints](), list[str]()
+        vectors = program.alloc_free and program.bin_local and program.bin_blind
+        if not vectors or len(self.soft_allowed) or self.most_moves is not None:
             return None
-        result = dense(self.base, self.families, self.capacity, self.balls, self.bins)
-        if result is None:
+        for family in self.families:
+            if family.bin_axis is not None:
+                if family.sizes[family.bin_axis] != self.bins:
+                    return None
+                numbers = family.offset + np.arange(family.count).reshape(family.sizes)
+                parts.append(np.moveaxis(numbers, family.bin_axis, 0).reshape(self.bins, -1))
+                names += [family.name_of(dim, family.bin_axis) for dim in parts[-1][0].tolist()]
+        dims = np.ascontiguousarray(np.concatenate(parts, axis=1)) if parts else None  # kernels know one layout
+        if dims is None or (demand := demands(program, self.balls, dims[0])) is None:
             return None
-        demand = np.add.reduceat(result.demand[self.units.members], self.units.offsets[:-1], axis=0)
-        return result._replace(demand=demand, capacity=np.where(self.drained[:, None], 0, result.capacity))
+        of_units = np.add.reduceat(demand[self.units.members], self.units.offsets[:-1], axis=0)
+        return Matrix(of_units, np.where(self.drained[:, None], 0, self.capacity[dims]), tuple(names))
 
     @cached_property
     def packing(self) -> Matrix | None:

@@ -9,9 +9,10 @@ from typing import Any, cast
 
 import numpy as np
 
-from binwright.agents.solver.model.dense import Matrix
+from binwright.agents.solver.model.problem import Matrix
 from binwright.agents.solver.model.program import NULL
 from binwright.simcore.jit import kernel
+from binwright.simcore.ordered_sums import rows_dot
 from binwright.simcore.types import Ints
 
 TINY = Matrix(np.full((3, 1), 2), np.full((3, 1), 3), ())
@@ -27,7 +28,7 @@ def first_fit(packing: Matrix, until: float = inf) -> Ints:
     if until < inf and not cast(Any, fit).overloads:
         return next_fit(packing, np.full(len(packing.demand), NULL))
     stop, where = np.zeros(1, np.int64), np.full(len(packing.demand), NULL)
-    order = np.lexsort((*packing.demand.T, -packing.weigh()))  # equal ones one after another
+    order = np.lexsort((*packing.demand.T, -weights(packing)))  # equal ones one after another
     with ThreadPoolExecutor(1) as pool:  # so that Ctrl-C is heard
         task = pool.submit(fit, packing.demand, packing.capacity, order, where, stop)
         try:
@@ -35,6 +36,15 @@ def first_fit(packing: Matrix, until: float = inf) -> Ints:
         finally:
             stop[:] = 1
         return where if task.result() else next_fit(packing, where)
+
+
+def weights(packing: Matrix) -> Ints:
+    """Weigh balls, int64 [balls], from 1: by their shares of a mean bin, the scarcer a resource the more."""
+    share = packing.demand / np.maximum(packing.capacity.mean(axis=0), 1)
+    scarcity = share.sum(axis=0)
+    scarcity /= max(scarcity.max(), 1e-9)
+    weight: Ints = 1 + np.minimum(np.rint(rows_dot(share, scarcity) * 1e6), 1e9).astype(np.int64)
+    return weight
 
 
 def next_fit(packing: Matrix, before: Ints) -> Ints:

@@ -15,8 +15,7 @@ from binwright.agents.solver.backends.flat import groups_of
 from binwright.agents.solver.backends.numbered_attempts import Found, lowest
 from binwright.agents.solver.local import runs
 from binwright.agents.solver.local.runs import luby
-from binwright.agents.solver.model.dense import Matrix
-from binwright.agents.solver.model.problem import Problem
+from binwright.agents.solver.model.problem import Matrix, Problem
 from binwright.agents.solver.model.program import MICRO
 from binwright.agents.solver.model.verify import faults
 from binwright.agents.solver.packing.pack import PACKING, pack

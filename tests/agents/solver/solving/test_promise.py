@@ -14,12 +14,11 @@ from hypothesis import given
 
 import binwright as bw
 from binwright.agents.solver.backends.flat import groups_of
-from binwright.agents.solver.model.dense import Matrix
-from binwright.agents.solver.model.problem import Problem
+from binwright.agents.solver.model.problem import Matrix, Problem
 from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.verify import faults, utilisation
 from binwright.agents.solver.solving import published
-from binwright.agents.solver.solving.first_fit import first_fit, next_fit
+from binwright.agents.solver.solving.first_fit import first_fit, next_fit, weights
 from tests.reference.utilisation import evaluate
 from tests.support.packings import keeps, packings
 from tests.support.properties import first, scaled
@@ -128,7 +127,7 @@ def test_ours_is_never_worse_than_first_fit() -> None:
 def by_definition(packing: Matrix) -> list[int]:
     """First fit, slowly."""
     where = [NULL] * len(packing.demand)
-    for ball in np.lexsort((*packing.demand.T, -packing.weigh())).tolist():
+    for ball in np.lexsort((*packing.demand.T, -weights(packing))).tolist():
         for place in range(len(packing.capacity)) if where[ball] == NULL else ():
             there = [*where]
             there[ball] = place
