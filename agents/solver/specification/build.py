@@ -37,15 +37,12 @@ AFTER = {
 """Kinds of declarations that stand below the one of BALLS, or of BINS."""
 
 
-class Build:
+class Build(Constants):
     """One pass over the declarations, in order: each kind of node by the method of its name."""
 
     def __init__(self, spec: Spec, bins: int | None) -> None:
+        super().__init__(Scope(spec.names, tables=dict(spec.tables)))
         self.spec, self._asked_bins = spec, bins
-        self.scope = Scope(spec.names, tables=dict(spec.tables))
-        """What names mean; -1 balls or bins until they are declared."""
-        self.names, self.tables, self.families = self.scope.names, self.scope.tables, self.scope.families
-        self.constants = Constants(self.scope)
         self.by_bins = {"BINS"}
         """Names whose values depend on the number of bins."""
         self.named: dict[str, int] = {}
@@ -79,7 +76,7 @@ class Build:
         if spec.bins.parts[0] is None and spec.has_goals:
             self._count_balls(spec.bins.at)
             first = spec.bins.parts[2]
-            least = 1 if first is None else self.constants.count(first, "BINS")
+            least = 1 if first is None else self.count(first, "BINS")
             self.goals = declared.opening(self.goals, least, spec.bins.at)
         if self.lower:
             self.goals = (declared.what_is_missing(self.lower), *self.goals)
@@ -185,18 +182,18 @@ class Build:
     # Constants, tables, balls and bins
 
     def _param(self, node: s.Node, name: str, value: s.Node) -> None:
-        self.constants.check_free(name, node.at)
-        self.names[name] = self.constants.number(self.spec.params.get(name, value))
+        self.check_free(name, node.at)
+        self.names[name] = self.number(self.spec.params.get(name, value))
 
     def _table(self, node: s.Node, name: str, literal: s.Node) -> None:
-        self._add_table(node, name, lambda: from_array(name, self.constants.entries(literal), node.at))
+        self._add_table(node, name, lambda: from_array(name, self.entries(literal), node.at))
 
     def _table_of(self, node: s.Node, name: str, axes: Sequence[s.Node], value: s.Node) -> None:
         self.scope.indices[name] = self.scope.axes(axes)
 
         def evaluated() -> Table:
-            sizes = self.constants.sizes(axes, ENTRY_LIMIT, node.at)
-            entries = [self.constants.entry(value) for _ in self.constants.combinations(axes)]
+            sizes = self.sizes(axes, ENTRY_LIMIT, node.at)
+            entries = [self.entry(value) for _ in self.combinations(axes)]
             return replace(from_array(name, entries, node.at), sizes=sizes)
 
         self._add_table(node, name, evaluated)
@@ -205,7 +202,7 @@ class Build:
         """Make a table, unless one from outside takes its place."""
         if name in self.spec.tables:
             return
-        self.constants.check_free(name, node.at)
+        self.check_free(name, node.at)
         self.tables[name] = self._once(node, make)
 
     def _table_from(self, node: s.Node, name: str, file: str, columns: Sequence[str], of: str | None) -> None:
@@ -218,7 +215,7 @@ class Build:
         self._add_table(node, name, read)
         if of is not None:
             if of not in self.named:
-                self.constants.check_free(of, node.at)
+                self.check_free(of, node.at)
             most = int(self.tables[name].values.max(initial=-1)) + 1
             self.scope.means[name] = of
             self.named[of] = max(most, self.named.get(of, 0))
@@ -227,16 +224,16 @@ class Build:
 
     def _balls(self, node: s.Node, count: s.Node, names: str | None) -> None:
         self.scope.means |= {"BALLS": names, "BALL": names}
-        self.scope.balls = self.constants.count(count, "BALLS")
+        self.scope.balls = self.count(count, "BALLS")
         self.names["BALLS"] = Typed.of(INT, self.scope.balls)
 
     def _bins(self, node: s.Node, count: s.Node | None, names: str | None, _: Any, high: s.Node | None) -> None:
         self.scope.means |= {"BINS": names, "BIN": names}
         self.scope.indices[declared.BALLS] = [names]
         if count is not None:
-            self.scope.bins = self.most = self.constants.count(count, "BINS")
+            self.scope.bins = self.most = self.count(count, "BINS")
         else:
-            self.most = COUNT_LIMIT if high is None else self.constants.count(high, "BINS")
+            self.most = COUNT_LIMIT if high is None else self.count(high, "BINS")
             self.scope.bins = -1 if self._asked_bins is None else self._asked_bins
         self.names["BINS"] = Typed.of(INT, self.scope.bins)
 
@@ -246,7 +243,7 @@ class Build:
         named = self.scope.indices[name] = self.scope.axes(axes)
         twice = name in self.families
         refuse(twice, f"{name} is there twice", "Give every resource a name of its own.", node.at)
-        sizes = self.constants.sizes(axes, ENTRY_LIMIT // 4 - self.dims, node.at)
+        sizes = self.sizes(axes, ENTRY_LIMIT // 4 - self.dims, node.at)
         indices = tuple(s.name(axis.at, axis.parts[0]) for axis in axes)
         new = {axis.parts[0] for axis in axes} - self.names.keys() - self.tables.keys()
         straight = value.kind == "index" and value.parts[1] == indices and len(new) == len(axes)  # A[i in n] => T[i]
@@ -255,11 +252,9 @@ class Build:
         if table is not None and table.starts is None and table.sizes == sizes and table.values.min(initial=0) >= 0:
             capacity = table.values * MICRO if table.whole else table.values
         elif s.names_in(value).isdisjoint(axis.parts[0] for axis in axes):
-            capacity = self.constants.amount(value, "this capacity")
+            capacity = self.amount(value, "this capacity")
         else:
-            capacity = np.array(
-                [self.constants.amount(value, "this capacity") for _ in self.constants.combinations(axes)]
-            )
+            capacity = np.array([self.amount(value, "this capacity") for _ in self.combinations(axes)])
         self._add_family(name, sizes, capacity, self.scope.labels(named))
 
     def _add_family(
@@ -278,20 +273,20 @@ class Build:
             self.added += declared.statements(at, declared.ADDED[declared.BALLS])
 
     def _soft(self, node: s.Node, name: str, slots: Any, share: s.Node, over: s.Node, axes: Sequence[s.Node]) -> None:
-        for _ in self.constants.combinations(axes):
-            dims = self.constants.dims_of(node, slots)
+        for _ in self.combinations(axes):
+            dims = self.dims_of(node, slots)
             twice = not self._soft_dims.isdisjoint(dims)
             refuse(twice, "a dimension is in two SOFT groups", "Keep it in one.", node.at)
             self._soft_dims.update(dims)
-            limits = self.constants.amount(share, "SHARE", MICRO), self.constants.amount(over, "OVER", 1000 * MICRO)
+            limits = self.amount(share, "SHARE", MICRO), self.amount(over, "OVER", 1000 * MICRO)
             self.softs.append((dims, *limits))
 
     def _least(self, node: s.Node, amount: s.Node, dim: s.Node, or_none: str | None, axes: Sequence[s.Node]) -> None:
         if dim.parts[0] == declared.BALLS:
             self._count_balls(node.at)
-        for _ in self.constants.combinations(axes):
-            [number] = self.constants.dims_of(dim, dim.parts[1])
-            self.least.append((number, self.constants.amount(amount, "this amount"), or_none is not None))
+        for _ in self.combinations(axes):
+            [number] = self.dims_of(dim, dim.parts[1])
+            self.least.append((number, self.amount(amount, "this amount"), or_none is not None))
         self.lower.append(node)
 
     # Sets
@@ -302,8 +297,8 @@ class Build:
         of_bins = what == "bin"
         count, of = (self.most, self.scope.means["BINS"]) if of_bins else (self.scope.balls, self.scope.means["BALLS"])
         for item in items:
-            listed = item.kind == "span" or (item.kind == "index" and self.constants.row_of(item) is not None)
-            for member in self.constants.numbers(item) if listed else (self.constants.int_of(item, of=of),):
+            listed = item.kind == "span" or (item.kind == "index" and self.row_of(item) is not None)
+            for member in self.numbers(item) if listed else (self.int_of(item, of=of),):
                 members.append(existing(member, what, count, item.at))
                 self._count_members(1, item.at)
         return list(dict.fromkeys(members))
@@ -318,9 +313,9 @@ class Build:
 
         def make() -> list[tuple[list[int], int]]:
             sets = []
-            for _ in self.constants.combinations(axes):
+            for _ in self.combinations(axes):
                 members = self._items(items, "bin" if node.kind in ("groups", "drain") else "ball")
-                share = self.constants.amount(chance[0], "a probability", MICRO) if any(chance) else MICRO
+                share = self.amount(chance[0], "a probability", MICRO) if any(chance) else MICRO
                 alone = node.kind == "foes" and len(members) == 1
                 refuse(alone, "a single ball cannot be apart", "Name two or more balls.", node.at)
                 if members:
@@ -343,10 +338,10 @@ class Build:
 
     def _pin(self, node: s.Node, ball: s.Node, to: s.Node, axes: Sequence[s.Node]) -> None:
         balls, bins = self.scope.means["BALLS"], self.scope.means["BINS"]
-        for _ in self.constants.combinations(axes):
-            number = existing(self.constants.int_of(ball, of=balls), "ball", self.scope.balls, ball.at)
-            place = self.constants.value(to, bins)
-            place = place if place.kind == PLACE else self.constants.whole(to, of=bins)
+        for _ in self.combinations(axes):
+            number = existing(self.int_of(ball, of=balls), "ball", self.scope.balls, ball.at)
+            place = self.value(to, bins)
+            place = place if place.kind == PLACE else self.whole(to, of=bins)
             if place.low != NULL:
                 pin = existing(place.low, "bin", self.most, to.at), to.at
                 twice = self.pins.setdefault(number, pin)[0] != pin[0]
@@ -361,8 +356,8 @@ class Build:
         for name in ("BALL", *(axis.parts[0] for axis in axes)):
             refuse(name in s.names_in(links), f"{name} is not known behind OVER", remedy, links[0].at)
         sets: list[tuple[list[int], int]] = []
-        for _ in self.constants.combinations(axes):
-            members, amount = self._items(items, "ball"), self.constants.amount(rate, "this rate")
+        for _ in self.combinations(axes):
+            members, amount = self._items(items, "ball"), self.amount(rate, "this rate")
             wrong = amount and word == "PIPE" and len(members) != 2
             refuse(wrong, f"a pipe has two ends, not {len(members)}", "Name two, or write HOSE.", node.at)
             if amount:
@@ -393,7 +388,7 @@ class Build:
         self.tables[declared.NOW] = Table(declared.NOW, True, (self.scope.balls,), self.now)
 
     def _moves(self, node: s.Node, limit: s.Node) -> None:
-        self.moves = self.constants.count(limit, "moves"), node.at
+        self.moves = self.count(limit, "moves"), node.at
         self._add_family(declared.MOVES, (), self.moves[0] * MICRO)
 
     def _goal(self, node: s.Node, *_: Any) -> None:

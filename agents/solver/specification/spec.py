@@ -117,7 +117,7 @@ class Spec:
         with self._located():
             build = Build(self._with_tree(_without(self.tree, "goal", "least")), 1)
             _, _, first, last = self.bins.parts
-            low = 1 if first is None else build.constants.count(first, "BINS")
+            low = 1 if first is None else build.count(first, "BINS")
             turned = last is not None and low > build.most
             refuse(turned, f"BINS ? goes from {low} to {build.most}", "Write the smaller number first.", self.bins.at)
             low = max([low, *(place + 1 for place, _ in build.pins.values())])
