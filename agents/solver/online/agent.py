@@ -51,7 +51,7 @@ class Servers(Formulation):
         requests = [request for request in requests if not exceeds(request, self.most)]
         if not requests:
             return
-        setup, nodes, count = self.setup, self.nodes, len(requests)
+        nodes, count = self.nodes, len(requests)
         online, these = self.online(power(count)), slice(count)
         demand = np.array([request.demand for request in requests], np.int64)
         online.write("FREE", view.free)
@@ -65,7 +65,7 @@ class Servers(Formulation):
             # alone large requests would wait for ever.
             shares = (demand * 10**6 // np.maximum(self.total, 1)).sum(axis=1)
             online.value((1 + shares) * np.arange(count, 0, -1))
-        bins = online.find(setup.next_seed(), setup.attempts, count)[:count].tolist()
+        bins = online.find(count)[:count].tolist()
         for request, place in zip(requests, bins, strict=True):
             if place >= 0:
                 server, node = divmod(place, nodes)

@@ -92,7 +92,7 @@ class Jobs(Formulation):
 
     def _better(self, jobs: Sequence[Request], free: Ints, plan: Plan, end: int) -> Plan:
         """Look for a plan for more jobs than this one has, or for as many in fewer slots; returns the best one."""
-        setup, online, count = self.setup, self.online(power(len(jobs))), len(jobs)
+        online, count = self.online(power(len(jobs))), len(jobs)
         jobs = sorted(jobs, key=lambda job: (-self._length(job), job.index))
         lengths = np.array([self._length(job) for job in jobs])
         demand = np.array([job.demand for job in jobs], np.int64)
@@ -103,7 +103,7 @@ class Jobs(Formulation):
         online.write("FREE", free)
         while len(plan) < count or end > bound:
             online.write("LAST", end - 1 if len(plan) == count else self.slots)
-            bins = online.find(setup.next_seed(), setup.attempts, count, True)[:count].tolist()
+            bins = online.find(count, True)[:count].tolist()
             placed = sorted((place // self.servers, at) for at, place in enumerate(bins) if place >= 0)
             other, ends = self._timed([(jobs[at], bins[at] % self.servers) for _, at in placed], free)
             if (-len(other), ends) >= (-len(plan), end):

@@ -88,7 +88,7 @@ class Connected(Formulation):
         online.write("WIRE", np.maximum(links, 0))
         online.write("NEED", request.bandwidth)
         online.write("DEMAND", cut.reshape(-1, self.kinds))
-        servers = online.find(self.setup.next_seed(), self.setup.attempts, self.kinds * PIECES)
+        servers = online.find(self.kinds * PIECES)
         if servers.min() < 0:
             return None
         # Those that take most pieces first: the request may be complete without the last ones.

@@ -41,11 +41,6 @@ class Setup:
     attempts: int
     seed: int = 0
 
-    def next_seed(self) -> int:
-        """Return the seed of the next search."""
-        self.seed += 1
-        return self.seed
-
 
 class Formulation:
     """Turns requests into a problem: `Servers`, `Connected`, `Virtual` or `Jobs`. The view is of the kind it is for."""
@@ -174,8 +169,9 @@ def explore(
 class Online(Template):
     """Solves by attempts in all bins: the search of this module."""
 
-    def __init__(self, *stated: Any) -> None:
-        super().__init__(*stated)
+    def __init__(self, setup: Setup, *stated: Any) -> None:
+        super().__init__(setup, *stated)
+        self._setup = setup
         families = (family.offset for family in self.problem.families if family.name == COST and not family.sizes)
         self._cost = next(families, -1)
         self._most = int(self._flat.ceiling[self._cost])
@@ -192,7 +188,7 @@ class Online(Template):
         """
         self._worth[: len(worth)] = worth
 
-    def find(self, seed: int, attempts: int, units: int, biased: bool = False) -> Ints:
+    def find(self, units: int, biased: bool = False) -> Ints:
         """Return the best allocation [balls] that the attempts find, -1 for balls that are left.
 
         The next search overwrites it. Only the first `units` take part. `biased` attempts place balls nearly in their
@@ -202,7 +198,9 @@ class Online(Template):
             self._flat.ceiling[self._cost] = self._most
         self._least[:] = np.iinfo(np.int64).max, 0
         place = self._room._replace(left=self._room.left[:units])
-        self._explore(self._call, self._flat, place, *self._written, seed, attempts, *self._rest, biased)
+        setup = self._setup
+        setup.seed += 1
+        self._explore(self._call, self._flat, place, *self._written, setup.seed, setup.attempts, *self._rest, biased)
         return self._best
 
 

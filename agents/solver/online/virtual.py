@@ -7,9 +7,9 @@ The search fills groups of bins that are near one another. Groups are nested: bi
 in a smaller group is better, and of the groups of one level that may hold all balls, the one with the least room is
 tried first. Groups and bins that cannot hold enough are left out without a call of UTILFN.
 
-Groups are runs of bins in one order, those of a level inside those of the next. Bins are filled one after another. In
-problems where one ball more may need less (see `Problem.elastic`), a group's own dimension may be over its capacity
-until the group is left, whatever its level; then balls go out again, the last first, until it is not.
+Groups are runs of bins in one order, those of a level inside those of the next. Bins are filled one after another. As
+one ball more may need less (see `Problem.elastic`), a group's own dimension, its links, may be over its capacity until
+the group is left, whatever its level; then balls go out again, the last first, until it is not.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from binwright.agents.heuristics.virtual import connected, parts_of, warm
-from binwright.agents.solver.backends.attempt import ENDLESS, Utilfn, change, lift_out, put, put_back
+from binwright.agents.solver.backends.attempt import ENDLESS, Utilfn, change, lift_out, put
 from binwright.agents.solver.backends.flat import Flat, Room
-from binwright.agents.solver.language.errors import SpecError
-from binwright.agents.solver.model.program import MICRO, NULL
+from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.online.template import Formulation, Setup, Template, in_units, power
 from binwright.fabric.network import NetworkView
+from binwright.simcore.errors import UserError
 from binwright.simcore.jit import kernel, prepared
 from binwright.simcore.types import QUANTUM, Embedding, Ints, Request
 
@@ -43,6 +43,9 @@ class Virtual(Formulation):
 
     def __init__(self, setup: Setup, view: NetworkView) -> None:
         super().__init__(setup, view)
+        if setup.path is not None:
+            remedy = "Leave it out. Templates of your own are for requests that are no virtual networks."
+            raise UserError("virtual networks have templates of ours", key="path", value=setup.path, remedy=remedy)
         self.capacity = view.capacity.reshape(-1, self.kinds).copy()
         parts, self.leading_out = parts_of(view.topology)
         self.of = np.repeat(parts, self.nodes, axis=1)
@@ -67,7 +70,7 @@ class Virtual(Formulation):
             "RATE": np.full((machines, machines) if self.template == "secondnet" else 1, widest),
         }
         stated = self.setup, self.template, self.sizes, {"PART": self.of.T}, varying, machines, len(self.capacity)
-        return Nearby(self.of, self.largest, *stated)
+        return Nearby(self.of, *stated)
 
     def answer(self, view: NetworkView, request: Request) -> Embedding | None:
         """Choose where the machines of a request go, and the paths between them."""
@@ -136,25 +139,20 @@ class Nearby(Template):
     """One template for requests of different numbers of balls, up to as many as it declares.
 
     The balls of a request are the first ones; the others are not placed. `parts` int64 [levels, bins] is the part of
-    every bin, numbered through all levels, the smallest first. An elastic resource with an index for the part has the
-    groups' own dimensions. `largest` [kinds] is the most that a bin ever has of each kind that bounds are made of.
+    every bin, numbered through all levels, the smallest first. LINKS, which UTILFN subtracts from, too, has the
+    dimension of every part.
     """
 
     near: ClassVar[bool] = True
 
-    def __init__(self, parts: Ints, largest: Ints, *stated: Any) -> None:
+    def __init__(self, parts: Ints, *stated: Any) -> None:
         super().__init__(*stated)
         order, group, begin, end = nested(parts)
         own = np.full(len(begin), -1)
-        by_part = [family for family in self.problem.families if family.falls and family.sizes == (parts.max() + 1,)]
-        for family in by_part:
-            own[group[-1 - len(parts) : -1]] = family.offset + parts[:, order]
-        if len(by_part) > 1:
-            names = " and ".join(family.name for family in by_part[:2])
-            problem = f"UTILFN subtracts from two resources with an index for the part: {names}"
-            raise SpecError(problem, "Let it subtract from one of them.", file=stated[0].path)
-        self._fixed = self._call, self._flat, self._room, Near(order, group, begin, end, own)
-        self._near, self._largest, self._free = self._fixed[-1], largest, np.zeros((len(begin), len(largest)), np.int64)
+        [links] = (family for family in self.problem.families if family.falls)
+        own[group[-1 - len(parts) : -1]] = links.offset + parts[:, order]
+        self._near = Near(order, group, begin, end, own)
+        self._fixed = self._call, self._flat, self._room, self._near
         self._attempt = prepared(attempt, *self._fixed, begin, 1, 0, 1)
 
     def write_free(self, name: str, free: Ints) -> None:
@@ -169,27 +167,15 @@ class Nearby(Template):
         Each overwrites the one before. Every ball takes the `least` [kinds] of each kind, or more (see `write_free`).
         Of every level `attempts` groups are tried, with the balls in the order of their numbers.
         """
-        units = self.problem.units
-        many = int(np.count_nonzero(units.members[units.offsets[:-1]] < balls))
-        fitting = slots(self._free, least)
-        for level, group in self._groups(fitting, attempts, balls, int(slots(self._largest, least)) >= balls):
-            if self._attempt(*self._fixed, fitting, many, level, group):
-                self._best[:] = self._room.alloc
-                yield self._best
-
-    def _groups(self, fitting: Ints, attempts: int, balls: int, one_bin: bool) -> Iterator[tuple[int, int]]:
-        """Yield (level, group) of the groups to be tried, in this order; single bins only if `one_bin` may do.
-
-        No more balls than are `fitting` [groups] go into each group.
-        """
+        near, fitting = self._near, slots(self._free, least)
         before = np.concatenate([[0], np.cumsum(np.minimum(fitting[: self.problem.bins], balls))])
-        near = self._near
         holds = np.minimum(fitting, before[near.end] - before[near.begin]) >= balls
-        for level in range(not one_bin, len(near.group)):
-            first, last = near.group[level, [0, -1]]
+        for level, numbers in enumerate(near.group):
+            first, last = numbers[[0, -1]]
             groups = first + np.flatnonzero(holds[first : last + 1])
-            chosen = groups[np.argsort(fitting[groups], kind="stable")[:attempts]]
-            yield from ((level, group) for group in chosen.tolist())
+            for group in groups[np.argsort(fitting[groups], kind="stable")[:attempts]].tolist():
+                if self._attempt(*self._fixed, fitting, balls, level, group):
+                    yield self._room.alloc
 
 
 def nested(parts: Ints) -> tuple[Ints, Ints, Ints, Ints]:
@@ -218,50 +204,37 @@ def slots(available: Ints, least: Ints) -> Ints:
 
 @kernel
 def leave(call: Utilfn, flat: Flat, room: Room, dim: int, mark: int, placed: int, count: int) -> tuple[int, int]:
-    """Take units out again that need something of a dimension, the last first, until it is not over.
+    """Take balls out again, the last first, until a dimension that all of them need something of is not over.
 
-    Returns how many units are placed and left; -1 for those left if it is over without the units from `mark` on, too.
+    Returns how many balls are placed and left; -1 for those left if it is over without those from `mark` on, too.
     """
-    which = placed - 1
     while room.used[dim] > flat.ceiling[dim]:
-        if which < mark:
+        if placed == mark:
             return placed, -1
-        unit = room.placed[which]
-        place = room.alloc[flat.unit_balls[flat.units[unit]]]
-        n = lift_out(call, flat, room, unit, place, flat.ceiling)
-        if not (room.dims[: max(0, n)] == dim).any():
-            put_back(flat, room, unit, place)
-            which -= 1
-            continue
-        for k in range(n):
+        placed -= 1
+        ball = room.placed[placed]
+        for k in range(lift_out(call, flat, room, ball, room.alloc[ball], flat.ceiling)):
             change(flat, room, room.dims[k], -room.amounts[k])
         for k in range(count, 0, -1):  # it comes first again
             room.left[k] = room.left[k - 1]
-        room.left[0] = unit
-        placed, count = placed - 1, count + 1
-        for k in range(which, placed):
-            room.placed[k] = room.placed[k + 1]
-        which = placed - 1
+        room.left[0] = ball
+        count += 1
     return placed, count
 
 
 @kernel
 def attempt(
-    call: Utilfn, flat: Flat, room: Room, near: Near, slots: Ints, many: int, level: int,
-    group: int,
+    call: Utilfn, flat: Flat, room: Room, near: Near, slots: Ints, balls: int, level: int, group: int
 ) -> bool:  # fmt: skip
-    """Put the first `many` units into the group's bins, in their order; returns whether all got in.
+    """Put the first balls into the group's bins, in their order; returns whether all got in.
 
-    No group takes more balls than its `slots` [groups]. The room has the allocation then. Sets WITH a chance below one
-    are not looked at.
+    No group takes more of them than its `slots` [groups]. The room has the allocation then.
     """
     room.used[:] = 0
     room.alloc[:] = NULL
     room.over[:] = 0
-    for number in range(len(room.imposed)):
-        room.imposed[number] = 1 if flat.chance[number] == MICRO else 0
-    left, count, placed = room.left, many, 0
-    left[:count] = np.arange(many)
+    left, count, placed = room.left, balls, 0
+    left[:count] = np.arange(balls)
     marks = np.zeros(len(near.group), np.int64)  # how many were placed when the group of each level began
     at = near.begin[group]
     while at < near.end[group]:
@@ -272,14 +245,12 @@ def attempt(
         elif slots[at] > 0:
             most, still = slots[at], 0
             for i in range(count):
-                unit = left[i]
-                size = flat.units[unit + 1] - flat.units[unit]
-                if size <= most and put(call, flat, room, unit, place, flat.ceiling, False) >= 0:
-                    room.placed[placed] = unit
+                if most > 0 and put(call, flat, room, left[i], place, flat.ceiling, False) >= 0:
+                    room.placed[placed] = left[i]
                     placed += 1
-                    most -= size
+                    most -= 1
                 else:
-                    left[still] = unit
+                    left[still] = left[i]
                     still += 1
             count = still
         # What is left here: the bin, and groups that end, or all of them if nothing is missing.

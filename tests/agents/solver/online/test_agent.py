@@ -156,11 +156,11 @@ def test_online_search_equals_reference_attempts(
     largest = {name: np.full(len(each), 9.0) for name, each in given.items()}
     file = tmp_path / "mine.alloc"
     file.write_text(TEXT)
-    online = Online(Setup(str(file), {}, 12), "", {}, {}, largest, len(size), len(bins))
+    online = Online(Setup(str(file), {}, 12, seed - 1), "", {}, {}, largest, len(size), len(bins))
     for name, entries in given.items():
         online.write(name, (np.array(entries) * QUANTUM).astype(np.int64))
     online.value(worth)
-    found = online.find(seed, 12, len(size)).tolist()
+    found = online.find(len(size)).tolist()
     problem = problem_of(TEXT, tables={name: np.array(entries) for name, entries in given.items()})
     best: tuple[int, int, list[int]] | None = None
     ceiling, ways = problem.ceiling.copy(), problem.groupings[::-1]
