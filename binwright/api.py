@@ -233,6 +233,11 @@ def as_overrides(sets: Iterable[str], agents: str | None, seeds: int | None) -> 
     if agents is not None and not all(part.strip() for part in agents.split(",")):
         remedy = "Write names with commas between: --agents first-fit,best-fit; `binwright list agents` lists them."
         raise UserError("names no agent", key="--agents", value=agents, remedy=remedy)
+    given = {"agents": agents, "replications": seeds}
+    for text in sets:
+        if given.get(text.partition("=")[0].strip()) is not None:
+            remedy = "Leave it out, or --agents and --seeds."
+            raise UserError("says what another option says", key="--set", value=text, remedy=remedy)
     return [
         *sets,
         *([f"agents=[{agents}]"] if agents is not None else []),

@@ -17,8 +17,6 @@ YAML = [
     ("{cpu: 4, mem: 8 GB}", "{cpu: 4, nodes: 2}", ["node.nodes: is a key of the cluster", "Write nodes beside node"]),
     ("agents: [first-fit, worst-fit]", "agents: first-fit", ["agents: expected a list", "Write a list: [first-fit]."]),
     ("cluster:", "sweep: [1, 2]\ncluster:", ["sweep: must be a mapping of keys (got [1, 2])", "product, zip"]),
-    ("{servers: 2, node: {cpu: 4, mem: 8 GB}}", "{csv: {path: ., columns: {cpu: c, mem: m}, units: {mem: 1}}}",
-     ["cluster.csv.path: cannot be read: Is a directory", "Check the path"]),
     (TEXT, TEXT + "---\n" + TEXT, ["s.yaml:8: this is not valid YAML", "another document"]),
     ]  # fmt: skip
 
@@ -31,17 +29,11 @@ TRACES = [
      ["t.csv:2: lifetime: no value", "`empty: {lifetime: never}`"]),
     ("id,arrival,lifetime,cpu\n1,0,5,\n",
      ["t.csv:2: cpu: no value", "`keep: {cpu: '!='}` leaves such rows out", "`empty: {cpu: 0}`"]),
+    ("id,arrival,lifetime,cpu\n1,2,3\n", ["t.csv:2: not a CSV file: rows differ in their number of cells (got 3)"]),
     ("id,arrival,lifetime,cpu\n1,0,5,2 dozen\n", ["cpu: 'dozen' is not a unit of cpu (got '2 dozen')", "cores"]),
     ("id,arrival,end,cpu\n1,2026-11-02,2026-11-01 08:00,1\n",
      ["end: ends before it arrives (got '2026-11-02 00:00:00 to 2026-11-01 08:00:00')", "remove it"]),
     ]  # fmt: skip
-
-# The file of a cluster's servers, and what the message has.
-SERVERS = [
-    ("cpu\n0\n", ["c.csv: cluster.csv.path: has servers with nothing on them"]),
-    ("cpu\n1e18\n", ["c.csv:2: cpu: is no capacity (got '1e18')", "at most 1000000000 cores"]),
-    ("cpu,mem\n1,2,3\n", ["c.csv:2: not a CSV file: rows differ in their number of cells (got 3)"]),
-]
 
 AGENT = "from binwright.simcore.types import Agent\nclass Mine(Agent):\n"
 RULE = """\
@@ -95,6 +87,11 @@ def test_a_wrong_value_in_yaml_is_refused_with_its_line(
     check(["validate", "s.yaml"], words, capsys)
 
 
+def test_an_option_and_the_key_that_it_sets_are_not_both_taken(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--set: says what another option says (got 'replications=0')", "Leave it out"]
+    check(["run", "s.yaml", "--set", "replications=0", "--seeds", "1"], words, capsys)
+
+
 def test_bytes_that_are_no_text(capsys: pytest.CaptureFixture[str]) -> None:
     Path("s.yaml").write_bytes(TEXT.replace("first", "fïrst").encode("latin-1"))
     check(["validate", "s.yaml"], ["s.yaml:7: this is not UTF-8 text", "Save it as UTF-8."], capsys)
@@ -103,9 +100,6 @@ def test_bytes_that_are_no_text(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 TABLE = "cluster: {servers: 2, node: {cpu: 4}}\nworkload: {trace: table, path: t.csv}\nagents: [first-fit]\n"
-CSV = TEXT.replace(TEXT.splitlines()[0], "cluster: {csv: {path: c.csv, columns: {cpu: cpu}}}").replace(
-    ", mem: 2 GB", ""
-)
 MINE = TEXT.replace("first-fit, worst-fit", "mine.py:Mine")
 
 
@@ -113,7 +107,7 @@ MINE = TEXT.replace("first-fit, worst-fit", "mine.py:Mine")
     ("file", "scenario", "text", "words"),
     [
         pytest.param(file, scenario, text, words, id=words[0])
-        for file, scenario, cases in (("t.csv", TABLE, TRACES), ("c.csv", CSV, SERVERS), ("mine.py", MINE, AGENTS))
+        for file, scenario, cases in (("t.csv", TABLE, TRACES), ("mine.py", MINE, AGENTS))
         for text, words in cases
     ],
 )
