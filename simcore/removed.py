@@ -30,6 +30,7 @@ _BY_REMEDY = {
     "Take `binwright traces describe --fit`.": "command fit",
     "Leave it out; `start` of a scenario's trace says where to begin.": "option traces describe --flavours, "
     "option traces describe --start",
+    "Write the servers as `groups`, equal ones together; a few lines of Python make these of a file.": "cluster.csv",
     "Write `time_scale: 0.8` for a quarter more requests per hour; `keep` leaves some out.": "workload.changes",
     "Give each request's mean and peak in columns: `{mean: avg, peak: max}`.": "workload.use.*.path",
     "CSV is read as it is, compressed or not; `polars` writes Parquet of it.": "command traces convert",

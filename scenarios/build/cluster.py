@@ -5,25 +5,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pydantic import ValidationError
 
 from binwright.fabric.cluster import MOST_DEVICES, NEVER, Cluster, DevicesOf
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.placement.rules import ServerLabels, numbered
 from binwright.scenarios.features.feature import Servers
-from binwright.scenarios.features.placement import KnownServers
-from binwright.scenarios.schema.cluster import DEVICE, ClusterSpec, Csv, DeviceColumns, TracedServers
-from binwright.scenarios.schema.explain import explain
+from binwright.scenarios.schema.cluster import DEVICE, ClusterSpec, TracedServers
 from binwright.scenarios.schema.network import routing
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.scenarios.schema.trace import Trace
-from binwright.scenarios.schema.yaml_source import Source
-from binwright.simcore.errors import ScenarioError, WorkloadError
+from binwright.simcore.errors import ScenarioError
 from binwright.simcore.extras import pl
 from binwright.simcore.rng import stream
-from binwright.simcore.roles import read_names
 from binwright.simcore.types import QUANTUM, Floats, Ints
-from binwright.simcore.units import LARGEST, measure_of, quanta
+from binwright.simcore.units import LARGEST, quanta
 from binwright.workloads.inflation import fgd_order
 from binwright.workloads.traces.cells import number, report
 from binwright.workloads.traces.library import find_servers
@@ -48,11 +43,7 @@ def build_ledger(scenario: Scenario, seed: int = 0) -> Ledger:
         more |= {"routing": paths, "weighted": network.routes == "weighted"}
     if not scenario.ruled_by:
         return Ledger(cluster, **more)
-    if network:
-        labels = network.server_labels
-    else:
-        _check_labels(scenario, labels)
-    return Ledger(cluster, labels, scenario.placement, **more)
+    return Ledger(cluster, network.server_labels if network else labels, scenario.placement, **more)
 
 
 def cluster_of(spec: ClusterSpec, servers: Servers) -> Cluster:
@@ -75,10 +66,7 @@ def cluster_of(spec: ClusterSpec, servers: Servers) -> Cluster:
 def servers_of(scenario: Scenario, seed: int = 0) -> Servers:
     """Collect the servers, numbered as with this seed."""
     spec = scenario.cluster
-    if spec.csv:
-        written = _from_csv(spec, spec.csv)
-    else:
-        written = _from_trace(spec, spec.trace) if spec.trace else _from_groups(spec)
+    written = _from_trace(spec, spec.trace) if spec.trace else _from_groups(spec)
     return written if spec.numbering == "given" else written.take(_order(scenario, written, seed))
 
 
@@ -155,96 +143,32 @@ def _from_groups(spec: ClusterSpec) -> Servers:
 
 
 def _from_trace(spec: ClusterSpec, trace: TracedServers) -> Servers:
-    """Read the servers that a trace comes with; their model is their kind."""
+    """Read the servers that a trace comes with, a row for each; their model is their kind."""
     path, known = find_servers(trace.name, trace.path)
-    columns = {name: column for name, (column, _) in known.columns.items()}
-    units = {name: factor * trace.units.get(name, 1.0) for name, (_, factor) in known.columns.items()}
-    devices = DeviceColumns(count=known.devices, model=known.model)
-    file = Csv.model_construct(path=str(path), columns=columns, units=units, devices=devices)
-    frame = _read(file)
-    count, model = _devices(frame, file)
-    some = np.flatnonzero(count) if trace.only == "devices" else slice(None)
-    return _servers(spec, _capacity(frame, file, 1, count), count, model, model, {}, (), some)
-
-
-def _from_csv(spec: ClusterSpec, file: Csv) -> Servers:
-    """Read servers from a file."""
-    frame = _read(file)
-    count, model = _devices(frame, file)
-    labels = {label: _texts(frame, column) for label, column in file.labels.items()}
-    taints = [read_names(text) for text in _texts(frame, file.taints)]
-    return _servers(
-        spec, _capacity(frame, file, spec.nodes, count), count, model, _texts(frame, file.kind), labels, taints
-    )
-
-
-def _read(file: Csv) -> pl.DataFrame:
-    """Read a file of servers as text, a row for each; refuses one that lacks a column."""
-    try:
-        frame = read_text(Path(file.path))
-    except WorkloadError as error:
-        error.key = error.key or (None if error.line else "cluster.csv.path")
-        raise
-    frame = frame.filter(pl.any_horizontal(pl.exclude("line").is_not_null()))
-    columns: dict[str, str | None] = {f"columns.{name}": column for name, column in file.columns.items()}
-    columns |= {f"devices.{key}": column for key, column in file.devices or ()}
-    columns |= {f"labels.{label}": column for label, column in file.labels.items()}
-    for key, column in (columns | {"kind": file.kind, "taints": file.taints}).items():
-        if column and column not in frame.columns:
+    frame = read_text(path).filter(pl.any_horizontal(pl.exclude("line").is_not_null()))
+    for column in (*(column for column, _ in known.columns.values()), known.devices, known.model):
+        if column not in frame.columns:
             remedy = f"Its columns: {', '.join(frame.columns[1:])}."
-            problem, key = f"has no column {column}", f"cluster.csv.{key}"
-            raise ScenarioError(problem, file=file.path, line=1, key=key, remedy=remedy)
-    return frame
+            raise ScenarioError(f"has no column {column}", file=path, line=1, key="cluster.trace", remedy=remedy)
+    count, remedy = pl.col(known.devices), f"Give a whole number from 0 to {MOST_DEVICES}."
+    right = count.is_null() | (count.is_between(0, MOST_DEVICES) & (count == count.round()))
+    devices = np.rint(_numbers(frame, known.devices, path, right, "is no number of devices", remedy)).astype(np.int64)
+    models = frame[known.model].fill_null("").str.strip_chars().to_list()
+    model = [(each or UNNAMED) * bool(n) for n, each in zip(devices, models, strict=True)]
+    columns = []
+    for name, (column, factor) in known.columns.items():
+        unit, remedy = factor * trace.units.get(name, 1.0), f"Give a number from 0, at most {LARGEST:,.0f}."
+        right = (pl.col(column) * unit).is_between(0, LARGEST)
+        columns.append([quanta(each * unit) for each in _numbers(frame, column, path, right, "is no capacity", remedy)])
+    capacity = np.array([*columns, devices * QUANTUM], np.int64).T[:, None, :]
+    some = np.flatnonzero(devices) if trace.only == "devices" else slice(None)
+    return _servers(spec, capacity, devices, model, model, {}, (), some)
 
 
-def _texts(frame: pl.DataFrame, column: str | None) -> list[str]:
-    """Return the texts of a column; all are empty where there is none."""
-    return frame[column].fill_null("").str.strip_chars().to_list() if column else [""] * len(frame)
-
-
-def _numbers(frame: pl.DataFrame, column: str, file: Csv, right: pl.Expr, problem: str, remedy: str) -> list[float]:
-    """Read the numbers of a column, and refuse the rows where it is not `right`."""
-    numbers = number(frame, column, Path(file.path))
+def _numbers(frame: pl.DataFrame, column: str, path: Path, right: pl.Expr, problem: str, remedy: str) -> list[float]:
+    """Read the numbers of a column, 0 for none, and refuse the rows where it is not `right`."""
+    numbers = number(frame, column, path)
     wrong = numbers.to_frame().select(~right.fill_null(value=False)).to_series()
     if wrong.any():
-        report(frame, wrong, Path(file.path), column, problem, remedy, frame[column].filter(wrong)[0])
+        report(frame, wrong, path, column, problem, remedy, frame[column].filter(wrong)[0])
     return numbers.fill_null(0.0).to_list()
-
-
-def _devices(frame: pl.DataFrame, file: Csv) -> tuple[Ints, list[str]]:
-    """Read how many devices each server has, int64 [servers], none where a cell is empty, and their models."""
-    if file.devices is None:
-        return np.zeros(len(frame), np.int64), [""] * len(frame)
-    count, remedy = pl.col(file.devices.count), f"Give a whole number from 0 to {MOST_DEVICES}."
-    right = count.is_null() | (count.is_between(0, MOST_DEVICES) & (count == count.round()))
-    counts = np.array(_numbers(frame, file.devices.count, file, right, "is no number of devices", remedy), np.int64)
-    models = _texts(frame, file.devices.model)
-    return counts, [(each or UNNAMED) * bool(n) for n, each in zip(counts, models, strict=True)]
-
-
-def _capacity(frame: pl.DataFrame, file: Csv, nodes: int, devices: Ints) -> Ints:
-    """Read what each node of every server has, with its devices, int64 [servers, nodes, resources] quanta."""
-    columns = []
-    for name, column in file.columns.items():
-        unit, remedy = file.units.get(name, 1.0), f"Give a number from 0, at most {measure_of(name).show(LARGEST)}."
-        right = (pl.col(column) * unit).is_between(0, LARGEST)
-        columns.append([quanta(each * unit) for each in _numbers(frame, column, file, right, "is no capacity", remedy)])
-    total = np.array([*columns, *([devices * QUANTUM] if file.devices else [])], np.int64).T
-    if not total.any():
-        problem = "has servers with nothing on them" if len(total) else "has no servers"
-        raise ScenarioError(problem, file=file.path, key="cluster.csv.path", remedy="Give a row per server.")
-    each = total[:, None, :]
-    shares: Ints = each // nodes + (np.arange(nodes)[:, None] < each % nodes)
-    return shares
-
-
-def _check_labels(scenario: Scenario, labels: ServerLabels) -> None:
-    """Refuse what rules and requests say of labels, taints and servers that there are not, where a file says which."""
-    csv, read, known = scenario.cluster.csv, KnownServers.of(labels), scenario.cluster.known_servers
-    if csv is None:
-        return
-    values = {**known.values, **{label: read.values[label] for label in csv.labels}}
-    try:
-        read._replace(values=values).check(scenario)
-    except ValidationError as error:
-        raise explain(error, Source(None, scenario.dump())) from None

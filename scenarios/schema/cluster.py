@@ -1,7 +1,7 @@
-"""The schema of `cluster:`, with servers from files and traces."""
+"""The schema of `cluster:`, with servers of traces."""
 
 from collections.abc import Collection
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -25,19 +25,12 @@ from binwright.simcore.fields import (
     known_resources,
     wrong,
 )
-from binwright.simcore.units import DATA, many_of, measure_of
+from binwright.simcore.units import many_of
 from binwright.workloads import TRACES, WITH_SERVERS
 from binwright.workloads.traces.presets import ServerFile
 
 DEVICE = "gpu"
 """The resource that servers have as devices."""
-
-
-class DeviceColumns(Model):
-    """The columns of devices in a file of servers."""
-
-    count: Text = Field(description="The column with the number of a server's devices.")
-    model: Text | None = Field(default=None, description="The column with their model.")
 
 
 class TracedServers(Model):
@@ -59,39 +52,6 @@ class TracedServers(Model):
     @model_validator(mode="after")
     def _known(self) -> Self:
         checked(servers_of, ("name",))(self.name)
-        return self
-
-
-class Csv(Model):
-    """Servers from a CSV file with a header: a server per row, its capacity split evenly over its nodes."""
-
-    path: Text = Field(description="The file, relative to this one.", examples=["nodes.csv"])
-    columns: dict[str, Text] = Field(
-        description="The column of each resource, in the order of the cluster's resources.",
-        examples=["{cpu: cpu_milli, mem: memory_mib, gpu: gpu}"],
-        min_length=1,
-    )
-    units: Units = Field(
-        default_factory=dict,
-        description="The unit of the column, or how much a 1 there is. Data needs it; others are cores, cards, or 1.",
-        examples=["{cpu: millicores, mem: MiB}"],
-    )
-    devices: DeviceColumns | None = Field(
-        default=None, description="The columns of devices.", examples=["{count: gpu, model: model}"]
-    )
-    labels: dict[str, Text] = Field(
-        default_factory=dict, description="The column of each label of the servers.", examples=["{zone: az}"]
-    )
-    kind: Text | None = Field(default=None, description="The column of each server's kind, for `costs`.")
-    taints: Text | None = Field(default=None, description="The column of taints, as in `spot|old`.")
-
-    @model_validator(mode="after")
-    def _units(self) -> Self:
-        known_resources(self.units, tuple(self.columns), ("units",))
-        for name, column in self.columns.items():
-            if name not in self.units and measure_of(name) is DATA:
-                remedy = f"Say so: `units: {{{name}: GB}}`, or GiB, MiB, ..."
-                raise wrong(f"does not say in what unit the column {column} is", remedy, ("units",))
         return self
 
 
@@ -134,7 +94,7 @@ class Group(WithFeatures):
 
 @with_keys("cluster")
 class ClusterSpec(WithFeatures):
-    """The servers. Either `servers` and `node`, or `groups`, or `csv`, or `trace`, or `network` and `node`."""
+    """The servers. Either `servers` and `node`, or `groups`, or `trace`, or `network` and `node`."""
 
     servers: Count | None = Field(default=None, description="How many equal servers.")
     nodes: Count = Field(default=1, description="NUMA nodes of every server, unless a group says otherwise.")
@@ -142,7 +102,6 @@ class ClusterSpec(WithFeatures):
     groups: tuple[Group, ...] | None = Field(
         default=None, description="Groups of equal servers; each gives the amount of every resource.", min_length=1
     )
-    csv: Csv | None = Field(default=None, description="Servers from a file.")
     trace: TracedServers | None = Field(
         default=None, description="The servers of a trace.", examples=["{name: alibaba-openb, only: devices}"]
     )
@@ -172,14 +131,14 @@ class ClusterSpec(WithFeatures):
 
     @model_validator(mode="after")
     def _form(self) -> Self:
-        written = [name for name in ("node", "groups", "csv", "trace") if getattr(self, name) is not None]
+        written = [name for name in ("node", "groups", "trace") if getattr(self, name) is not None]
         if self.network:
             self._networked(self.network)
         elif (self.servers is None) != (self.node is None):
             missing = "node" if self.node is None else "servers"
             raise wrong("is missing", "Equal servers need `servers: 10` and `node: {cpu: 40, mem: 90 GB}`.", (missing,))
         if len(written) != 1:
-            forms = "`servers` with `node`, or `groups`, or `csv`, or `trace`"
+            forms = "`servers` with `node`, or `groups`, or `trace`"
             problem = f"has servers in {len(written)} ways: {', '.join(written)}" if written else "has no servers"
             raise wrong(problem, f"Give one of {forms}; what an extended file says is taken back by `key: null`.")
         for at, node in self._node_kinds():
@@ -190,7 +149,6 @@ class ClusterSpec(WithFeatures):
                     raise wrong("is a key of the cluster, and no resource", f"Write {name} beside node.", (*at, name))
         self._check_devices()
         self._check_ratios(self.overcommit, ("overcommit",))
-        self._check_labels(self.csv.labels if self.csv else {}, ("csv", "labels"))
         if SERVER in self.domains:
             raise wrong("is reserved for single servers", "Give the label another name.", ("domains", SERVER))
         for number, group in enumerate(self.groups or ()):
@@ -233,8 +191,7 @@ class ClusterSpec(WithFeatures):
         several += [(key,) for key, used in (("nodes", self.nodes > 1), ("spread_above", self.spread_above)) if used]
         if several:
             raise wrong("servers with devices have one node", "Take it out, or the devices.", several[0])
-        columns: dict[str, Any] = self.csv.columns if self.csv else {}
-        for at, names in (*self._node_kinds(), (("csv", "columns"), columns)):
+        for at, names in self._node_kinds():
             if DEVICE in names:
                 remedy = f"Take {DEVICE} out here; `devices` says how many there are."
                 raise wrong("comes from the devices", remedy, (*at, DEVICE))
@@ -264,8 +221,7 @@ class ClusterSpec(WithFeatures):
         """What is known of its servers before a file is read."""
         if self.network:
             return KnownServers.of(self.network.server_labels)
-        file, groups = self.csv.labels if self.csv else {}, self.groups or ()
-        values: dict[str, set[str] | None] = dict.fromkeys(file)
+        groups, values = self.groups or (), dict[str, set[str] | None]()
         for group in groups:
             for label, value in group.labels.items():
                 values[label] = (values.get(label) or set()) | {value}
@@ -273,29 +229,24 @@ class ClusterSpec(WithFeatures):
             grows = self.size is None or self.expansion
             values[label] = None if grows else {str(number) for number in range(-(-(self.size or 0) // size))}
         every = [set(group.labels) for group in groups]
-        everywhere = None if file else {*self.domains, *(set.intersection(*every) if every else ())}
-        taints = None if self.csv and self.csv.taints else {taint for group in groups for taint in group.taints}
-        return KnownServers(values, everywhere, taints, self.size)
+        everywhere = {*self.domains, *(set.intersection(*every) if every else ())}
+        return KnownServers(values, everywhere, {taint for group in groups for taint in group.taints}, self.size)
 
     @property
     def kinds(self) -> list[str] | None:
         """The kinds of its servers, for `costs`: none where all are of one; `None` where a file says it."""
-        if self.trace or (self.csv and self.csv.kind):
-            return None
-        return [group.name or "" for group in self.groups or ()]
+        return None if self.trace else [group.name or "" for group in self.groups or ()]
 
     @property
     def is_labelled(self) -> bool:
         """Whether servers have labels or taints, beside the labels that a topology gives by itself."""
-        return bool(
-            self.network.marked if self.network else self.known_servers.values or self.known_servers.taints != set()
-        )
+        return bool(self.network.marked if self.network else self.known_servers.values or self.known_servers.taints)
 
     @property
     def has_devices(self) -> bool:
         """Whether any server may have devices."""
         groups = any(group.devices for group in self.groups or ())
-        return bool(self.devices or groups or (self.csv and self.csv.devices) or self.trace)
+        return bool(self.devices or groups or self.trace)
 
     def _networked(self, network: Network) -> None:
         if self.node is None:
@@ -317,8 +268,6 @@ class ClusterSpec(WithFeatures):
     def resources(self) -> tuple[str, ...]:
         """The names of all resources, in the order in which they are first written."""
         devices = (DEVICE,) if self.has_devices else ()
-        if self.csv:
-            return (*self.csv.columns, *devices)
         if self.trace:
             return (*servers_of(self.trace.name).columns, *devices)
         return (*dict.fromkeys(name for _, node in self._node_kinds() for name in node), *devices)

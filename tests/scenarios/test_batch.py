@@ -146,9 +146,8 @@ def test_saved_scenario_of_files_runs_from_anywhere(tmp_path: Path, monkeypatch:
     here.mkdir()
     agent(here, "pass")
     (here / "trace.csv").write_text("vmid,cpu,mem,at,lt\n" + "".join(f"{n},2,4,{n},9\n" for n in range(30)))
-    (here / "nodes.csv").write_text("cores,gb\n8,16\n4,8\n")
     (here / "s.yaml").write_text(
-        "cluster: {csv: {path: nodes.csv, columns: {cpu: cores, mem: gb}, units: {mem: 1 GB}}}\n"
+        "cluster: {servers: 2, node: {cpu: 8, mem: 16 GB}}\n"
         "workload: {trace: huawei-east-1, path: trace.csv}\n"
         "agents: [first-fit, 'mine.py:Mine']\n"
     )

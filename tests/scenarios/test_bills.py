@@ -57,15 +57,8 @@ KINDS: list[tuple[dict[str, Any], str, str]] = [
 
 
 @pytest.mark.parametrize(("costs", "key", "problem"), KINDS, ids=[key for _, key, _ in KINDS])
-@pytest.mark.parametrize("file", [False, True], ids=["groups", "csv"])
-def test_kinds_are_those_of_the_servers(
-    costs: dict[str, Any], key: str, problem: str, file: bool, tmp_path: Path
-) -> None:
-    cluster: dict[str, Any] = {"groups": GROUPS}
-    if file:
-        (tmp_path / "nodes.csv").write_text("cpu,sku\n4,small\n4,small\n8,large\n")
-        cluster = {"csv": {"path": str(tmp_path / "nodes.csv"), "columns": {"cpu": "cpu"}, "kind": "sku"}}
-    plainer = {**plain().dump(), "cluster": cluster, "prices": {}, "costs": costs}
+def test_kinds_are_those_of_the_servers(costs: dict[str, Any], key: str, problem: str) -> None:
+    plainer = {**plain().dump(), "cluster": {"groups": GROUPS}, "prices": {}, "costs": costs}
     plainer["workload"] = plainer["workload"] | {"flavours": [{"cpu": 1}]}
     with pytest.raises(UserError, match=problem) as caught:
         check_scenario(scenario_from(plainer))

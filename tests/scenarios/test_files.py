@@ -12,12 +12,10 @@ from binwright.scenarios.build.world import build_world
 from binwright.scenarios.schema.load import load_scenario, load_to_run, resolved, scenario_from, shipped
 from binwright.scenarios.schema.trace import Trace
 from binwright.scenarios.schema.workload import Generated
-from binwright.simcore.errors import ScenarioError, UserError
+from binwright.simcore.errors import ScenarioError
 from binwright.simcore.rules import Overflow
-from binwright.simcore.types import part
 from docs.scenario_reference import reference
 from tests.support import ROOT
-from tests.support.scenarios import build_cluster
 
 TRACE = """\
 name: small
@@ -100,7 +98,7 @@ MISTAKES = [
     (TRACE, "mem: 90 GB}", "ram: 90 GB}", 5, "cluster.node.ram", "'GB' is not a unit of amount (got '90 GB')", "only cpu, gpu, bandwidth, mem,"),
     # Alternatives
     (TRACE, "  nodes: 2", "  groups: [{count: 1, node: {cpu: 1}}]", 2, "cluster", "in 2 ways: node, groups", "Give one"),
-    (TRACE, "  servers: 10\n  nodes: 2\n  node: {cpu: 40, mem: 90 GB}\n", "", 2, "cluster", "has no servers", "`csv`"),
+    (TRACE, "  servers: 10\n  nodes: 2\n  node: {cpu: 40, mem: 90 GB}\n", "", 2, "cluster", "has no servers", "`groups`"),
     (TRACE, "  trace", "  arrivals: {}\n  trace", 8, "workload.arrivals", "does not go with a trace", "`key: null`"),
     (GENERATED, "{bursty: {every: 10 min, size: 8}}", "{}", 8, "workload.arrivals", "needs one way", "exactly one of"),
     (GENERATED, "{fixed: never}", "{empirical: {}}", 11, "workload.flavours.1.lifetimes.empirical", "either", "Give exactly"),
@@ -113,7 +111,7 @@ MISTAKES = [
     (TRACE, "  nodes: 2", "  failures: {scheduled: [{at: 1, server: 10}]}", 4, "cluster.failures.scheduled.0.server", "no such server", "0 to 9"),
     (TRACE, "trace: huawei-east-1", "trace: table", 7, "workload.units", "the unit of the trace's mem is not known", "`units: {mem: GB}`"),
     (TRACE, "  servers: 10\n  nodes: 2\n  node: {cpu: 40, mem: 90 GB}\n", "  csv: {path: a, columns: {cpu: c, mem: m}}\n", 3,
-     "cluster.csv.units", "does not say in what unit the column m is", "GiB"),
+     "cluster.csv", "this key is gone", "`groups`"),
     # Agents and other names
     (TRACE, "{node: loose}", "{node: lose}", 12, "agents.2.best-fit.node", "is no known value (got 'lose')", "Did you mean 'loose'?"),
     (TRACE, "[first-fit,", "[best-fit,", 12, "agents.1", "has the same label as agent 0 (got 'best-fit')", "give a label"),
@@ -435,35 +433,6 @@ def test_registered_parts_of_others_take_their_own_options(file: Path) -> None:
     file.write_text(changed(theirs, "every: 3", "evry: 3"))
     with pytest.raises(ScenarioError, match=r"Fixed\.evry: unknown option .*\n  Did you mean 'every'"):
         load_scenario(file)
-
-
-def test_building_a_cluster_from_a_csv(tmp_path: Path, file: Path) -> None:
-    servers = tmp_path / "servers.csv"
-    servers.write_text("sn,milli,mib\na,32000,1001\nb,500,0\n")
-    csv = "csv: {path: servers.csv, columns: {cpu: milli, mem: mib}, units: {cpu: 1 millicores, mem: 1 MiB}}"
-    file.write_text(changed(TRACE, "  servers: 10\n", f"  {csv}\n").replace("  node: {cpu: 40, mem: 90 GB}\n", ""))
-    scenario = load_scenario(file)
-    mem = round(1001 * 1.048576 * 1000)
-    assert build_cluster(scenario).capacity.tolist() == [
-        [list(part((32_000_000, mem), node, 2)) for node in range(2)],
-        [[250_000, 0], [250_000, 0]],
-    ]
-    for text, line, key in [
-        ("sn,cores,mib\na,1,2\n", 1, "cluster.csv.columns.cpu"),
-        ("sn,milli,mib\na,1,2\nb,many,2\n", 3, "milli"),
-        ("sn,milli,mib\na,1\n", 2, None),
-        ("sn,milli,mib\na,-1,2\n", 2, "milli"),
-        ("sn,milli,mib\n", None, "cluster.csv.path"),
-    ]:
-        servers.write_text(text)
-        with pytest.raises(UserError) as caught:
-            build_cluster(scenario)
-        assert (str(caught.value.file), caught.value.line, caught.value.key) == (str(servers), line, key)
-    servers.unlink()
-    with pytest.raises(UserError, match=r"cluster\.csv\.path: there is no such file"):
-        build_cluster(scenario)
-    servers.write_text("sn,milli,mib\na,1,2\n\nb,3,4\n")
-    assert len(build_cluster(scenario).capacity) == 2
 
 
 def test_amounts_of_a_trace_have_their_unit(tmp_path: Path, file: Path) -> None:

@@ -155,6 +155,11 @@ def test_servers_of_a_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert len(again.done()) == 1
     servers_file(tmp_path, [["n1", 96000, 2048, 4, "G2"], ["n2", 8000, 1024, 1, "P100"]])
     assert not Batch(chosen, tmp_path / "out").done()  # its servers are other ones now
+    for row, column in ((["n1", "many", 2048, 4, "G2"], "cpu_milli"), (["n1", 96000, 2048, 1.5, "G2"], "gpu")):
+        file = servers_file(tmp_path, [["n0", 32000, 1024, 0, ""], row])
+        with pytest.raises(UserError) as caught:
+            build_cluster(chosen)
+        assert (str(caught.value.file), caught.value.line, caught.value.key) == (str(file), 3, column)
 
 
 def test_runs_tell_of_fragmentation(tmp_path: Path) -> None:

@@ -159,26 +159,6 @@ def test_mistakes(path: tuple[str | int, ...], value: Any, said: str) -> None:
         scenario_from(changed(ZONES, *path, to=value))
 
 
-def test_labels_from_a_file(tmp_path: Path) -> None:
-    (tmp_path / "nodes.csv").write_text("cores,az,marks\n8,a,\n8,b,spot|old\n4,b,old\n")
-    path = str(tmp_path / "nodes.csv")
-    csv = {"path": path, "columns": {"cpu": "cores"}, "labels": {"zone": "az"}, "taints": "marks"}
-    data = changed(ZONES, "cluster", to={"csv": csv}) | {"placement": [{"spread": "web", "over": "zone"}]}
-    ledger = build_ledger(scenario_from(data))
-    assert ledger.rules
-    assert ledger.rules.labels.labels["zone"].tolist() == ["a", "b", "b"]
-    assert {name: there.tolist() for name, there in ledger.rules.labels.taints.items()} == {
-        "old": [False, True, True],
-        "spot": [False, True, False],
-    }
-    (tmp_path / "nodes.csv").write_text("cores,az,marks\n8,a,\n8,,\n")
-    with pytest.raises(UserError, match=r"placement\.0\.over: some servers have no such label"):
-        build_ledger(scenario_from(data))
-    (tmp_path / "nodes.csv").write_text("cores,marks\n8,\n")
-    with pytest.raises(UserError, match="has no column az"):
-        build_ledger(scenario_from(data))
-
-
 def test_agents_that_cannot_see_rules_or_domains_are_refused() -> None:
     data = ZONES | {"overflow": {"wait": {"together": 4}}, "knowledge": {"lifetimes": "known"}, "agents": ["two-stage"]}
     with pytest.raises(UserError, match=r"chooses among requests that wait(.|\n)*or remove rules of placement"):

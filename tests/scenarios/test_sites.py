@@ -67,13 +67,7 @@ def test_a_mistake_is_named(sites: dict[str, Any], changes: dict[str, Any], key:
     assert caught.value.remedy or caught.value.problem.startswith("expected ")
 
 
-def test_mistakes_that_only_files_and_requests_show(tmp_path: Path) -> None:
-    (tmp_path / "nodes.csv").write_text("cpu,where\n4,north\n4,east\n")
-    csv = {"path": str(tmp_path / "nodes.csv"), "columns": {"cpu": "cpu"}, "labels": {"site": "where"}}
-    one = {"requests": 9, "arrivals": {"fixed": {"every": 1}}, "flavours": [{"cpu": 1}], "lifetimes": {"fixed": 1}}
-    with pytest.raises(UserError, match="no server has this site"):
-        check_scenario(scenario_from(data({"by": None, "of": {"north": {}, "south": {}}}, workload=one,
-                                          cluster={"csv": csv})))  # fmt: skip
+def test_mistakes_that_only_requests_show() -> None:
     only = {"electricity": NORTH["electricity"], "latency": {"web": "5 ms"}}
     far = scenario_from(data({"router": "latency", "of": {"north": only, "south": only}}))
     with pytest.raises(UserError, match="has a latency to no site"):

@@ -200,7 +200,7 @@ class CostsSpec(Model):
     )
     kinds: dict[str, Tariff] = Field(
         default_factory=dict,
-        description="Tariffs by a group's `name`, a CSV's column `kind`, or the model of a trace's devices.",
+        description="Tariffs by a group's `name`, or the model of a trace's devices.",
         examples=["{large: {power: {idle: 200 W, peak: 700 W}, price: 1.4}}"],
     )
     utilisation: Text | None = Field(

@@ -78,14 +78,14 @@ PlacementRule: TypeAlias = Annotated[Rule, ByKey(KINDS, "says no rule", "{at_mos
 
 
 class KnownServers(NamedTuple):
-    """Says what servers have as far as it is known: None is what a file says that is not read yet.
+    """Says what servers have as far as it is known before a run; None is not.
 
     `values` are those of every label, `everywhere` the labels that all servers have, and `size` is how many there are.
     """
 
     values: Mapping[str, set[str] | None]
-    everywhere: set[str] | None = None
-    taints: set[str] | None = None
+    everywhere: set[str]
+    taints: set[str]
     size: int | None = None
 
     @classmethod
@@ -121,15 +121,15 @@ class KnownServers(NamedTuple):
         """Refuse a label that some servers lack."""
         if label != SERVER and label not in self.values:
             raise wrong("the servers have no such label", suggest(label, [*self.values, SERVER]), at, label)
-        if label != SERVER and self.everywhere is not None and label not in self.everywhere:
+        if label != SERVER and label not in self.everywhere:
             raise wrong("some servers have no such label", "Give it to all servers, or take another.", at, label)
 
     def check_role(self, placed: PlacementKeys, at: Keys) -> None:
         """Refuse what requests say of labels and taints that there are not."""
         self.check_where(placed.where, (*at, "where"))
-        for taint in placed.tolerates if self.taints is not None else ():
-            if taint not in (self.taints or ()):
-                raise wrong("no server has this taint", suggest(taint, self.taints or ()), (*at, "tolerates"), taint)
+        for taint in placed.tolerates:
+            if taint not in self.taints:
+                raise wrong("no server has this taint", suggest(taint, self.taints), (*at, "tolerates"), taint)
 
     def check_rule(self, rule: Any, groups: set[str] | None, at: Keys) -> None:
         """Refuse a rule about servers that there are not, or about others than these groups of requests."""

@@ -161,7 +161,7 @@ class _Feature(Feature):
             raise wrong("no server has this label", remedy, ("sites", "label"), spec.label)
         sites = known.values[spec.label]
         if sites is not None:
-            spec.check_servers(sites, known.everywhere is None or spec.label in known.everywhere)
+            spec.check_servers(sites, spec.label in known.everywhere)
         for name in ("price", "carbon"):
             rates = {site: getattr(each.electricity or default, name, None) for site, each in spec.of.items()}
             missing = [site for site, rate in rates.items() if rate is None]
