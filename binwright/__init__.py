@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from binwright.analysis.measure.definition import metric
     from binwright.analysis.measure.finished_run import FinishedRun
     from binwright.analysis.results_api import Results
-    from binwright.api import agent, list_agents, load, run, scenario, size, solve, train, why
+    from binwright.api import agent, list_agents, load, run, scenario, solve, train, why
     from binwright.checker import check_agent
     from binwright.fabric.cluster import Cluster
     from binwright.fabric.devices import DeviceView
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from binwright.scenarios.learn.tune import tune
     from binwright.scenarios.schema.scenario import Scenario
     from binwright.scenarios.search.search import search
+    from binwright.scenarios.size.sizing import size
     from binwright.simcore.errors import BinwrightError, UserError
     from binwright.simcore.moves import Move, Mover, Running
     from binwright.simcore.predictor import Predictor

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from binwright.analysis.results_api import Results
 from binwright.scenarios.batch.batch import Batch
-from binwright.scenarios.schema.load import Override, folder_for, load_scenario, load_to_run, loaded, scenario_from
+from binwright.scenarios.schema.load import (
+    Override,
+    folder_for,
+    load_scenario,
+    load_to_run,
+    loaded,
+    scenario_from,
+    with_keys,
+)
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.scenarios.schema.yaml_source import Source
 from binwright.simcore.errors import UserError
@@ -21,7 +29,6 @@ if TYPE_CHECKING:
     from binwright.scenarios.build.plan import Run
     from binwright.scenarios.run.progress import RunProgress
     from binwright.scenarios.run.why import RefusedRequests, Why
-    from binwright.scenarios.size.sizing import Sized
     from binwright.simcore.types import Agent
 
 
@@ -192,40 +199,6 @@ def train(
 
     settings = loaded(scenario, with_keys(overrides, keys))
     return train(settings, folder_for(settings, out, "training"), fresh, on_progress, say, jobs)
-
-
-def size(
-    scenario: str | Path | Scenario,
-    *overrides: Override,
-    until: str | None = None,
-    kind: str | None = None,
-    most: int | None = None,
-    jobs: int | None = None,
-    out: str | Path | None = None,
-    on_progress: Callable[[dict[str, Any]], None] = lambda row: None,
-    finished: Callable[[dict[str, Any]], None] = lambda row: None,
-    **keys: Any,
-) -> Sized:
-    """Find for every agent the smallest number of servers that meets a target.
-
-    `until` is the target (default: the scenario's `size`, or `"acceptance >= 99 %"`), or several with ` and ` between,
-    `kind` the group of servers where there are several, `most` how many servers it may come to. The
-    scenario has no sweep.
-
-    `out` (default `results/<name>/size`) gets the runs, which are ordinary results, and the answers; the same call goes
-    on there. `on_progress` is called with what an agent came to at a size; `finished` with the row of every run.
-    """
-    from binwright.scenarios.size.sizing import size as size_servers
-
-    settings = loaded(scenario, with_keys(overrides, keys), load_to_run)
-    return size_servers(
-        settings, until=until, kind=kind, most=most, jobs=jobs, out=out, on_progress=on_progress, finished=finished
-    )
-
-
-def with_keys(overrides: Sequence[Override], keys: Mapping[str, Any]) -> tuple[Override, ...]:
-    """Add keys of a scenario that were given as keywords to overrides."""
-    return (*overrides, keys) if keys else tuple(overrides)
 
 
 def as_overrides(sets: Iterable[str], agents: str | None, seeds: int | None) -> list[str]:

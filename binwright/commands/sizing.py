@@ -30,8 +30,8 @@ def size(args: Namespace) -> int:
     """Answer `binwright size FILE --until "acceptance >= 99 %"`."""
     from binwright.analysis.figures.style import save
     from binwright.api import as_overrides
-    from binwright.api import size as size_servers
     from binwright.scenarios.schema.load import folder_for, load_to_run
+    from binwright.scenarios.size.sizing import size as size_servers
 
     scenario = load_to_run(args.file, as_overrides(args.sets, args.agents, args.seeds))
     folder = folder_for(scenario, args.out, "size")

@@ -24,7 +24,7 @@ from binwright.scenarios.build.cluster import ratios_of
 from binwright.scenarios.build.plan import plan
 from binwright.scenarios.features.feature import way
 from binwright.scenarios.run.check import check_scenario
-from binwright.scenarios.schema.load import folder_for
+from binwright.scenarios.schema.load import Override, folder_for, load_to_run, loaded, with_keys
 from binwright.scenarios.schema.scenario import Scenario, Size, Sweep, place_of
 from binwright.simcore.errors import UserError
 from binwright.simcore.files import write_text
@@ -83,8 +83,8 @@ class Sized:
 
 
 def size(
-    scenario: Scenario,
-    *,
+    scenario: str | Path | Scenario,
+    *overrides: Override,
     until: str | None = None,
     kind: str | None = None,
     most: int | None = None,
@@ -92,14 +92,16 @@ def size(
     out: str | Path | None = None,
     on_progress: Callable[[Row], None] = lambda row: None,
     finished: Callable[[Row], None] = lambda row: None,
+    **keys: Any,
 ) -> Sized:
     """Find for every agent the smallest number of servers with which a metric meets a target.
 
-    `until` is the target (default: the scenario's `size`, or `"acceptance >= 99 %"`), `kind` the group of servers where
-    there are several, `most` how many servers it may come to. `out` (default `results/<name>/size`) gets the runs,
-    which are ordinary results, and sizes.csv; the same call goes on there. `on_progress` is called with what an agent
-    came to at a size; `finished` with the row of every run.
+    `until` is the target (default: the scenario's `size`, or `"acceptance >= 99 %"`), or several with ` and ` between,
+    `kind` the group of servers where there are several, `most` how many servers it may come to. The scenario has no
+    sweep. `out` (default `results/<name>/size`) gets the runs, which are ordinary results, and sizes.csv; the same call
+    goes on there. `on_progress` is called with what an agent came to at a size; `finished` with the row of every run.
     """
+    scenario = loaded(scenario, with_keys(overrides, keys), load_to_run)
     folder, question = folder_for(scenario, out, "size"), Question.of(scenario, until, kind, most)
     if scenario.sweep.product or scenario.sweep.zip:
         remedy = "Size one point: sweep=null, and set what was swept."
