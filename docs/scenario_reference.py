@@ -111,7 +111,7 @@ class _Sections:
         for key, field in model.known().items():
             small = [kind for kind in models_in(field.annotation) if self._small(kind)]
             name = f"**`{prefix}{key}`**" if field.is_required() else f"`{prefix}{key}`"
-            yield name, self._type(field), _default(field), field.description or "", _example(field)
+            yield name, self._type(field), _default(field), model.meaning(key), _example(field)
             for kind in dict.fromkeys(small):
                 yield from self._rows(kind, f"{prefix}{key}{step_to(field)}.")
 

@@ -22,17 +22,12 @@ LONG = 40
 class AgentSpec(Model):
     """An agent and its options. Short forms: `best-fit`, and `{best-fit: {node: loose}}`."""
 
-    name: Text = Field(
-        description="A registered name, `package.module:Class`, or `file.py:Class` relative to this file.",
-        examples=["best-fit"],
-    )
-    options: dict[str, Any] = Field(
-        default_factory=dict, description="Arguments of the agent's constructor.", examples=["{node: loose}"]
-    )
-    label: Text = Field(
-        default="",
-        description="What tables and figures call it; by default name and options, as in `best-fit(node=loose)`.",
-    )
+    name: Text = Field(examples=["best-fit"])
+    """A registered name, `package.module:Class`, or `file.py:Class` relative to this file."""
+    options: dict[str, Any] = Field(default_factory=dict, examples=["{node: loose}"])
+    """Arguments of the agent's constructor."""
+    label: Text = ""
+    """What tables and figures call it; by default name and options, as in `best-fit(node=loose)`."""
 
     @classmethod
     def prepare(cls, data: Any) -> Any:

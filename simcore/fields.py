@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
+from inspect import getsource
+from itertools import pairwise
 from math import inf
+from textwrap import dedent
 from typing import Annotated, Any, ClassVar, Self, TypeAlias, TypeVar
 
 from pydantic import (
@@ -126,8 +130,26 @@ def known_resources(names: Iterable[str], resources: tuple[str, ...], at: Keys, 
     together(*(partial(known, name) for name in names))
 
 
+@cache
+def _meanings(model: type) -> dict[str, str]:
+    """Read what stands below the attributes of a class; nothing where its source is not at hand."""
+    try:
+        [parsed] = ast.parse(dedent(getsource(model))).body
+    except (OSError, TypeError):
+        return {}
+    return {
+        key.target.id: " ".join(text.value.value.split())
+        for key, text in pairwise(getattr(parsed, "body", ()))
+        if isinstance(key, ast.AnnAssign) and isinstance(key.target, ast.Name)
+        if isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant) and isinstance(text.value.value, str)
+    }
+
+
 class Model(BaseModel):
-    """A mapping in a scenario file. `null` says the same as leaving a key out."""
+    """A mapping in a scenario file. `null` says the same as leaving a key out.
+
+    What a key means is its `description` where that has room in its line, and else stands below it.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=False, ser_json_inf_nan="constants")
     other_names: ClassVar[Mapping[str, str]] = {}
@@ -155,7 +177,7 @@ class Model(BaseModel):
             problems += findings(wrong("unknown key", remedy, (key,)))
         for key, field in fields.items():
             if field.is_required() and key not in known and key not in meant:
-                problems += findings(wrong("is missing", f"Add `{key}`: {field.description}", (key,)))
+                problems += findings(wrong("is missing", f"Add `{key}`: {cls.meaning(key)}", (key,)))
         if not problems:
             try:
                 known = cls.parse_more(known)
@@ -176,6 +198,13 @@ class Model(BaseModel):
     def known(cls) -> dict[str, Any]:
         """List the fields by the key that a scenario uses."""
         return {field.alias or name: field for name, field in cls.model_fields.items()}
+
+    @classmethod
+    def meaning(cls, key: str) -> str:
+        """Say what a key means."""
+        name, field = next((name, field) for name, field in cls.model_fields.items() if key in (field.alias, name))
+        written = (_meanings(each).get(name) for each in cls.__mro__ if name in vars(each).get("__annotations__", ()))
+        return field.description or next(filter(None, written), "")
 
     @classmethod
     def prepare(cls, data: Any) -> Any:

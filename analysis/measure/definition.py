@@ -27,20 +27,14 @@ _REMEDY = "Write a name, {name: {last: 20 %}} for the last part, or {name: {by: 
 class MetricSpec(Model):
     """A metric beside those that every run has. Short forms: `mine.py:longest_queue`, `{acceptance: {last: 20 %}}`."""
 
-    name: Text = Field(
-        description="A registered name, `package.module:name`, or `file.py:name` relative to this file.",
-        examples=["acceptance"],
-    )
-    last: Share | None = Field(
-        default=None, description="Measure the last share of the offered requests; by default all.", examples=["20 %"]
-    )
+    name: Text = Field(examples=["acceptance"])
+    """A registered name, `package.module:name`, or `file.py:name` relative to this file."""
+    last: Share | None = Field(None, examples=["20 %"])
+    """Measure the last share of the offered requests; by default all."""
 
-    by: Where = Field(
-        default_factory=dict,
-        description="Of waits, turnarounds and slowdowns: a column for the requests of each of these values of a "
-        "label, of `priority`, `group`, or of `queue`.",
-        examples=["{queue: [short, long]}"],
-    )
+    by: Where = Field(default_factory=dict, examples=["{queue: [short, long]}"])
+    """Of waits, turnarounds and slowdowns: a column for the requests of each of these values of a label, of `priority`,
+    `group`, or of `queue`."""
 
     @classmethod
     def prepare(cls, data: Any) -> Any:

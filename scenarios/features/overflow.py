@@ -19,18 +19,16 @@ class Wait(Model):
 
     together: Annotated[
         int, Field(strict=True, ge=1, le=MOST_TOGETHER), BeforeValidator(whole), Shown("whole number from 1")
-    ] = Field(description="So many at most, from the head of the line on.")
-    one_by_one: bool = Field(
-        default=False,
-        description="After every single arrival and end (at one instant arrivals first, then ends in the order of "
-        "placement); otherwise once for each instant, after its ends.",
-    )
+    ]
+    """So many at most, from the head of the line on."""
+    one_by_one: bool = False
+    """After every single arrival and end (at one instant arrivals first, then ends in the order of placement);
+    otherwise once for each instant, after its ends."""
 
     queues: dict[str, Queue] = Field(
-        default_factory=dict,
-        description="Several queues, with limits and priorities.",
-        examples=["{short: {longest: 2 h, priority: 1}, long: {running: {cpu: 64}}}"],
+        default_factory=dict, examples=["{short: {longest: 2 h, priority: 1}, long: {running: {cpu: 64}}}"]
     )
+    """Several queues, with limits and priorities."""
 
 
 class AfterRoom(OneOf):
@@ -43,6 +41,5 @@ class AfterRoom(OneOf):
 class AfterPreemption(AfterRoom):
     """What happens when nobody less urgent can give way."""
 
-    wait: Wait | None = Field(
-        default=None, description="Requests wait, and are offered together.", examples=["{together: 32}"]
-    )
+    wait: Wait | None = Field(None, examples=["{together: 32}"])
+    """Requests wait, and are offered together."""

@@ -37,17 +37,12 @@ class TracedServers(Model):
     """The servers that a trace was taken on."""
 
     name: Text = Field(description="The trace.", examples=["alibaba-openb"])
-    path: Text | None = Field(
-        default=None, description="The file of its servers; by default it is looked up like a trace."
-    )
-    only: Literal["all", "devices"] = Field(
-        default="all", description="Take all servers, or only those that have devices.", examples=["devices"]
-    )
-    units: Units = Field(
-        default_factory=dict,
-        description="How much a unit of a resource in the file is, as in the workload's `units`.",
-        examples=["{mem: 1 GB}"],
-    )
+    path: Text | None = None
+    """The file of its servers; by default it is looked up like a trace."""
+    only: Literal["all", "devices"] = Field("all", examples=["devices"])
+    """Take all servers, or only those that have devices."""
+    units: Units = Field(default_factory=dict, examples=["{mem: 1 GB}"])
+    """How much a unit of a resource in the file is, as in the workload's `units`."""
 
     @model_validator(mode="after")
     def _known(self) -> Self:
@@ -78,17 +73,12 @@ class Group(WithFeatures):
     node: Amounts = Field(description="What one node of each has.", examples=["{cpu: 40, mem: 90 GB}"])
     nodes: Count | None = Field(default=None, description="NUMA nodes of each; by default as `nodes` of the cluster.")
     name: Text | None = Field(default=None, description="A name for people.")
-    devices: DevicesSpec | None = Field(
-        default=None, description="Its devices, if it has any.", examples=["{model: V100, count: 8}"]
-    )
-    overcommit: Ratios = Field(
-        default_factory=dict, description="As the cluster's `overcommit`, for this group.", examples=["{cpu: 2}"]
-    )
-    labels: Labels = Field(
-        default_factory=dict,
-        description="Labels for requests and rules of placement.",
-        examples=["{zone: a, kind: large}"],
-    )
+    devices: DevicesSpec | None = Field(None, examples=["{model: V100, count: 8}"])
+    """Its devices, if it has any."""
+    overcommit: Ratios = Field(default_factory=dict, examples=["{cpu: 2}"])
+    """As the cluster's `overcommit`, for this group."""
+    labels: Labels = Field(default_factory=dict, examples=["{zone: a, kind: large}"])
+    """Labels for requests and rules of placement."""
     taints: Names = Field(default=(), description="Only requests that tolerate all of these may lie here.")
 
 
@@ -99,35 +89,21 @@ class ClusterSpec(WithFeatures):
     servers: Count | None = Field(default=None, description="How many equal servers.")
     nodes: Count = Field(default=1, description="NUMA nodes of every server, unless a group says otherwise.")
     node: Amounts | None = Field(default=None, description="What one node has.", examples=["{cpu: 40, mem: 90 GB}"])
-    groups: tuple[Group, ...] | None = Field(
-        default=None, description="Groups of equal servers; each gives the amount of every resource.", min_length=1
-    )
-    trace: TracedServers | None = Field(
-        default=None, description="The servers of a trace.", examples=["{name: alibaba-openb, only: devices}"]
-    )
-    devices: DevicesSpec | None = Field(
-        default=None, description="Devices of each server.", examples=["{model: V100, count: 8}"]
-    )
-    numbering: Literal["given", "drawn", "fgd"] = Field(
-        default="given",
-        description="The order of servers (ties go to the lowest number): as written, drawn by each seed, or as "
-        "FGD's program has it.",
-    )
-    network: Network | None = Field(
-        None,
-        description="The network between the servers, which gives their number; `node` says what each has.",
-        examples=["{topology: alpha}"],
-    )
-    spread_above: Amounts = Field(
-        default_factory=dict,
-        description="A request for more than this takes an even part of every node of one server.",
-        examples=["{mem: 10 GB}"],
-    )
-    domains: dict[str, Count] = Field(
-        default_factory=dict,
-        description="`rack: 20` labels servers 0 to 19 as rack 0, and so on, added servers included.",
-        examples=["{rack: 20, zone: 200}"],
-    )
+    groups: tuple[Group, ...] | None = Field(None, min_length=1)
+    """Groups of equal servers; each gives the amount of every resource."""
+    trace: TracedServers | None = Field(None, examples=["{name: alibaba-openb, only: devices}"])
+    """The servers of a trace."""
+    devices: DevicesSpec | None = Field(None, examples=["{model: V100, count: 8}"])
+    """Devices of each server."""
+    numbering: Literal["given", "drawn", "fgd"] = "given"
+    """The order of servers (ties go to the lowest number): as written, drawn by each seed, or as FGD's program has it.
+    """
+    network: Network | None = Field(None, examples=["{topology: alpha}"])
+    """The network between the servers, which gives their number; `node` says what each has."""
+    spread_above: Amounts = Field(default_factory=dict, examples=["{mem: 10 GB}"])
+    """A request for more than this takes an even part of every node of one server."""
+    domains: dict[str, Count] = Field(default_factory=dict, examples=["{rack: 20, zone: 200}"])
+    """`rack: 20` labels servers 0 to 19 as rack 0, and so on, added servers included."""
 
     @model_validator(mode="after")
     def _form(self) -> Self:

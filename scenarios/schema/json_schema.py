@@ -36,18 +36,15 @@ def json_schema() -> dict[str, Any]:
 
 def _outline(model: type[Model]) -> dict[str, Any]:
     """Describe the keys of a model; others are wrong, unless it has short forms, or takes some that only it knows."""
-    properties = {key: _key(field) for key, field in model.known().items()}
+    properties = {key: {"description": model.meaning(key)} | _key(field) for key, field in model.known().items()}
     result = {"description": inspect.getdoc(model), "properties": properties}
     own = all(getattr(model, name).__func__ is getattr(Model, name).__func__ for name in ("prepare", "more", "takes"))
     return result | ({"additionalProperties": False} if own else {})
 
 
 def _key(field: FieldInfo) -> dict[str, Any]:
-    """Describe a key: its meaning, examples, words that it takes, and the mappings below it."""
-    result = {
-        "description": field.description,
-        "examples": [yaml.safe_load(str(example)) for example in field.examples or ()],
-    }
+    """Describe a key: examples, words that it takes, and the mappings below it."""
+    result: dict[str, Any] = {"examples": [yaml.safe_load(str(example)) for example in field.examples or ()]}
     if re.fullmatch(r"(`\w+`, )*`\w+`", type_of(field)):
         result["enum"] = [*type_of(field)[1:-1].split("`, `"), None]
     refs = [{"$ref": f"#/$defs/{kind.__name__}"} for kind in dict.fromkeys(models_in(field.annotation))]

@@ -15,10 +15,8 @@ class Figures(Model):
     """How figures of the results look, unless the command says otherwise."""
 
     style: Venue | None = Field(default=None, description="The venue: its fonts, widths and size of text.")
-    width: Literal["column", "page"] | None = Field(
-        default=None, description="One of the style's widths; by default each figure's own."
-    )
-    titles: bool = Field(
-        default=True, strict=True, description="Whether figures have titles; captions can say the same."
-    )
+    width: Literal["column", "page"] | None = None
+    """One of the style's widths; by default each figure's own."""
+    titles: bool = Field(default=True, strict=True)
+    """Whether figures have titles; captions can say the same."""
     format: Literal["png", "svg", "pdf"] = Field(default="png", description="What `binwright figures` writes.")

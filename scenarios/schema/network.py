@@ -47,15 +47,10 @@ class TopologyChoice(Registered):
 class Marked(Model):
     """Servers of a network that have labels or taints of their own."""
 
-    servers: SomeServers = Field(
-        description="The servers, by number, or by the topology's labels `rack` and `pod`.",
-        examples=["[0, 1]", "{rack: rack-0}", "{pod: [pod-0, pod-1]}"],
-    )
-    labels: Labels = Field(
-        default_factory=dict,
-        description="Labels for requests and rules of placement.",
-        examples=["{feed: a, kind: large}"],
-    )
+    servers: SomeServers = Field(examples=["[0, 1]", "{rack: rack-0}", "{pod: [pod-0, pod-1]}"])
+    """The servers, by number, or by the topology's labels `rack` and `pod`."""
+    labels: Labels = Field(default_factory=dict, examples=["{feed: a, kind: large}"])
+    """Labels for requests and rules of placement."""
     taints: Names = Field(default=(), description="Only requests that tolerate all of these may lie here.")
 
     def of(self, labels: ServerLabels) -> npt.NDArray[np.bool_]:
@@ -68,25 +63,19 @@ class Marked(Model):
 class Network(Model):
     """The network between the servers. A request then takes what it needs from any number of servers."""
 
-    topology: TopologyChoice = Field(
-        description="Servers, switches and links.", examples=["alpha", "{fat-tree: {k: 4}}"]
-    )
+    topology: TopologyChoice = Field(examples=["alpha", "{fat-tree: {k: 4}}"])
+    """Servers, switches and links."""
     paths: Count = Field(3, description="How many shortest paths between two racks may be used (K).")
-    routes: Literal["hops", "weighted"] = Field(
-        "hops",
-        description="Which paths are tried first: those of fewest hops, or (`weighted`) of least free bandwidth.",
-    )
-    order: Literal["even", "networkx"] = Field(
-        "even",
-        description="Which of equally short routes comes first: the planes in turn (`even`), or plane 0, as networkx"
-        " and publications have it.",
-    )
+    routes: Literal["hops", "weighted"] = "hops"
+    """Which paths are tried first: those of fewest hops, or (`weighted`) of least free bandwidth."""
+    order: Literal["even", "networkx"] = "even"
+    """Which of equally short routes comes first: the planes in turn (`even`), or plane 0, as networkx and publications
+    have it."""
     marked: tuple[Marked, ...] = Field(
-        default=(),
-        description="Labels and taints of servers, beside the topology's labels `rack` and `pod`. Of two values of a"
-        " label the later holds.",
-        examples=["[{servers: {pod: pod-0}, labels: {feed: a}}, {servers: [0, 1], taints: [spot]}]"],
+        (), examples=["[{servers: {pod: pod-0}, labels: {feed: a}}, {servers: [0, 1], taints: [spot]}]"]
     )
+    """Labels and taints of servers, beside the topology's labels `rack` and `pod`. Of two values of a label the later
+    holds."""
 
     @model_validator(mode="after")
     def _marks(self) -> Self:

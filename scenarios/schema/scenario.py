@@ -40,17 +40,14 @@ class Size(Model):
 
     until: Text = Field(
         default="acceptance >= 99 %",
-        description="A cluster is large enough when this mean over the seeds meets the bound; `and` joins several.",
         examples=["acceptance >= 99 %", "wait_p95 <= 10 min", "acceptance >= 99 % and contention_p99 <= 1 %"],
     )
-    kind: Text | None = Field(
-        default=None,
-        description="The group of servers whose number is looked for, by its name, or its place (0, 1, ...) where it "
-        "has none; the others stay as they are.",
-    )
-    most: Count | None = Field(
-        default=None, description="The most servers to try; by default a hundred times those that there are."
-    )
+    """A cluster is large enough when this mean over the seeds meets the bound; `and` joins several."""
+    kind: Text | None = None
+    """The group of servers whose number is looked for, by its name, or its place (0, 1, ...) where it has none; the
+    others stay as they are."""
+    most: Count | None = None
+    """The most servers to try; by default a hundred times those that there are."""
 
 
 def place_of(cluster: ClusterSpec, kind: str | None) -> tuple[str, int]:
@@ -87,15 +84,13 @@ class Sweep(Model):
     """Points: the scenario again for every combination of values, by dotted keys."""
 
     product: dict[str, Values] = Field(
-        default_factory=dict,
-        description="Every combination of these values.",
-        examples=["{cluster.servers: [10, 50], overflow: [drop, wait]}"],
+        default_factory=dict, examples=["{cluster.servers: [10, 50], overflow: [drop, wait]}"]
     )
+    """Every combination of these values."""
     zip: dict[str, Values] = Field(
-        default_factory=dict,
-        description="Points from the first values of all lists, the second ones, and so on; combined with `product`.",
-        examples=["{cluster.servers: [10, 50], workload.requests: [1000, 5000]}"],
+        default_factory=dict, examples=["{cluster.servers: [10, 50], workload.requests: [1000, 5000]}"]
     )
+    """Points from the first values of all lists, the second ones, and so on; combined with `product`."""
 
     @model_validator(mode="after")
     def _points(self) -> Self:
@@ -136,80 +131,52 @@ class Scenario(WithFeatures):
 
     other_names: ClassVar[Mapping[str, str]] = {"seeds": "replications"}
 
-    name: Annotated[Text, Field(pattern=r"^\w[\w .+-]*$")] = Field(
-        default="scenario",
-        description="The name of the results' folder; by default the file's name. Not inherited by `extends`.",
-        examples=["ten-servers"],
-    )
+    name: Annotated[Text, Field(pattern=r"^\w[\w .+-]*$")] = Field("scenario", examples=["ten-servers"])
+    """The name of the results' folder; by default the file's name. Not inherited by `extends`."""
     description: Text = Field(default="", description="For people. Not inherited by `extends`.")
-    extends: Text | Annotated[tuple[Text, ...], Field(min_length=1)] | None = Field(
-        default=None,
-        description="A file, relative to this one, or a shipped scenario (`cvd/table3`), or a list, each laid over "
-        "those before. This file changes them: mappings key by key, all else as a whole; `key: null` "
-        "takes a key back.",
-        examples=["base.yaml"],
-    )
+    extends: Text | Annotated[tuple[Text, ...], Field(min_length=1)] | None = Field(None, examples=["base.yaml"])
+    """A file, relative to this one, or a shipped scenario (`cvd/table3`), or a list, each laid over those before. This
+    file changes them: mappings key by key, all else as a whole; `key: null` takes a key back."""
     cluster: ClusterSpec = Field(description="The servers.", examples=["{servers: 10, node: {cpu: 40, mem: 90 GB}}"])
     workload: Workload = Field(description="The requests.", examples=["{trace: huawei-east-1}"])
     overflow: Overflow = Field(
-        default="drop",
-        description="What happens to a request that fits nowhere: it is lost (`drop`), waits (`wait`; with "
-        "`together`, several are offered at once), ends the run (`stop`), or makes room: by new servers "
-        "(`expand`), moves (`make_room`), or evictions (`preempt`).",
-        examples=["stop", "{expand: {by: 10, limit: 110}}", "{wait: {together: 32}}", "{make_room: {moves: 3}}"],
+        "drop", examples=["stop", "{expand: {by: 10, limit: 110}}", "{wait: {together: 32}}", "{make_room: {moves: 3}}"]
     )
+    """What happens to a request that fits nowhere: it is lost (`drop`), waits (`wait`; with `together`, several are
+    offered at once), ends the run (`stop`), or makes room: by new servers (`expand`), moves (`make_room`), or evictions
+    (`preempt`)."""
     agents: tuple[AgentEntry, ...] = Field(
-        description="The agents to compare; all meet the same requests.",
-        examples=["[first-fit, {best-fit: {node: loose}}, mine.py:Mine]"],
-        min_length=1,
+        examples=["[first-fit, {best-fit: {node: loose}}, mine.py:Mine]"], min_length=1
     )
+    """The agents to compare; all meet the same requests."""
     replications: Annotated[Count, Field(le=100_000)] = Field(default=1, description="How many seeds.")
     seed: Annotated[Index, Field(le=2**62)] = Field(default=0, description="The first seed; the others follow it.")
     sweep: Sweep = Field(default_factory=Sweep, description="Points to run instead of one.")
     record: tuple[Literal["requests", "samples", "states", "times", "devices", "moves", "sites", "use"], ...] = Field(
-        default=(),
-        description="Details kept of every run: a row for each of the `requests` and `moves`, `samples` (allocation "
-        "over time), `states` (servers and links over time), `times` (of "
-        "decisions), `devices` (requested, held and fragmented, after each decision), `sites` (by hour), "
-        "`use` (by step).",
-        examples=["[requests]"],
+        (), examples=["[requests]"]
     )
-    metrics: tuple[MetricEntry, ...] = Field(
-        default=(),
-        description="Additional metrics, of all requests or of the last part, when the cluster has filled.",
-        examples=["[mine.py:longest_queue, {acceptance: {last: 20 %}}]"],
-    )
-    decision_limit: Annotated[PositiveTime, Field(ge=0.01, le=10**7)] = Field(
-        default=600.0,
-        description="A decision that takes longer is interrupted, and its run fails. Starting an agent may take ten "
-        "minutes.",
-    )
-    train: Train | None = Field(
-        default=None,
-        description="What `binwright train` does.",
-        examples=["{agent: nara, iterations: 150, episodes: {workload.requests: 32}}"],
-    )
-    size: Size | None = Field(
-        default=None,
-        description="What `binwright size` looks for.",
-        examples=["{until: acceptance >= 99 %, most: 500}"],
-    )
-    headline_metrics: tuple[Text, ...] = Field(
-        default=(),
-        description="The metrics that tables, figures and the report show first; by default money, then those in "
-        "which agents differ clearly.",
-        examples=["[energy, cost]"],
-    )
+    """Details kept of every run: a row for each of the `requests` and `moves`, `samples` (allocation over time),
+    `states` (servers and links over time), `times` (of decisions), `devices` (requested, held and fragmented, after
+    each decision), `sites` (by hour), `use` (by step)."""
+    metrics: tuple[MetricEntry, ...] = Field((), examples=["[mine.py:longest_queue, {acceptance: {last: 20 %}}]"])
+    """Additional metrics, of all requests or of the last part, when the cluster has filled."""
+    decision_limit: Annotated[PositiveTime, Field(ge=0.01, le=10**7)] = 600.0
+    """A decision that takes longer is interrupted, and its run fails. Starting an agent may take ten minutes."""
+    train: Train | None = Field(None, examples=["{agent: nara, iterations: 150, episodes: {workload.requests: 32}}"])
+    """What `binwright train` does."""
+    size: Size | None = Field(None, examples=["{until: acceptance >= 99 %, most: 500}"])
+    """What `binwright size` looks for."""
+    headline_metrics: tuple[Text, ...] = Field((), examples=["[energy, cost]"])
+    """The metrics that tables, figures and the report show first; by default money, then those in which agents differ
+    clearly."""
     headings: dict[str, Text] = Field(
-        default_factory=dict,
-        description="Names of agents, swept keys and metrics in tables, figures and reports.",
-        examples=["{best-fit: Best Fit, cluster.servers: Servers, acceptance: Accepted (%)}"],
+        default_factory=dict, examples=["{best-fit: Best Fit, cluster.servers: Servers, acceptance: Accepted (%)}"]
     )
+    """Names of agents, swept keys and metrics in tables, figures and reports."""
     figures: Figures = Field(
-        default_factory=Figures,
-        description="How figures look.",
-        examples=["{style: ieee, width: column, titles: false, format: pdf}"],
+        default_factory=Figures, examples=["{style: ieee, width: column, titles: false, format: pdf}"]
     )
+    """How figures look."""
     _source: Source | None = PrivateAttr(None)
 
     @model_validator(mode="after")

@@ -100,9 +100,8 @@ class Inflate(Model):
     Seeds 42 to 51 have the requests of FGD's experiments (Weng and others 2023).
     """
 
-    until: PositiveNumber = Field(
-        description="They go on until they ask for this times what the servers have.", examples=[1.3]
-    )
+    until: PositiveNumber = Field(examples=[1.3])
+    """They go on until they ask for this times what the servers have."""
     of: Text = Field(description="The resource that `until` is about.", examples=["gpu"])
 
 
@@ -127,56 +126,33 @@ def _known(name: str) -> str:
 class Trace(PlacementKeys, Window, WorkloadKind):
     """Requests of a trace."""
 
-    trace: Annotated[Text, AfterValidator(checked(_known))] = Field(
-        description="A trace format; `binwright list traces` lists them.",
-        examples=["huawei-east-1"],
-    )
-    path: Text | None = Field(
-        default=None,
-        description="The file, relative to this one; by default it is looked up in $BINWRIGHT_TRACES and the user's "
-        "cache.",
-        examples=["../shared/traces/huawei-east-1.csv"],
-    )
+    trace: Annotated[Text, AfterValidator(checked(_known))] = Field(examples=["huawei-east-1"])
+    """A trace format; `binwright list traces` lists them."""
+    path: Text | None = Field(None, examples=["../shared/traces/huawei-east-1.csv"])
+    """The file, relative to this one; by default it is looked up in $BINWRIGHT_TRACES and the user's cache."""
     columns: _Names = Field(
-        default_factory=dict,
-        description="The columns of a `table` for `arrival`, `lifetime` or `end`, `id`, resources, `models`, "
-        "`group`, `where` and `tolerates`, where they have other names.",
-        examples=["{arrival: Created At, end: Deleted At, cpu: vCPUs, mem: RAM}"],
+        default_factory=dict, examples=["{arrival: Created At, end: Deleted At, cpu: vCPUs, mem: RAM}"]
     )
-    units: Units = Field(
-        default_factory=dict,
-        description="The unit of a column, or how much a 1 there is: of resources, and in a `table` of `arrival`, "
-        "`end` and `lifetime`. Needed for data in a `table` and for azure-packing-2020.",
-        examples=["{cpu: millicores, mem: GiB, arrival: ms}"],
-    )
-    labels: dict[str, Text] = Field(
-        default_factory=dict,
-        description="Columns of a `table` that become labels of the requests. Agents do not see them.",
-        examples=["{tenant: Customer, priority: Prio}"],
-    )
-    empty: _Empty = Field(
-        default_factory=dict,
-        description="What an empty cell of a `table` is: a time or `never` for `end` or `lifetime`, an amount for a "
-        "resource. Otherwise such a row is refused.",
-        examples=["{end: never, gpu: 0}"],
-    )
+    """The columns of a `table` for `arrival`, `lifetime` or `end`, `id`, resources, `models`, `group`, `where` and
+    `tolerates`, where they have other names."""
+    units: Units = Field(default_factory=dict, examples=["{cpu: millicores, mem: GiB, arrival: ms}"])
+    """The unit of a column, or how much a 1 there is: of resources, and in a `table` of `arrival`, `end` and
+    `lifetime`. Needed for data in a `table` and for azure-packing-2020."""
+    labels: dict[str, Text] = Field(default_factory=dict, examples=["{tenant: Customer, priority: Prio}"])
+    """Columns of a `table` that become labels of the requests. Agents do not see them."""
+    empty: _Empty = Field(default_factory=dict, examples=["{end: never, gpu: 0}"])
+    """What an empty cell of a `table` is: a time or `never` for `end` or `lifetime`, an amount for a resource.
+    Otherwise such a row is refused."""
     keep: _Keep = Field(
         default_factory=dict,
-        description="Read only rows with one of these values, or that meet all comparisons (>, >=, <, <=, !=) with "
-        "numbers or dates. Columns are those of a `table`'s file; of other traces `arrival` and "
-        "`lifetime` in seconds, and resources.",
         examples=["{State: [running, stopped], vCPUs: '> 0', Created: '>= 2026-11-01'}", "{cpu: '>= 4'}"],
     )
-    parts: Parts | None = Field(
-        default=None,
-        description="How many parts every request has, placed together or not at all.",
-        examples=["processors", "{by: pods, together: rack}"],
-    )
-    inflate: Inflate | None = Field(
-        default=None,
-        description="Fill the cluster with these requests again and again.",
-        examples=["{until: 1.3, of: gpu}"],
-    )
+    """Read only rows with one of these values, or that meet all comparisons (>, >=, <, <=, !=) with numbers or dates.
+    Columns are those of a `table`'s file; of other traces `arrival` and `lifetime` in seconds, and resources."""
+    parts: Parts | None = Field(None, examples=["processors", "{by: pods, together: rack}"])
+    """How many parts every request has, placed together or not at all."""
+    inflate: Inflate | None = Field(None, examples=["{until: 1.3, of: gpu}"])
+    """Fill the cluster with these requests again and again."""
 
     @classmethod
     def prepare(cls, data: Any) -> Any:

@@ -24,26 +24,24 @@ class Elsewhere(Model):
     """Another world in which the agent is judged while it learns; it does not choose the best weights."""
 
     changes: dict[str, Any] = Field(
-        description="What is different there from the scenario, by dotted keys.",
-        examples=["{cluster.network.topology: gamma, workload.requests: 896, workload.holding: 480}"],
+        examples=["{cluster.network.topology: gamma, workload.requests: 896, workload.holding: 480}"]
     )
+    """What is different there from the scenario, by dotted keys."""
     episodes: Count = Field(default=10, description="How many episodes.")
 
 
 class Validation(Model):
     """How the agent is judged while it learns, with requests that it never learns from."""
 
-    every: Count = Field(
-        default=10, description="Iterations between two validations; the last one is always validated."
-    )
+    every: Count = 10
+    """Iterations between two validations; the last one is always validated."""
     episodes: Count = Field(default=100, description="How many episodes of the scenario.")
     seed: Index = Field(default=2**30, description="The first seed of these episodes; the others follow it.")
     keep: bool = Field(default=False, description="Keep the weights of every validation, not only the best ones.")
     also: dict[str, Elsewhere] = Field(
-        default_factory=dict,
-        description="Other worlds, by a name that begins their metrics in the log.",
-        examples=["{gamma: {changes: {cluster.network.topology: gamma}, episodes: 5}}"],
+        default_factory=dict, examples=["{gamma: {changes: {cluster.network.topology: gamma}, episodes: 5}}"]
     )
+    """Other worlds, by a name that begins their metrics in the log."""
 
 
 class Train(Model):
@@ -52,15 +50,11 @@ class Train(Model):
     agent: Learner = Field(description="Who learns.", examples=["nara", "{nara: {rate: 0.005}}"])
     iterations: Count = Field(description="How long.")
     sweep: dict[str, Annotated[tuple[Any, ...], Field(min_length=1)]] = Field(
-        default_factory=dict,
-        description="Settings of its trainer to try: a training for every combination.",
-        examples=["{rate: [0.05, 0.005, 0.0005]}"],
+        default_factory=dict, examples=["{rate: [0.05, 0.005, 0.0005]}"]
     )
-    episodes: dict[str, Any] = Field(
-        default_factory=dict,
-        description="What differs in the episodes that it learns from, by dotted keys.",
-        examples=["{workload.requests: 32}"],
-    )
+    """Settings of its trainer to try: a training for every combination."""
+    episodes: dict[str, Any] = Field(default_factory=dict, examples=["{workload.requests: 32}"])
+    """What differs in the episodes that it learns from, by dotted keys."""
     validation: Validation = Field(default_factory=Validation, description="How it is judged.")
     seeds: Count = Field(default=1, description="How many times it is trained, with a seed each.")
     seed: Index = Field(default=0, description="The first seed; the others follow it.")

@@ -70,12 +70,10 @@ class Lifetimes(Registered):
     what: ClassVar[str] = "distribution of lifetimes"
     fixed: Lifespan | None = Field(default=None, description="All equally long.", examples=["10 min"])
     exponential: Exponential | None = Field(default=None, description="Without memory.", examples=["{mean: 1 h}"])
-    lognormal: Lognormal | None = Field(
-        default=None, description="The logarithm is normal.", examples=["{median: 10 min, sigma: 1.5}"]
-    )
-    empirical: Empirical | None = Field(
-        default=None, description="Measured.", examples=["{quantiles: [1 s, 3 min, 2 h]}"]
-    )
+    lognormal: Lognormal | None = Field(None, examples=["{median: 10 min, sigma: 1.5}"])
+    """The logarithm is normal."""
+    empirical: Empirical | None = Field(None, examples=["{quantiles: [1 s, 3 min, 2 h]}"])
+    """Measured."""
 
 
 class Flavour(WeightedRole):
@@ -84,11 +82,8 @@ class Flavour(WeightedRole):
     model_config = ConfigDict(extra="allow")
 
     lifetimes: Lifetimes | None = Field(default=None, description="Its own lifetimes, instead of the workload's.")
-    parts: Parts | None = Field(
-        default=None,
-        description="How many equal parts of this size it has, placed together or not at all.",
-        examples=[16, "{number: 16, together: rack, at_most: {server: 8}}"],
-    )
+    parts: Parts | None = Field(None, examples=[16, "{number: 16, together: rack, at_most: {server: 8}}"])
+    """How many equal parts of this size it has, placed together or not at all."""
 
     @classmethod
     def takes(cls, key: str, data: Mapping[str, Any]) -> bool:
@@ -117,15 +112,11 @@ class Generated(WorkloadKind):
 
     arrivals: Arrivals = Field(description="When requests arrive.", examples=["{poisson: {every: 10 s}}"])
     flavours: tuple[Flavour, ...] = Field(
-        description="The sizes of requests.",
-        examples=["[{cpu: 1, mem: 2 GB, weight: 3}, {cpu: 4, mem: 8 GB}]"],
-        min_length=1,
+        examples=["[{cpu: 1, mem: 2 GB, weight: 3}, {cpu: 4, mem: 8 GB}]"], min_length=1
     )
-    lifetimes: Lifetimes | None = Field(
-        default=None,
-        description="How long requests stay, unless every flavour says it.",
-        examples=["{exponential: {mean: 1 h}}"],
-    )
+    """The sizes of requests."""
+    lifetimes: Lifetimes | None = Field(None, examples=["{exponential: {mean: 1 h}}"])
+    """How long requests stay, unless every flavour says it."""
     requests: Count = Field(description="How many requests.", examples=[10000])
 
     @property
@@ -198,17 +189,15 @@ def _ascending(pair: tuple[float, float]) -> tuple[float, float]:
 class MultiServer(Roled):
     """Requests that may need several servers and bandwidth between them."""
 
-    demand: Demand = Field(
-        description="What requests ask for; `binwright list workloads` lists the kinds.",
-        examples=["uniform", "azure-like", "{azure: {path: packing.sqlite, split: test}}"],
-    )
+    demand: Demand = Field(examples=["uniform", "azure-like", "{azure: {path: packing.sqlite, split: test}}"])
+    """What requests ask for; `binwright list workloads` lists the kinds."""
     requests: Count = Field(description="How many requests.", examples=[128])
-    holding: Count = Field(
-        description="Each stays for a whole number of steps from 1 to this, drawn uniformly.", examples=[30]
-    )
+    holding: Count = Field(examples=[30])
+    """Each stays for a whole number of steps from 1 to this, drawn uniformly."""
     bandwidth: Annotated[
         tuple[Number, Number], AfterValidator(_ascending), Shown("[low, high] in units of link capacities")
-    ] = Field((0.1, 1.0), description="What each needs between its servers, drawn uniformly.", examples=["[0.1, 1.0]"])
+    ] = Field((0.1, 1.0), examples=["[0.1, 1.0]"])
+    """What each needs between its servers, drawn uniformly."""
     step: PositiveTime = Field(1.0, description="One request arrives every step.", examples=["1 s"])
 
 
@@ -221,9 +210,8 @@ class Offline(WorkloadKind):
         "one of the literature's, such as `binpack1`, of the resource `size`.",
         examples=["pgrank"],
     )
-    requests: Count | None = Field(
-        default=None, description="How many machines; by default the input's own number.", examples=[100]
-    )
+    requests: Count | None = Field(None, examples=[100])
+    """How many machines; by default the input's own number."""
 
     @model_validator(mode="after")
     def _known(self) -> Self:
@@ -251,21 +239,13 @@ class Networks(Registered):
 class Tenants(Roled):
     """Virtual networks of machines that need bandwidth between them. The cluster needs a network."""
 
-    networks: Networks = Field(
-        description="What each asks for.",
-        examples=["{hose: {machines: 50, machine: {slots: 1}, bandwidth: [10 Mbps, 100 Mbps]}}"],
-    )
+    networks: Networks = Field(examples=["{hose: {machines: 50, machine: {slots: 1}, bandwidth: [10 Mbps, 100 Mbps]}}"])
+    """What each asks for."""
     requests: Count = Field(description="How many virtual networks.", examples=[300])
-    arrivals: Arrivals = Field(
-        Arrivals.model_validate({"fixed": {"every": 1}}),
-        description="When they arrive.",
-        examples=["{fixed: {every: 1 s}}"],
-    )
-    lifetimes: Lifetimes = Field(
-        Lifetimes.model_validate({"fixed": "never"}),
-        description="How long they stay.",
-        examples=["{exponential: {mean: 1 h}}"],
-    )
+    arrivals: Arrivals = Field(Arrivals.model_validate({"fixed": {"every": 1}}), examples=["{fixed: {every: 1 s}}"])
+    """When they arrive."""
+    lifetimes: Lifetimes = Field(Lifetimes.model_validate({"fixed": "never"}), examples=["{exponential: {mean: 1 h}}"])
+    """How long they stay."""
 
     def check_against(self, cluster: ClusterSpec, agents: Sequence[tuple[Keys, AgentSpec]], seeds: int) -> None:
         form = self.networks.chosen[0]

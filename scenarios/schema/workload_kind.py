@@ -43,10 +43,9 @@ class Roled(WorkloadKind):
     """A kind of workload that says by itself only what its requests ask for, and not what they are to rules."""
 
     roles: tuple[WeightedRole, ...] = Field(
-        default=(),
-        description="Groups and labels for rules of placement, drawn by weight.",
-        examples=["[{group: web, weight: 3}, {group: db, where: {pod: pod-0}}]"],
+        (), examples=["[{group: web, weight: 3}, {group: db, where: {pod: pod-0}}]"]
     )
+    """Groups and labels for rules of placement, drawn by weight."""
 
     knows_groups: ClassVar[bool] = True
 

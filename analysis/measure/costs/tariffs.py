@@ -37,27 +37,17 @@ class OverTime(Model):
     """Numbers over time, from a CSV file with a header: a row for every hour, in order. Or those of every day."""
 
     path: Text | None = Field(None, description="The file, relative to this one.", examples=["intensity.csv"])
-    daily: tuple[Number, ...] | None = Field(
-        None,
-        description="Instead of a file: numbers equally far apart, from midnight on, every day.",
-        examples=["[90, 240, 310, 180]"],
-        min_length=1,
-    )
-    column: Text | None = Field(
-        None, description="The column of the numbers; by default the only one.", examples=["g_per_kwh"]
-    )
-    time: Text | None = Field(
-        None,
-        description="The column of times (ISO 8601), to check that rows are `every` apart.",
-        examples=["datetime_utc"],
-    )
+    daily: tuple[Number, ...] | None = Field(None, examples=["[90, 240, 310, 180]"], min_length=1)
+    """Instead of a file: numbers equally far apart, from midnight on, every day."""
+    column: Text | None = Field(None, examples=["g_per_kwh"])
+    """The column of the numbers; by default the only one."""
+    time: Text | None = Field(None, examples=["datetime_utc"])
+    """The column of times (ISO 8601), to check that rows are `every` apart."""
     every: PositiveTime = Field(HOUR, description="How long each row holds.", examples=["30 min"])
-    start: Time = Field(
-        0.0, description="A run begins this long after the first row, or at this time of day.", examples=["8 h"]
-    )
-    at_end: Literal["fail", "repeat"] = Field(
-        "fail", description="A run that is longer than the file fails, or the file begins again."
-    )
+    start: Time = Field(0.0, examples=["8 h"])
+    """A run begins this long after the first row, or at this time of day."""
+    at_end: Literal["fail", "repeat"] = "fail"
+    """A run that is longer than the file fails, or the file begins again."""
 
     @model_validator(mode="after")
     def _either(self) -> Self:
@@ -118,12 +108,10 @@ class Power(Model):
     idle: Watts | None = Field(None, description="With nothing on it.", examples=["100 W"])
     peak: Watts | None = Field(None, description="Fully used; linear in between.", examples=["300 W"])
     curve: Annotated[tuple[Watts, ...], Shown("list of power")] | None = Field(
-        None,
-        min_length=2,
-        description="At equally spaced loads from 0 to 100 %, linear in between: the eleven numbers of SPECpower, "
-        "from active idle on.",
-        examples=["[49, 81, 97, 112, 127, 145, 167, 196, 231, 266, 302]"],
+        None, min_length=2, examples=["[49, 81, 97, 112, 127, 145, 167, 196, 231, 266, 302]"]
     )
+    """At equally spaced loads from 0 to 100 %, linear in between: the eleven numbers of SPECpower, from active idle on.
+    """
 
     @model_validator(mode="after")
     def _either(self) -> Self:
@@ -146,14 +134,10 @@ class Power(Model):
 class Tariff(Model):
     """What servers of a kind draw and cost."""
 
-    power: Power | None = Field(
-        default=None, description="What each draws; gives `energy`.", examples=["{idle: 100 W, peak: 300 W}"]
-    )
-    price: Number | None = Field(
-        default=None,
-        description="Of an hour in which a server is in service and on; gives `cost`.",
-        examples=[0.5],
-    )
+    power: Power | None = Field(default=None, examples=["{idle: 100 W, peak: 300 W}"])
+    """What each draws; gives `energy`."""
+    price: Number | None = Field(default=None, examples=[0.5])
+    """Of an hour in which a server is in service and on; gives `cost`."""
 
 
 class SwitchOff(Model):
@@ -161,9 +145,8 @@ class SwitchOff(Model):
 
     after: Time = Field(description="Once a server has been empty for longer than this.", examples=["10 min"])
     power: Watts = Field(0.0, description="What it draws when it is off.", examples=["5 W"])
-    waking: WattHours = Field(
-        0.0, description="The additional energy each time that it is needed again.", examples=["15 Wh"]
-    )
+    waking: WattHours = Field(0.0, examples=["15 Wh"])
+    """The additional energy each time that it is needed again."""
 
 
 Rate: TypeAlias = Annotated[Number | OverTime, PlainOrMapping(), Shown("number from 0, or [OverTime](#overtime)")]
@@ -172,15 +155,11 @@ Rate: TypeAlias = Annotated[Number | OverTime, PlainOrMapping(), Shown("number f
 class Electricity(Model):
     """What a kWh costs and emits."""
 
-    pue: FromOne = Field(
-        1.0, description="Energy in all, cooling included, for each kWh of the servers.", examples=[1.4]
-    )
+    pue: FromOne = Field(1.0, examples=[1.4])
+    """Energy in all, cooling included, for each kWh of the servers."""
     price: Rate | None = Field(None, description="Of a kWh.", examples=[0.2])
-    carbon: Rate | None = Field(
-        None,
-        description="Grams of CO2 equivalent for a kWh; gives `carbon`.",
-        examples=[380, "{path: intensity.csv, at_end: repeat}"],
-    )
+    carbon: Rate | None = Field(None, examples=[380, "{path: intensity.csv, at_end: repeat}"])
+    """Grams of CO2 equivalent for a kWh; gives `carbon`."""
 
 
 class MoveCosts(Model):
@@ -193,35 +172,24 @@ class MoveCosts(Model):
 class CostsSpec(Model):
     """What the servers draw and cost. With nothing in it (`costs: {}`) hours are counted."""
 
-    servers: Tariff = Field(
-        Tariff(),
-        description="All servers but those of a kind below.",
-        examples=["{power: {idle: 100 W, peak: 300 W}, price: 0.5}"],
-    )
+    servers: Tariff = Field(Tariff(), examples=["{power: {idle: 100 W, peak: 300 W}, price: 0.5}"])
+    """All servers but those of a kind below."""
     kinds: dict[str, Tariff] = Field(
-        default_factory=dict,
-        description="Tariffs by a group's `name`, or the model of a trace's devices.",
-        examples=["{large: {power: {idle: 200 W, peak: 700 W}, price: 1.4}}"],
+        default_factory=dict, examples=["{large: {power: {idle: 200 W, peak: 700 W}, price: 1.4}}"]
     )
-    utilisation: Text | None = Field(
-        None,
-        description="The resource whose allocated share decides a server's power; by default cpu, else the first one.",
-        examples=["gpu"],
-    )
-    activity: Share = Field(
-        1.0, description="How much of what is allocated is really in use; see `workload.use`.", examples=["60 %"]
-    )
-    switch_off: SwitchOff | None = Field(
-        None, description="Empty servers are switched off.", examples=["{after: 10 min, power: 5 W, waking: 15 Wh}"]
-    )
-    electricity: Electricity | None = Field(
-        None, description="What energy costs and emits.", examples=["{pue: 1.4, price: 0.2, carbon: 380}"]
-    )
+    """Tariffs by a group's `name`, or the model of a trace's devices."""
+    utilisation: Text | None = Field(None, examples=["gpu"])
+    """The resource whose allocated share decides a server's power; by default cpu, else the first one."""
+    activity: Share = Field(1.0, examples=["60 %"])
+    """How much of what is allocated is really in use; see `workload.use`."""
+    switch_off: SwitchOff | None = Field(None, examples=["{after: 10 min, power: 5 W, waking: 15 Wh}"])
+    """Empty servers are switched off."""
+    electricity: Electricity | None = Field(None, examples=["{pue: 1.4, price: 0.2, carbon: 380}"])
+    """What energy costs and emits."""
 
     currency: Currency = Field("", description="What prices are in; tables and figures say so.", examples=["EUR", "$"])
-    moves: MoveCosts | None = Field(
-        None, description="What moves cost, where requests are moved.", examples=["{each: 0.01, per_gb: 0.002}"]
-    )
+    moves: MoveCosts | None = Field(None, examples=["{each: 0.01, per_gb: 0.002}"])
+    """What moves cost, where requests are moved."""
 
     def check_kinds(self, kinds: Sequence[str]) -> None:
         """Refuse kinds that are not among those of the servers, and tariffs that say less than others do."""

@@ -34,13 +34,11 @@ class Bought(Model):
 class Autoscale(Model):
     """Servers are bought when requests wait, of the cheapest kind that holds these, and let go when they are empty."""
 
-    buy: dict[str, Bought] = Field(
-        min_length=1, description="Names of groups; others stay.", examples=["{large: {price: 1.5, delay: 5 min}}"]
-    )
+    buy: dict[str, Bought] = Field(min_length=1, examples=["{large: {price: 1.5, delay: 5 min}}"])
+    """Names of groups; others stay."""
     every: PositiveTime = Field(default=60.0, description="How often that is decided.")
-    above: dict[str, Share] = Field(
-        default={}, description="More are bought where a larger share is allocated.", examples=["{cpu: 80 %}"]
-    )
+    above: dict[str, Share] = Field({}, examples=["{cpu: 80 %}"])
+    """More are bought where a larger share is allocated."""
     idle: Time = Field(default=600.0, description="Servers that are empty for so long are let go.")
     below: Share | None = Field(default=None, description="Those with less allocated are emptied by moves, and let go.")
 
@@ -173,9 +171,8 @@ def take(free: Ints, request: Request, servers: Ints) -> bool:
 
 
 class _Keys(Model):
-    autoscale: Autoscale | None = Field(
-        default=None, description="Servers are bought and let go.", examples=["{buy: {large: {delay: 5 min}}}"]
-    )
+    autoscale: Autoscale | None = Field(None, examples=["{buy: {large: {delay: 5 min}}}"])
+    """Servers are bought and let go."""
 
 
 class _Feature(Feature):

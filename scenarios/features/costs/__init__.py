@@ -15,16 +15,12 @@ from binwright.simcore.units import DATA, measure_of
 
 
 class _Keys(Model):
-    prices: dict[str, Number] = Field(
-        default_factory=dict,
-        description="What an allocated unit earns; data has its unit in the key (`mem_gib_hour`).",
-        examples=["{cpu_hour: 0.04, mem_gb_hour: 0.005}"],
-    )
+    prices: dict[str, Number] = Field(default_factory=dict, examples=["{cpu_hour: 0.04, mem_gb_hour: 0.005}"])
+    """What an allocated unit earns; data has its unit in the key (`mem_gib_hour`)."""
     costs: CostsSpec | None = Field(
-        default=None,
-        description="What servers draw and cost.",
-        examples=["{servers: {power: {idle: 100 W, peak: 300 W}, price: 0.5}, electricity: {carbon: 380}}"],
+        None, examples=["{servers: {power: {idle: 100 W, peak: 300 W}, price: 0.5}, electricity: {carbon: 380}}"]
     )
+    """What servers draw and cost."""
 
 
 def build_costs(point: Point) -> Costs:

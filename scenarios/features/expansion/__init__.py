@@ -21,9 +21,8 @@ class Expand(Model):
 
     by: Count = Field(description="Servers added at a time, like those of the last group.")
     limit: Count = Field(description="The cluster never has more servers than this.")
-    then: Literal["drop", "stop"] = Field(
-        default="stop", description="What happens when a request fits nowhere at the limit."
-    )
+    then: Literal["drop", "stop"] = "stop"
+    """What happens when a request fits nowhere at the limit."""
 
 
 class _Keys(Model):

@@ -17,9 +17,8 @@ class _Planned(Model):
     """What happens at a planned time."""
 
     at: Time = Field(description="When, counted from the first request.")
-    repair_after: PositiveTime | None = Field(
-        default=None, description="Time until it is back; by default it never is."
-    )
+    repair_after: PositiveTime | None = None
+    """Time until it is back; by default it never is."""
 
     @property
     def lasts(self) -> float:
@@ -31,11 +30,8 @@ class Failure(_Planned):
     """A planned failure of one server."""
 
     server: Index = Field(description="Which server; the first is 0.")
-    announced: bool = Field(
-        default=False,
-        description="It is known before: easy and conservative backfilling start nothing there that may not end in "
-        "time.",
-    )
+    announced: bool = False
+    """It is known before: easy and conservative backfilling start nothing there that may not end in time."""
 
 
 class PartFailure(_Planned):
@@ -58,9 +54,8 @@ class DomainFailure(_Planned):
 class _Chance(Model):
     """What fails and is repaired by chance, if at all."""
 
-    mtbf: PositiveTime | None = Field(
-        default=None, description="Mean time from a repair to the next failure (exponential)."
-    )
+    mtbf: PositiveTime | None = None
+    """Mean time from a repair to the next failure (exponential)."""
     mttr: PositiveTime | None = Field(default=None, description="Mean time to the repair (exponential).")
 
     @model_validator(mode="after")
@@ -87,15 +82,13 @@ class Failures(_Chance):
     """Servers that fail, and in a network links and switches. They come back empty."""
 
     scheduled: tuple[Failure, ...] = Field(default=(), description="Failures at planned times.")
-    on_failure: Literal["lose", "requeue"] = Field(
-        default="lose",
-        description="Requests on a failed part are lost, or offered again for the rest of their lifetimes.",
-    )
+    on_failure: Literal["lose", "requeue"] = "lose"
+    """Requests on a failed part are lost, or offered again for the rest of their lifetimes."""
     domains: dict[str, DomainFailures] = Field(
         default_factory=dict,
-        description="Racks, zones or power feeds that fail, by label.",
         examples=["{rack: {mtbf: 30 d, mttr: 4 h}}", "{zone: {scheduled: [{at: 2 d, domain: a, repair_after: 4 h}]}}"],
     )
+    """Racks, zones or power feeds that fail, by label."""
     links: PartFailures | None = Field(default=None, description="Links of the network that fail.")
     switches: PartFailures | None = Field(default=None, description="Switches that fail, all links with them.")
 

@@ -23,18 +23,16 @@ class Predicted(Registered):
     what: ClassVar[str] = "predictor"
     base: ClassVar[type] = Predictor
     noise: Noise | None = Field(default=None, description="The truth times a random factor.", examples=["{sigma: 1}"])
-    survival: Survival | None = Field(
-        default=None, description="A table of how long others stayed.", examples=["{by: flavour}"]
-    )
+    survival: Survival | None = Field(None, examples=["{by: flavour}"])
+    """A table of how long others stayed."""
 
 
 class OtherLifetimes(OneOf):
     """What agents know of lifetimes."""
 
     what: ClassVar[str] = "way to know"
-    predicted: Predicted | None = Field(
-        default=None, description="Agents get predictions.", examples=["{noise: {sigma: 1}}"]
-    )
+    predicted: Predicted | None = Field(None, examples=["{noise: {sigma: 1}}"])
+    """Agents get predictions."""
 
 
 Known: TypeAlias = Annotated[
@@ -49,17 +47,16 @@ class Knowledge(Model):
 
     lifetimes: Known = Field(
         default="hidden",
-        description="Agents know lifetimes, may not ask, or get predictions.",
         examples=["known", "{predicted: {noise: {sigma: 1}}}", "{predicted: {survival: {by: flavour}}}"],
     )
+    """Agents know lifetimes, may not ask, or get predictions."""
 
 
 class _Keys(Model):
     knowledge: Knowledge = Field(
-        default_factory=Knowledge,
-        description="What agents may know of the requests.",
-        examples=["{lifetimes: known}", "{lifetimes: {predicted: {noise: {sigma: 1}}}}"],
+        default_factory=Knowledge, examples=["{lifetimes: known}", "{lifetimes: {predicted: {noise: {sigma: 1}}}}"]
     )
+    """What agents may know of the requests."""
 
 
 class _Feature(Feature):

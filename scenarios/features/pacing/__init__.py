@@ -11,9 +11,8 @@ from binwright.simcore.rules import Pacing
 
 
 class _Keys(Model):
-    pacing: Pacing | None = Field(
-        None, description="Offer requests one by one.", examples=["{step: 1 s, await_room: true}"]
-    )
+    pacing: Pacing | None = Field(None, examples=["{step: 1 s, await_room: true}"])
+    """Offer requests one by one."""
 
 
 class _Feature(Feature):

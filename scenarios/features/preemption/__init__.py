@@ -22,27 +22,21 @@ from binwright.simcore.unions import PlainOrMapping
 class Preempt(Model):
     """Less urgent requests are evicted where that costs least, to make room for one that fits nowhere."""
 
-    victims: Text = Field(
-        default="lowest",
-        description="The cost of a victim: its priority (`lowest`), its time so far (`youngest`), the work lost "
-        "(`cheapest`), one (`fewest`), or a function `(view, request, victims)`. Costs are summed; of "
-        "the first two the largest counts.",
-        examples=["cheapest", "mine.py:cost"],
-    )
+    victims: Text = Field(default="lowest", examples=["cheapest", "mine.py:cost"])
+    """The cost of a victim: its priority (`lowest`), its time so far (`youngest`), the work lost (`cheapest`), one
+    (`fewest`), or a function `(view, request, victims)`. Costs are summed; of the first two the largest counts."""
     grace: Time = Field(default=0.0, description="Victims run on for this time after their notice.")
-    then: Literal["requeue", "drop"] = Field(
-        default="requeue",
-        description="Victims are offered again, first of their priority, and meet `otherwise` where they fit nowhere; "
-        "or they are lost.",
-    )
-    checkpoint: PositiveTime | None = Field(
-        default=None, description="Victims resume from a checkpoint every so often; by default they begin anew."
-    )
+    then: Literal["requeue", "drop"] = "requeue"
+    """Victims are offered again, first of their priority, and meet `otherwise` where they fit nowhere; or they are
+    lost."""
+    checkpoint: PositiveTime | None = None
+    """Victims resume from a checkpoint every so often; by default they begin anew."""
     otherwise: Annotated[
         Word | AfterPreemption,
         PlainOrMapping(),
         Shown("`drop`, `wait`, `stop`, {expand: [Expand](#expand)} or {wait: [Wait](#wait)}"),
-    ] = Field("wait", description="What happens when that makes no room.")
+    ] = "wait"
+    """What happens when that makes no room."""
 
     @model_validator(mode="after")
     def _known(self) -> Self:
@@ -248,9 +242,8 @@ class Preemption:
 
 
 class _Keys(Model):
-    preempt: Preempt | None = Field(
-        default=None, description="Less urgent requests are evicted.", examples=["{victims: fewest, grace: 30 s}"]
-    )
+    preempt: Preempt | None = Field(None, examples=["{victims: fewest, grace: 30 s}"])
+    """Less urgent requests are evicted."""
 
 
 class _Feature(Feature):

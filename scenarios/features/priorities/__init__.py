@@ -29,15 +29,11 @@ class Spot(Model):
 
 
 class _Keys(Model):
-    priorities: Priorities = Field(
-        default_factory=dict,
-        description="The number of each class of priorities; higher is more urgent. Labels `priority` of a trace "
-        "name a class, or a number.",
-        examples=["{production: 1000, batch: 10}"],
-    )
-    spot: Spot | None = Field(
-        default=None, description="Requests of some priorities pay less.", examples=["{of: [batch], pays: 30 %}"]
-    )
+    priorities: Priorities = Field(default_factory=dict, examples=["{production: 1000, batch: 10}"])
+    """The number of each class of priorities; higher is more urgent. Labels `priority` of a trace name a class, or a
+    number."""
+    spot: Spot | None = Field(None, examples=["{of: [batch], pays: 30 %}"])
+    """Requests of some priorities pay less."""
 
 
 class _Feature(Feature):

@@ -43,10 +43,9 @@ class ProcessSpec(Registered):
 
 class _Keys(Model):
     processes: tuple[ProcessSpec, ...] = Field(
-        default=(),
-        description="Generator functions of SimPy that get the simulation: they may grow, drain, fail, move and more.",
-        examples=["[mine.py:autoscale]", "[{mine.py:autoscale: {when: 0.8}}]"],
+        (), examples=["[mine.py:autoscale]", "[{mine.py:autoscale: {when: 0.8}}]"]
     )
+    """Generator functions of SimPy that get the simulation: they may grow, drain, fail, move and more."""
 
 
 class _Feature(Feature):

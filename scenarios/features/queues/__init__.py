@@ -28,27 +28,16 @@ class Queue(Model):
     pass a request that a limit keeps waiting. A gang counts as one request, with all its parts.
     """
 
-    of: Where = Field(
-        default_factory=dict,
-        description="Takes requests with one of these values of every label, or of `group`; by default all.",
-        examples=["{queue: [short, debug]}"],
-    )
-    priority: Annotated[int, Field(strict=True), Shown("whole number")] = Field(
-        default=0, description="Requests of the queue with the highest priority go first."
-    )
-    longest: PositiveTime | None = Field(
-        default=None, description="Takes no request that stays longer, by the time that agents know."
-    )
-    running: Amounts = Field(
-        default_factory=dict,
-        description="The most that runs at once: `requests`, and amounts of resources.",
-        examples=["{requests: 20, cpu: 128}"],
-    )
-    each: dict[str, Amounts] = Field(
-        default_factory=dict,
-        description="The most that runs at once of each value of a label, such as each tenant.",
-        examples=["{tenant: {requests: 2}}"],
-    )
+    of: Where = Field(default_factory=dict, examples=["{queue: [short, debug]}"])
+    """Takes requests with one of these values of every label, or of `group`; by default all."""
+    priority: Annotated[int, Field(strict=True), Shown("whole number")] = 0
+    """Requests of the queue with the highest priority go first."""
+    longest: PositiveTime | None = None
+    """Takes no request that stays longer, by the time that agents know."""
+    running: Amounts = Field(default_factory=dict, examples=["{requests: 20, cpu: 128}"])
+    """The most that runs at once: `requests`, and amounts of resources."""
+    each: dict[str, Amounts] = Field(default_factory=dict, examples=["{tenant: {requests: 2}}"])
+    """The most that runs at once of each value of a label, such as each tenant."""
 
 
 COUNTED = "requests"

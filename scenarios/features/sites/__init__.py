@@ -28,42 +28,31 @@ class Site(Model):
     """A site: the servers that have its name as their label."""
 
     electricity: Electricity | None = Field(
-        default=None,
-        description="What its energy costs and emits, instead of `costs.electricity`.",
-        examples=["{pue: 1.2, price: 0.1, carbon: {daily: [90, 240, 310, 180]}}"],
+        None, examples=["{pue: 1.2, price: 0.1, carbon: {daily: [90, 240, 310, 180]}}"]
     )
-    home_of: SomeNames | None = Field(
-        default=None, description="Values of the label `by`; by default its own name.", examples=["[de, at]"]
-    )
-    latency: dict[str, Time] = Field(
-        default_factory=dict,
-        description="How far it is from requests with each value of the label `by`.",
-        examples=["{web: 12 ms, batch: 30 ms}"],
-    )
+    """What its energy costs and emits, instead of `costs.electricity`."""
+    home_of: SomeNames | None = Field(None, examples=["[de, at]"])
+    """Values of the label `by`; by default its own name."""
+    latency: dict[str, Time] = Field(default_factory=dict, examples=["{web: 12 ms, batch: 30 ms}"])
+    """How far it is from requests with each value of the label `by`."""
 
 
 class SitesSpec(Model):
     """Several sites: a router chooses the site of a request, and the agent a server there."""
 
     of: dict[str, Site] = Field(
-        description="The sites, by the values of the label.",
-        examples=["{oslo: {electricity: {carbon: 30}}, essen: {electricity: {carbon: 380}}}"],
-        min_length=1,
+        examples=["{oslo: {electricity: {carbon: 30}}, essen: {electricity: {carbon: 380}}}"], min_length=1
     )
+    """The sites, by the values of the label."""
     label: Text = Field(default="site", description="The label of servers that names their site.")
-    router: SomeNames = Field(
-        default=("load",),
-        description="Which site is tried first: that with least `load` (largest share taken), `price` or `carbon` of"
-        " a kWh now (times the PUE), `latency`, the `home`, by `random` or `round-robin`, or by a "
-        "function `(routing, request)`. Each of several settles the ties of the one before.",
-        examples=["carbon", "[home, price]", "mine.py:router"],
-    )
-    spill_over: bool = Field(
-        True, strict=True, description="Requests that a site refuses try the next one, in the router's order."
-    )
-    by: Text | None = Field(
-        default=None, description="The label of requests, or `group`, that `home` and `latency` go by."
-    )
+    router: SomeNames = Field(("load",), examples=["carbon", "[home, price]", "mine.py:router"])
+    """Which site is tried first: that with least `load` (largest share taken), `price` or `carbon` of a kWh now (times
+    the PUE), `latency`, the `home`, by `random` or `round-robin`, or by a function `(routing, request)`. Each of
+    several settles the ties of the one before."""
+    spill_over: bool = Field(True, strict=True)
+    """Requests that a site refuses try the next one, in the router's order."""
+    by: Text | None = None
+    """The label of requests, or `group`, that `home` and `latency` go by."""
 
     @model_validator(mode="after")
     def _known(self) -> Self:
@@ -132,10 +121,10 @@ def _sites_of(point: Point) -> Ints:
 
 class _Keys(Model):
     sites: SitesSpec | None = Field(
-        default=None,
-        description="Several sites, with prices and emissions of their own.",
+        None,
         examples=["{router: carbon, of: {oslo: {electricity: {carbon: 30}}, essen: {electricity: {carbon: 380}}}}"],
     )
+    """Several sites, with prices and emissions of their own."""
 
 
 class _Feature(Feature):

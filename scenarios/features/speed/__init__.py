@@ -14,11 +14,9 @@ from binwright.simcore.types import Floats, Request
 
 
 class _Group(Model):
-    speed: PositiveNumber = Field(
-        default=1.0,
-        description="Requests stay on these servers for their lifetime divided by this; a gang goes at the pace of its "
-        "slowest part.",
-    )
+    speed: PositiveNumber = 1.0
+    """Requests stay on these servers for their lifetime divided by this; a gang goes at the pace of its slowest part.
+    """
 
 
 class _Feature(Feature):

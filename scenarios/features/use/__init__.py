@@ -39,11 +39,8 @@ class UseSpec(Model):
     __pydantic_extra__: dict[str, Cases] = Field(init=False)
 
     step: PositiveTime = Field(default=300.0, ge=1, description="For how long what is used stays the same.")
-    others: Cases = Field(
-        default=(),
-        description="The use of resources that are not named; by default all that is requested.",
-        examples=["80 %"],
-    )
+    others: Cases = Field((), examples=["80 %"])
+    """The use of resources that are not named; by default all that is requested."""
 
     @classmethod
     def prepare(cls, data: Any) -> Any:
@@ -77,11 +74,8 @@ class UseSpec(Model):
 
 
 class _Workload(Model):
-    use: UseSpec | None = Field(
-        default=None,
-        description="What requests use of what they ask for; by default all.",
-        examples=["40 %", "{cpu: {mean: 25 %, daily: 40 %}, mem: 80 %}"],
-    )
+    use: UseSpec | None = Field(None, examples=["40 %", "{cpu: {mean: 25 %, daily: 40 %}, mem: 80 %}"])
+    """What requests use of what they ask for; by default all."""
 
 
 class _Feature(Feature):

@@ -32,18 +32,14 @@ class WarmStartSpec(Model):
 
     resource: Text = Field(default="cpu", description="The resource that `until` is about.")
     until: ShareFromZero = Field(description="The run begins once this share is allocated.")
-    agent: Filler = Field(
-        alias="with",
-        description="The agent that places them. With `self` each agent fills the cluster itself, and may begin with "
-        "another request.",
-        examples=["best-fit", "self"],
-    )
+    agent: Filler = Field(alias="with", examples=["best-fit", "self"])
+    """The agent that places them. With `self` each agent fills the cluster itself, and may begin with another request.
+    """
 
 
 class _Keys(Model):
-    warm_start: WarmStartSpec | None = Field(
-        default=None, description="Fill the cluster first.", examples=["{resource: cpu, until: 50 %, with: best-fit}"]
-    )
+    warm_start: WarmStartSpec | None = Field(None, examples=["{resource: cpu, until: 50 %, with: best-fit}"])
+    """Fill the cluster first."""
 
 
 def fill(simulation: Simulation, resource: str, until: float, agent: Agent, play: Callable[..., int]) -> None:
