@@ -89,7 +89,7 @@ SOURCES: tuple[tuple[str, int, str], ...] = (
     ("analysis/measure/finished_run.py", 2, MEASURE),
     ("analysis/measure/metrics/requests.py", 1, MEASURE),
     ("analysis/measure/metrics/cluster.py", 1, f"{MEASURE} {FABRIC}network.py"),
-    ("scenarios/features/costs/metrics.py", 1, MEASURE),
+    ("scenarios/features/costs/__init__.py", 1, MEASURE),
     ("analysis/measure/costs/bill.py", 2, f"{MEASURE}/test_bill.py tests/scenarios/test_bills.py"),
     ("analysis/compare/statistics.py", 4, "tests/analysis/compare"),
     ("analysis/compare/comparison.py", 2, "tests/analysis/compare"),

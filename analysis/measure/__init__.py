@@ -11,20 +11,21 @@ def _targets(names: str) -> dict[str, str]:
             home = name.removesuffix(":")
             continue
         is_ours = home in ("requests", "cluster")
-        module = f"analysis.measure.metrics.{home}" if is_ours else f"scenarios.features.{home}.metrics"
+        module = f"analysis.measure.metrics.{home}" if is_ours else f"scenarios.features.{home}"
         result[name] = f"binwright.{module}:TABLE"
     return result
 
 
 BUILT_IN = _targets("""
     requests: offered scheduled acceptance acceptance_{} rejected impossible running_lost stopped interrupted lost
-    preemption: preemptions lost_work_{} quotas: jain quota_wait sites: away spilled latency moves: moves
+    preemption: preemptions lost_work_{} quotas.metrics: jain quota_wait sites.run: away spilled latency
+    moves.metrics: moves
     requests: wait_total wait_mean wait_p95 hours makespan
     cluster: allocation allocation_decisions allocation_end utilisation links_allocation links_allocation_decisions
     used_{} contention_{} contended contention_p99 load gang_servers span span_0 span_1 span_2 span_3
     costs: income_month income income_held server_hours_on energy carbon cost_month cost cost_electricity net_month
     cluster: drained undrained fragmentation fragmented_gpu servers servers_used
-    moves: moves_failed requests: decision_us autoscale: servers_bought cost_bought
+    moves.metrics: moves_failed requests: decision_us autoscale: servers_bought cost_bought
 """)
 """Runs have these without asking, if they have what these need; tables show them in this order. Those of a scenario
 stand after `FOREMOST`."""

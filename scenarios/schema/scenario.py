@@ -1,4 +1,4 @@
-"""The schema of a scenario file: its own keys, and those of `size`, `sweep` and `overflow`."""
+"""The schema of a scenario file: its own keys, and those of `size`, `figures`, `sweep` and `overflow`."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -8,14 +8,14 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
 from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 from pydantic_core import to_jsonable_python
 
-from binwright.analysis.measure.definition import check_added, describe
+from binwright.analysis.figures import Venue
+from binwright.analysis.measure.definition import MetricSpec, check_added, describe
 from binwright.analysis.measure.metric import Metric, target_of
 from binwright.scenarios.agent_spec import AgentEntry, AgentSpec
 from binwright.scenarios.features import features, used, with_keys
 from binwright.scenarios.features.feature import CORE, Named, WithFeatures, chosen, way, written
 from binwright.scenarios.features.overflow import AfterPreemption, Word
 from binwright.scenarios.schema.cluster import ClusterSpec
-from binwright.scenarios.schema.metric import Figures, MetricEntry
 from binwright.scenarios.schema.train import Train
 from binwright.scenarios.schema.workload import Workload
 from binwright.scenarios.schema.yaml_source import Source
@@ -70,6 +70,18 @@ def place_of(cluster: ClusterSpec, kind: str | None) -> tuple[str, int]:
     return f"cluster.groups.{number}.count", groups[number].count
 
 
+class Figures(Model):
+    """How figures of the results look, unless the command says otherwise."""
+
+    style: Venue | None = Field(default=None, description="The venue: its fonts, widths and size of text.")
+    width: Literal["column", "page"] | None = None
+    """One of the style's widths; by default each figure's own."""
+    titles: bool = Field(default=True, strict=True)
+    """Whether figures have titles; captions can say the same."""
+    format: Literal["png", "svg", "pdf"] = Field(default="png", description="What `binwright figures` writes.")
+
+
+MetricEntry: TypeAlias = Annotated[MetricSpec, Shown("name, {name: {last: share}}, or [Metric](#metric)")]
 FIXED = (
     *("name", "description", "extends", "agents", "replications", "seed", "record", "metrics"),
     *("decision_limit", "sweep", "train", "size", "headline_metrics", "headings", "figures"),

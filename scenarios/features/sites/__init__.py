@@ -15,8 +15,7 @@ from binwright.analysis.measure.finished_run import FinishedRun
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.costs import energy_of
 from binwright.scenarios.features.feature import Feature, Named, Point
-from binwright.scenarios.features.sites.metrics import sites_column
-from binwright.scenarios.features.sites.run import ROUTERS, SiteRouting, Sites
+from binwright.scenarios.features.sites.run import ROUTERS, SiteRouting, Sites, sites_column
 from binwright.simcore.errors import WorkloadError, suggest
 from binwright.simcore.fields import Model, SomeNames, Text, Time, checked, wrong
 from binwright.simcore.rng import stream

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from pydantic import Field
 
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.feature import Feature, Point
