@@ -65,26 +65,21 @@ class Cluster:
             above[rows] = (demand[rows] > np.array(self.spread_above)).any(axis=1)
         return above
 
-    def possible(self, demand: Ints) -> npt.NDArray[np.bool_]:
-        """Tell which demands [n, resources] some empty server could hold, added ones included, bool [n]."""
-        kinds = np.unique(np.concatenate([self.capacity, self.growth[None]]), axis=0)
+    def possible(self, demand: Ints, servers: Ints) -> npt.NDArray[np.bool_]:
+        """Tell which demands [n, resources] one of these servers could hold when empty, bool [n].
+
+        `servers` int64 [any, nodes, resources] are their capacities.
+        """
+        kinds, nodes = np.unique(servers, axis=0), servers.shape[1]
         fits = np.zeros(len(demand), np.bool_)
         for block in blocks(len(demand)):
             for first in range(block.start, block.stop, AT_ONCE):
                 some = slice(first, min(first + AT_ONCE, block.stop))
-                fits[some] = self._fit(demand[some], kinds)
-        return fits
-
-    def _fit(self, demand: Ints, kinds: Ints) -> npt.NDArray[np.bool_]:
-        """Tell which demands one of these empty servers could hold, int64 [kinds, nodes, resources]."""
-        nodes = self.capacity.shape[1]
-        odd = np.arange(nodes)[:, None, None] < demand % nodes
-        parts = demand // nodes + odd
-        whole = np.zeros(len(demand), np.bool_)
-        evenly = np.zeros(len(demand), np.bool_)
-        for kind in kinds:
-            whole |= (kind[:, None] >= demand).all(axis=2).any(axis=0)
-            evenly |= (kind[:, None] >= parts).all(axis=2).all(axis=0)
-        spread = self.spreads(demand)
-        fits: npt.NDArray[np.bool_] = (spread & evenly) | (~spread & whole)
+                whole = demand[some]
+                parts = whole // nodes + (np.arange(nodes)[:, None, None] < whole % nodes)
+                evenly = self.spreads(whole)
+                for kind in kinds:
+                    on_one = (kind[:, None] >= whole).all(axis=2).any(axis=0)
+                    on_all = (kind[:, None] >= parts).all(axis=2).all(axis=0)
+                    fits[some] |= np.where(evenly, on_all, on_one)
         return fits

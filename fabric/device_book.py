@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from operator import index
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from binwright.fabric.book import Book, HeldDevices, Holding
 from binwright.fabric.cluster import MOST_DEVICES, DevicesOf
 from binwright.fabric.devices import Devices, DeviceView, empty_devices, in_python
 from binwright.fabric.fragmentation import stranded
@@ -23,20 +24,7 @@ UNKNOWN = 1 << 62
 """The bit of models that no server has."""
 
 
-class HeldDevices(NamedTuple):
-    """Says which devices of a server a request has, and how many quanta of each."""
-
-    server: int
-    devices: tuple[int, ...]
-    each: int
-
-    @property
-    def bits(self) -> int:
-        """The devices as the bits of a number."""
-        return sum(1 << device for device in self.devices)
-
-
-class DeviceBook:
+class DeviceBook(Book):
     """Takes devices for requests. The view's devices are copies, as all that it shows."""
 
     reasons = ("no devices have enough free", "no server with these models has enough")
@@ -108,28 +96,25 @@ class DeviceBook:
                 )
         return (HeldDevices(server, devices, each),)
 
-    def take(self, devices: Iterable[HeldDevices]) -> None:
-        """Take devices that are free."""
-        self._move(devices, 1)
-
-    def give(self, devices: Iterable[HeldDevices]) -> None:
-        """Give devices back."""
-        self._move(devices, -1)
-
-    def _move(self, held: Iterable[HeldDevices], sign: int) -> None:
+    def move(self, holding: Holding, sign: int) -> None:
+        """Take devices, or give them back."""
         own, shown = self._own, self._shown
-        for server, devices, each in held:
+        for server, devices, each in holding.devices:
             for device in devices:
-                own.free[server, device] -= sign * each
+                own.free[server, device] += sign * each
                 shown.free[server, device] = own.free[server, device]
             kind = len(devices) if each == QUANTUM else 0
-            own.held[server, kind] += sign
+            own.held[server, kind] -= sign
             shown.held[server, kind] = own.held[server, kind]
 
-    def settle(self, row: int, devices: Iterable[HeldDevices]) -> None:
+    def enter(self, row: int, holding: Holding) -> None:
         """Note which devices a request has from now on."""
-        for held in devices:
+        for held in holding.devices:
             self.taken[row] = held.bits
+
+    def end_move(self, row: int, stays: Holding, leaves: Holding, part: slice) -> None:
+        """Note which devices a request has from now on."""
+        self.enter(row, stays)
 
     def changed(self, server: int) -> None:
         """Set what the devices of an empty server have free, which fails or is back."""
@@ -174,22 +159,25 @@ class DeviceBook:
                 bits |= 1 << known.index(name) if name in known else UNKNOWN
         return bits
 
-    def possible(
-        self, demand: Ints, models: Ints | None, capacity: Ints, servers: npt.NDArray[np.bool_] | None
-    ) -> npt.NDArray[np.bool_]:
-        """Tell which demands [n, resources], of `models` [n], these servers could hold when empty, bool [n]."""
+    def kinds(self, capacity: Ints, servers: npt.NDArray[np.bool_] | None) -> Iterator[tuple[Ints, int, int]]:
+        """Yield the capacity int64 [1, 1, resources] of servers, how many devices they have and their model, if alike.
+
+        `capacity` is that of these servers, bool [servers]; `None` for all, and then of one that is added.
+        """
+        own = self._own
+        columns = np.stack([own.there, own.model], axis=1)
+        columns = np.append(columns, [self._spec.added], axis=0) if servers is None else columns[servers]
+        for kind in np.unique(np.column_stack([capacity[:, 0], columns]), axis=0):
+            yield kind[None, None, :-2], int(kind[-2]), int(kind[-1])
+
+    def possible(self, demand: Ints, models: Ints | None, there: int, model: int) -> npt.NDArray[np.bool_]:
+        """Tell which demands [n, resources], of `models` [n], so many devices of a model could hold, bool [n]."""
         amount = demand[:, self._spec.resource]
         count = -(-amount // QUANTUM)
-        whole = (amount <= QUANTUM) | (amount % QUANTUM == 0)
-        own = [array if servers is None else array[servers] for array in (self._own.there, self._own.model)]
-        fits = np.zeros(len(demand), np.bool_)
-        for kind in np.unique(np.column_stack([capacity[:, 0], *own]), axis=0):
-            holds = (kind[:-2] >= demand).all(axis=1) & (kind[-2] >= count)
-            if models is not None:
-                holds &= (models == 0) | (count == 0) | ((models >> max(int(kind[-1]), 0) & 1 == 1) & (kind[-1] >= 0))
-            fits |= holds
-        possible: npt.NDArray[np.bool_] = fits & whole
-        return possible
+        fits: npt.NDArray[np.bool_] = (count <= there) & ((amount <= QUANTUM) | (amount % QUANTUM == 0))
+        if models is not None:
+            fits &= (models == 0) | (count == 0) | ((models >> max(model, 0) & 1 == 1) & (model >= 0))
+        return fits
 
     def rooms(self, request: Request, rooms: Ints, empty: bool) -> Ints:
         """Bound `rooms` int64 [servers], how many requests like this one fit, by devices, all or those free now."""
@@ -199,24 +187,19 @@ class DeviceBook:
         own = self._own
         exists = np.arange(own.free.shape[1]) < own.there[:, None]
         devices = np.where(exists, QUANTUM if empty else own.free, 0) // each
-        right = (own.model >= 0) & ((request.models == 0) | self._of_models(request))
-        return np.where(right, np.minimum(rooms, devices.sum(axis=1) // count), 0)
+        return np.where(self._of_models(request), np.minimum(rooms, devices.sum(axis=1) // count), 0)
 
     def _of_models(self, request: Request) -> npt.NDArray[np.bool_]:
-        """Tell which servers have devices of a model that the request names, bool [servers]."""
+        """Tell which servers have devices of a model that the request may take, bool [servers]."""
         model = self._own.model
+        if not request.models or not request.demand[self._spec.resource]:
+            return np.ones(len(model), np.bool_)
         matching: npt.NDArray[np.bool_] = (request.models >> np.maximum(model, 0) & 1 == 1) & (model >= 0)
         return matching
 
     def fitting(self, request: Request) -> npt.NDArray[np.bool_]:
         """Tell on which servers a request fits, with its devices, bool [servers]."""
         return self.rooms(request, self._amounts(request).astype(np.int64), False) > 0
-
-    def _right(self, request: Request) -> npt.NDArray[np.bool_]:
-        """Tell which servers have the amounts, and devices of a model that the request takes, bool [servers]."""
-        if request.models and request.demand[self._spec.resource]:
-            return self._amounts(request) & self._of_models(request)
-        return self._amounts(request)
 
     def _amounts(self, request: Request) -> npt.NDArray[np.bool_]:
         """Tell which servers have the amounts free, bool [servers]."""
@@ -227,14 +210,14 @@ class DeviceBook:
         """Return the place in `reasons` of what keeps a request out now that has the amounts; -1 for nothing."""
         if self.fitting(request).any():
             return -1
-        return 0 if self._right(request).any() else 1
+        return 0 if (self._amounts(request) & self._of_models(request)).any() else 1
 
     def kept_out(self, request: Request) -> dict[int, str]:
         """Say why of every server whose devices keep a request out."""
-        right = self._right(request)
-        model = dict.fromkeys(np.flatnonzero(self._amounts(request) & ~right).tolist(), "has devices of other models")
-        devices = dict.fromkeys(np.flatnonzero(right & ~self.fitting(request)).tolist(), "no devices with enough free")
-        return model | devices
+        amounts, right = self._amounts(request), self._of_models(request)
+        model = dict.fromkeys(np.flatnonzero(amounts & ~right).tolist(), "has devices of other models")
+        lacking = amounts & right & ~self.fitting(request)
+        return model | dict.fromkeys(np.flatnonzero(lacking).tolist(), "no devices with enough free")
 
     def stranded(self, flavours: Ints) -> Ints:
         """Count the quanta free that none of the demands `flavours` int64 [k, resources] can use, int64 [resources]."""
@@ -246,7 +229,7 @@ class DeviceBook:
         """Tell whether nobody has written to what the view shows."""
         return all(map(np.array_equal, self._view.devices, self._own))
 
-    def check(self, held: Mapping[int, Any]) -> None:
+    def check(self, held: Mapping[int, Holding]) -> None:
         """Count again from all that is held; raises `LedgerError` when a quantum is missing."""
         ledger, empty = self._ledger, empty_devices(self._ledger.cluster)
         free, count = np.zeros_like(self._own.free), np.zeros_like(self._own.held)

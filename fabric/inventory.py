@@ -3,43 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, MutableMapping, Sequence
-from dataclasses import replace
-from operator import add, ge
-from typing import Any, NamedTuple
+from operator import ge
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from binwright.fabric.book import Book, Holding
 from binwright.fabric.cluster import Cluster
-from binwright.fabric.device_book import HeldDevices
-from binwright.fabric.network import Wired
 from binwright.fabric.ranking import SERVERS_WORTH_IT, log_of
 from binwright.fabric.servers import why_not
 from binwright.fabric.survey import Survey
 from binwright.simcore.errors import WorkloadError
-from binwright.simcore.types import Ints, Request, Share, View, Workload, part, read_only
+from binwright.simcore.types import Ints, Request, View, Workload, part, read_only
 
 UNLIMITED = 2**31
 """How many requests that take nothing fit on a server: more than there are."""
 NO_MOVES: Mapping[int, Sequence[int]] = {}
-
-
-class Holding(NamedTuple):
-    """Says what a request holds: shares, in a network links, and devices; at both places on its way.
-
-    Its `servers` count for rules of placement, as those of its `role` do.
-    """
-
-    role: int
-    servers: tuple[int, ...]
-    shares: tuple[Share, ...]
-    wired: tuple[Wired, ...] = ()
-    devices: tuple[HeldDevices, ...] = ()
-
-    def beside(self, other: Holding) -> Holding:
-        """Return what is held by who holds both."""
-        both: Any = map(add, self[1:], other[1:])
-        return Holding(self.role, *both)
 
 
 class Inventory:
@@ -53,6 +33,7 @@ class Inventory:
     network: Any = None
     peaks: Any = None
     rules: Any = None
+    _books: list[Book]
     plain: bool
     """Whether it has the amounts of nodes, and nothing else."""
 
@@ -178,15 +159,15 @@ class Inventory:
     ) -> npt.NDArray[np.bool_]:
         """Do so for these servers, bool [servers], which are not those that may be added; `None` for all and those."""
         own = self._capacity if servers is None else self._capacity[servers]
-        fits = np.zeros(len(demand), np.bool_)
         if self.network is not None:
-            fits = (demand <= own.sum(axis=(0, 1))).all(axis=1)
-        elif self.devices is not None:
-            fits = self.devices.possible(demand, models, own, servers)
-        elif servers is None:
-            fits = self.cluster.possible(demand)
-        elif len(own):
-            fits = replace(self.cluster, capacity=own, growth=own[0]).possible(demand)
+            return np.array((demand <= own.sum(axis=(0, 1))).all(axis=1))
+        if servers is None:
+            own = np.concatenate([own, self.cluster.growth[None]])
+        if self.devices is None:
+            return self.cluster.possible(demand, own)
+        fits = np.zeros(len(demand), np.bool_)
+        for capacity, there, model in self.devices.kinds(own, servers):
+            fits |= self.cluster.possible(demand, capacity) & self.devices.possible(demand, models, there, model)
         return fits
 
     @property
@@ -247,11 +228,9 @@ class Inventory:
 
     def why_not(self, request: Request) -> int:
         """Return the index into `reasons` of what keeps this request out now."""
-        code: int = (
-            self.network.why_not(request) if self.network else why_not(self._shown, request.demand, request.spread)
-        )
+        code = 0 if self.network else why_not(self._shown, request.demand, request.spread)
         first = len(self._lacks)
-        for book in filter(None, (self.devices, self.rules)):
+        for book in self._books:
             if not code and (reason := book.why_not(request)) >= 0:
                 code = first + reason
             first += len(book.reasons)
@@ -259,24 +238,22 @@ class Inventory:
 
     @property
     def _lacks(self) -> tuple[str, ...]:
-        """What amounts keep a request out for."""
-        if self.network is not None:
-            return ("agent declined", *(f"not enough {name} in the cluster" for name in self.cluster.resources))
+        """What keeps a request out for the amounts of servers."""
         lacking = (f"no server has enough {name}" for name in self.cluster.resources)
-        return ("agent declined", "fits no single node", "no server has enough of everything at once", *lacking)
+        alone = ("fits no single node", "no server has enough of everything at once", *lacking)
+        return ("agent declined", *(() if self.network else alone))
 
     @property
     def reasons(self) -> tuple[str, ...]:
         """What the codes of `why_not` mean."""
-        more = (book.reasons for book in (self.devices, self.rules) if book is not None)
-        return sum(more, self._lacks)
+        return sum((book.reasons for book in self._books), self._lacks)
 
     def kept_out(self, request: Request) -> dict[int, str]:
         """Say why of every server that a request is kept from by something else than the amounts that are free."""
-        failed = dict.fromkeys(sorted(self.down), "has failed")
-        if self.devices is not None:
-            failed |= self.devices.kept_out(request)
-        return failed if self.rules is None else self.rules.kept_out(request, failed)
+        why = dict.fromkeys(sorted(self.down), "has failed")
+        for book in self._books:
+            why |= book.kept_out(request)
+        return why
 
     def look(self, flavours: Ints) -> tuple[int, Ints, Ints, Ints]:
         """Return how many servers hold something, and the quanta free, used and stranded, each int64 [resources].

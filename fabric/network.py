@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from operator import index
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from binwright.fabric.book import Book, Holding, Wired, plain_shares
 from binwright.fabric.routing import Routing
 from binwright.fabric.topology import Topology
 from binwright.fabric.virtual import check_embedding
@@ -52,23 +53,12 @@ class Provisioned(Placement):
     chosen: tuple[int, ...] = ()
 
 
-class Wired(NamedTuple):
-    """Says what a request holds in a network: links, the quanta on each, and its shares of servers.
-
-    `notes` are its servers, span, links, and the quanta reserved on each tier.
-    """
-
-    links: tuple[int, ...]
-    amounts: tuple[int, ...]
-    shares: tuple[Share, ...]
-    notes: tuple[int, ...]
-
-
-class NetworkBook:
+class NetworkBook(Book):
     """Takes links for requests, which take any servers, as long as the links connect these."""
 
     def __init__(self, ledger: Ledger, routing: Routing, weighted: bool) -> None:
         self._ledger, self._names = ledger, ledger.cluster.resources
+        self.reasons = tuple(f"not enough {name} in the cluster" for name in self._names)
         topology = self.topology = routing.topology
         self._link_free, self._links_shown = topology.link_capacity.copy(), topology.link_capacity.copy()
         self._cuts: dict[int, int] = {}  # links out of service, and for how many reasons
@@ -93,8 +83,8 @@ class NetworkBook:
 
     # -- taking, and giving back ---------------------------------------------------------------------------------------
 
-    def checked(self, request: Request, placement: Placement) -> tuple[tuple[int, ...], tuple[Share, ...], Wired]:
-        """Return the servers that a placement names, its shares, and what it takes, if links are free and connect them.
+    def checked(self, request: Request, placement: Placement) -> Holding:
+        """Return what a placement takes, if its links are free and connect the servers that it names.
 
         Raises `InfeasiblePlacement` when it breaks a rule. Whether servers have so much free is not looked at. A
         virtual network is checked from its machines on (`binwright.fabric.virtual`).
@@ -102,16 +92,18 @@ class NetworkBook:
         network, (servers, nodes, _) = request.network, self._view.capacity.shape
         chosen: tuple[int, ...] = ()
         if network is None:
-            shares, links, chosen = self._plain(placement)
+            shares = plain_shares(placement)
+            try:
+                links = tuple(map(index, placement.links))
+                chosen = tuple(map(index, placement.chosen)) if isinstance(placement, Provisioned) else ()
+            except TypeError:
+                raise InfeasiblePlacement(f"answered {placement!r:.200}, whose links are no numbers") from None
             amounts: tuple[int, ...] = (request.bandwidth,) * len(links)
         else:
             embedding = check_embedding(self.topology, network, placement, servers, nodes)
             shares, links, amounts = embedding.shares, embedding.links, embedding.amounts
-        problem = "" if shares else "placed nothing at all"
-        problem = problem or self._wrong_shares(shares, request) or self._wrong_links(links, amounts)
         named = (*dict.fromkeys(chain((share[0] for share in shares), chosen)),)
-        if not problem and (unknown := [server for server in chosen if not 0 <= server < servers]):
-            problem = f"there is no server {unknown[0]}"
+        problem = self._wrong_shares(shares, named, request) or self._wrong_links(links, amounts)
         if not problem and network is None and len(named) > 1 and not self._joined(named, links):
             problem = "its links do not connect its servers: use fabric.multi_server, or reserve a route"
         if problem:
@@ -119,30 +111,20 @@ class NetworkBook:
         reserved = [0] * len(self.topology.tiers)
         for link, amount in zip(links, amounts, strict=True):
             reserved[self._tier_of[link]] += amount
-        return named, shares, Wired(links, amounts, shares, (len(named), self._span(named), len(links), *reserved))
+        notes = (len(named), self._span(named), len(links), *reserved)
+        return Holding(request.role, named, shares, (Wired(links, amounts, shares, notes),))
 
-    def _plain(self, placement: object) -> tuple[tuple[Share, ...], tuple[int, ...], tuple[int, ...]]:
-        """Return shares, links and servers of a placement in whole numbers."""
-        if not isinstance(placement, Placement):
-            raise InfeasiblePlacement(f"answered {placement!r:.200}, which is not a Placement, Refusal or None")
-        chosen = placement.chosen if isinstance(placement, Provisioned) else ()
-        try:
-            shares = [(index(server), index(node), (*map(index, part),)) for server, node, part in placement.shares]
-            return (*shares,), (*map(index, placement.links),), (*map(index, chosen),)
-        except (TypeError, ValueError):
-            problem = "whose shares are not (server, node, amounts), or its links no numbers"
-            raise InfeasiblePlacement(f"answered {placement!r:.200}, {problem}") from None
-
-    def _wrong_shares(self, shares: Sequence[Share], request: Request) -> str:
+    def _wrong_shares(self, shares: Sequence[Share], named: Sequence[int], request: Request) -> str:
         """Say why shares do not add up to the demand, each of a node of its own; empty where they do."""
         servers, nodes, resources = self._view.capacity.shape
+        for server in named:
+            if not 0 <= server < servers:
+                return f"there is no server {server}"
         for server, node, part in shares:
-            if not (0 <= server < servers and 0 <= node < nodes):
+            if not 0 <= node < nodes:
                 return f"there is no node {node} of server {server}"
-            if len(part) != resources:
-                return f"a share says what it takes of each of {resources} resources"
-            if min(part) < 0:
-                return f"takes less than nothing on node {node} of server {server}"
+            if len(part) != resources or min(part) < 0:
+                return f"a share says what it takes of each of {resources} resources, and not less than nothing"
         if len({share[:2] for share in shares}) < len(shares):
             return "has two shares on a node: add them up"
         total = (*map(sum, zip(*(part for _, _, part in shares), strict=True)),)
@@ -187,19 +169,24 @@ class NetworkBook:
         pods = {self._pod_of[rack] for rack in racks}
         return 0 if len(apart) == 1 else 1 if len(racks) == 1 else 3 if len(pods) > 1 or -1 in pods else 2
 
-    def take(self, held: Iterable[Wired]) -> None:
-        """Take links that are free."""
-        self._move(held, -1)
-
-    def give(self, held: Iterable[Wired]) -> None:
-        """Give links back."""
-        self._move(held, 1)
-
-    def _move(self, held: Iterable[Wired], sign: int) -> None:
+    def move(self, holding: Holding, sign: int) -> None:
+        """Take links, or give them back."""
         free, shown = self._link_free.data, self._links_shown.data
-        for wired in held:
+        for wired in holding.wired:
             for link, amount in zip(wired.links, wired.amounts, strict=True):
                 free[link] = shown[link] = free[link] + sign * amount
+
+    def enter(self, row: int, holding: Holding) -> None:
+        """Note where a request lies from now on."""
+        self.wired[row] = holding.wired[0]
+
+    def begin_move(self, row: int, old: Holding, new: Holding) -> None:
+        """Note the place that a request moves to."""
+        self.moved.setdefault(row, [*old.wired]).extend(new.wired)
+
+    def end_move(self, row: int, stays: Holding, leaves: Holding, part: slice) -> None:
+        """Note where a request lies from now on."""
+        self.wired[row] = stays.wired[0]
 
     def _holding(self, row: int) -> tuple[Sequence[Share], Sequence[int], Sequence[int]]:
         held = self._ledger.reserved_by(row)
@@ -230,15 +217,12 @@ class NetworkBook:
                 del self._cuts[link]
                 self._link_free[link] = self._links_shown[link] = self.topology.link_capacity[link]
 
-    def changed(self, server: int) -> None:
-        """Do nothing where a server has failed or is back: its link has nothing to do with that."""
-
     # -- what there is, and what lay where -----------------------------------------------------------------------------
 
     def why_not(self, request: Request) -> int:
-        """Return 1 more than the first resource of which the network has less than a request asks for; 0 for none."""
+        """Return the first resource of which the network has less than a request asks for; -1 for none."""
         free = self._ledger.arrays[2].sum(axis=(0, 1)).tolist()
-        return next((r + 1 for r, amount in enumerate(request.demand) if amount > free[r]), 0)
+        return next((r for r, amount in enumerate(request.demand) if amount > free[r]), -1)
 
     @property
     def tiers(self) -> dict[str, int]:
@@ -282,7 +266,7 @@ class NetworkBook:
         """Tell whether nobody has written to what the view shows."""
         return np.array_equal(self._view.link_free, self._link_free)
 
-    def check(self, held: Mapping[int, Any]) -> None:
+    def check(self, held: Mapping[int, Holding]) -> None:
         """Count again from all that is held; raises `LedgerError` when a quantum is missing."""
         free = self.topology.link_capacity.copy()
         for wired in (wired for holding in held.values() for wired in holding.wired):

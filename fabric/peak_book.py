@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import ceil
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from binwright.fabric.book import Book, Holding
 from binwright.fabric.peak_predictors import PeakPredictor, Seen
 from binwright.simcore.errors import LedgerError
 from binwright.simcore.types import Floats, Ints, Share, read_only
@@ -21,7 +22,7 @@ STEP = 300.0
 """Seconds of a step where nobody says what requests use."""
 
 
-class PeakBook:
+class PeakBook(Book):
     """Has a request admitted where the predicted peak of those that run, and what it asks for, fit together.
 
     `predictors` are those of each resource, by its place. A request reserves all that it asks for until the next step,
@@ -58,11 +59,11 @@ class PeakBook:
 
     # -- who is there --------------------------------------------------------------------------------------------------
 
-    def enter(self, row: int, shares: tuple[Share, ...]) -> None:
+    def enter(self, row: int, holding: Holding) -> None:
         """Note that a request has taken what it asks for; where it moves, beside its old place, and with its past."""
         parts = self._parts.setdefault(row, [])
         old = parts.copy()
-        for server, node, amounts in shares:
+        for server, node, amounts in holding.shares:
             if not self._vacant:
                 self._grow_rows(max(64, len(self._row)))
             at = self._vacant.pop()
@@ -70,20 +71,27 @@ class PeakBook:
             self._row[at], self._place[at], self._steps[at] = row, server * self.asked.shape[1] + node, 0
             self._wanted[at] = self._reserved[at] = amounts
             self._ask(at, 1)
-        if len(old) == len(shares) and np.array_equal(self._wanted[old], self._wanted[parts[len(old) :]]):
+        if len(old) == len(holding.shares) and np.array_equal(self._wanted[old], self._wanted[parts[len(old) :]]):
             for series in (self._steps, self._end, *self._past.values(), *self._future.values()):
                 series[parts[len(old) :]] = series[old]
 
-    def leave(self, row: int, shares: slice = slice(None)) -> None:
-        """Forget a request, or some of its shares where it has moved."""
-        at = self._parts[row][shares]
-        del self._parts[row][shares]
-        if not self._parts[row]:
-            del self._parts[row]
+    def begin_move(self, row: int, old: Holding, new: Holding) -> None:
+        """Note that a request has taken its new place as well."""
+        self.enter(row, new)
+
+    def end_move(self, row: int, stays: Holding, leaves: Holding, part: slice) -> None:
+        """Forget some of a request's shares."""
+        at = self._parts[row][part]
+        del self._parts[row][part]
         for each in at:
             self._ask(each, -1)
         self._row[at] = -1
         self._vacant += at
+
+    def leave(self, row: int, holding: Holding) -> None:
+        """Forget a request."""
+        self.end_move(row, holding, holding, slice(None))
+        del self._parts[row]
 
     def reserved(self, row: int, shares: tuple[Share, ...]) -> tuple[Share, ...]:
         """Return what a request takes of the predicted peaks, and what is free when it goes, of what it asked for."""
@@ -197,9 +205,6 @@ class PeakBook:
 
     # -- what is held --------------------------------------------------------------------------------------------------
 
-    def changed(self, server: int) -> None:
-        """Do nothing where a server has failed or is back: nobody holds anything there."""
-
     def grow(self, by: int) -> None:
         """Count for so many more servers."""
         self.asked = np.concatenate([self.asked, np.zeros((by, *self.asked.shape[1:]), np.int64)])
@@ -213,7 +218,7 @@ class PeakBook:
         """Tell whether nobody has written to what the view shows."""
         return self._view.asked is not None and np.array_equal(self._view.asked, self.asked)
 
-    def check(self, held: Mapping[int, Any]) -> None:
+    def check(self, held: Mapping[int, Holding]) -> None:
         """Count again from all that is held; raises `LedgerError` when a quantum is missing."""
         demand = np.zeros_like(self.asked)
         for row, holding in held.items():

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from binwright.fabric.book import Book, Holding
 from binwright.fabric.placement.mask import (
     RULES,
     TAINT,
@@ -42,7 +43,7 @@ NO_ROOM_AT_SITE = "no room at its site"
 AMONG_PARTS = "rule: among the parts of a gang (together, at_most)"
 
 
-class RuleBook:
+class RuleBook(Book):
     """Keeps rules of placement on the servers of a ledger, and counts for them who is in which domain.
 
     Before `roles_of` is told of a workload, all requests have the role of one that says nothing. In a network a request
@@ -53,6 +54,7 @@ class RuleBook:
     def __init__(self, ledger: Ledger, labels: ServerLabels, rules: Sequence[Rule]) -> None:
         self._ledger, self._view = ledger, ledger.view
         self.labels, self.written = labels, tuple(rules)
+        self.reasons = (*map(self._rule, range(RULES + len(self.written) + 1)), NO_ROOM_AT_SITE, AMONG_PARTS)
         self.routing: Any = None
         """What sends requests to sites, of which the view then shows one."""
         self.unasked: dict[str, str] = {}
@@ -85,7 +87,7 @@ class RuleBook:
         self._count_one = prepared(count, self.mask, 0, 0, 0)
         self._show_role = prepared(show, self.mask, self._role_view, 0, self._free)
 
-    def _compiled(self, held: Mapping[int, Any]) -> Mask:
+    def _compiled(self, held: Mapping[int, Holding]) -> Mask:
         """Compile the rules, and count who lies where."""
         rules = self.written
         drained = {n: rule.of(self.labels) for n in self._draining if isinstance(rule := rules[n], Drain)}
@@ -139,6 +141,24 @@ class RuleBook:
         else:
             add(self.mask, np.array(servers, np.int64), role, sign)
         self._fresh = -1
+
+    def enter(self, row: int, holding: Holding) -> None:
+        """Count a request that has taken its place."""
+        self.count(holding.servers, holding.role, 1)
+
+    def leave(self, row: int, holding: Holding) -> None:
+        """Count a request no longer that gives its place back."""
+        self.count(holding.servers, holding.role, -1)
+
+    def begin_move(self, row: int, old: Holding, new: Holding) -> None:
+        """Count a request at both places, once in a domain of both."""
+        self.leave(row, old)
+        self.enter(row, old.beside(new))
+
+    def end_move(self, row: int, stays: Holding, leaves: Holding, part: slice) -> None:
+        """Count a request at one of its places."""
+        self.leave(row, leaves.beside(stays))
+        self.enter(row, stays)
 
     # -- gangs ---------------------------------------------------------------------------------------------------------
 
@@ -206,10 +226,14 @@ class RuleBook:
 
     def problem(self, request: Request, servers: Sequence[int]) -> str:
         """Say why a request may not lie on these servers, its amounts aside; empty where it may."""
-        gang, server, refusing = request.gang, servers[0], self._refusing(request.role)
+        gang, server, own = request.gang, servers[0], self._ledger.held.get(request.index)
+        if own:  # it moves, and does not count itself
+            self.leave(request.index, own)
+        refusing = self._refusing(request.role)
+        if own:
+            self.enter(request.index, own)
         for each in servers:
             if refusing[each] >= 0:
-                self._fresh = -1  # as what it has taken is given back
                 return f"not on server {each}: {self._rule(int(refusing[each]))}"
         if gang and not open_to_part(gang.rules, self._domains, self._taken(request), len(self._free))[server]:
             return f"not on server {server}: rule: parts {gang.rules}"
@@ -319,24 +343,14 @@ class RuleBook:
         )
         return fitting
 
-    def kept_out(self, request: Request, others: Mapping[int, str]) -> dict[int, str]:
-        """Say why of every server that a request is kept from by something else than the amounts that are free.
-
-        `others` says so of servers that other books keep it from.
-        """
-        why = dict.fromkeys(
-            np.flatnonzero(~self.routing.reach(request)).tolist() if self.routing else (), "is at another site"
-        )
+    def kept_out(self, request: Request) -> dict[int, str]:
+        """Say why of every server that rules, sites or other parts keep a request from."""
+        away = ~self.routing.reach(request) if self.routing else np.zeros(len(self._free), np.bool_)
+        why = dict.fromkeys(np.flatnonzero(away).tolist(), "is at another site")
         if request.gang and request.gang.rules.restricts:
             why |= dict.fromkeys(np.flatnonzero(~self._open_to_part(request, self._free)).tolist(), AMONG_PARTS)
-        why |= others
         refusing = enumerate(self._refusing(request.role).tolist())
         return why | {server: self._rule(number) for server, number in refusing if number >= 0}
-
-    @property
-    def reasons(self) -> tuple[str, ...]:
-        """What the numbers of `why_not` mean."""
-        return (*map(self._rule, range(RULES + len(self.written) + 1)), NO_ROOM_AT_SITE, AMONG_PARTS)
 
     def _rule(self, number: int) -> str:
         """Put what refuses in words."""
@@ -351,7 +365,7 @@ class RuleBook:
         may = self._role_view.refusing < 0
         return np.array_equal(self._role_view.free, np.where(may[:, None, None], self._free, 0))
 
-    def check(self, held: Mapping[int, Any]) -> None:
+    def check(self, held: Mapping[int, Holding]) -> None:
         """Count again from all that is held; raises `LedgerError` when the counts differ."""
         if not np.array_equal(self._compiled(held).counts, self.mask.counts):
             raise LedgerError("what rules of placement count is not who is there")

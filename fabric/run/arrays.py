@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from binwright.fabric.book import Holding
 from binwright.fabric.compiled import numa_loop as loop
 from binwright.fabric.compiled.numa_loop import NumaRequests, NumaState, advance, begin, bundled, end_at
 from binwright.fabric.compiled.tables import URGENT, Tables, no_tables
-from binwright.fabric.inventory import Holding
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.ranking import log_of
 from binwright.simcore.jit import prepared

@@ -214,7 +214,7 @@ class Simulation(RunArrays):
             return
         try:
             if self.inside and not gang:
-                server, node, _ = self._servers.take(request, placement)
+                server, node = self._servers.hold(request, placement).shares[0][:2]
             else:
                 server, node = self.ledger.apply(request, placement)
         except InfeasiblePlacement as error:

@@ -43,7 +43,8 @@ def test_a_node_that_a_server_does_not_have_has_nothing() -> None:
     assert (cluster.capacity[:, :, 0] // QUANTUM).tolist() == there
     assert (cluster.growth[:, 0] // QUANTUM).tolist() == [8, 0, 0]
     demand = np.array([[8, 1], [9, 1], [4, 6], [2, 8], [4, 8]]) * QUANTUM
-    assert cluster.possible(demand).tolist() == [True, False, True, True, False]
+    servers = np.append(cluster.capacity, cluster.growth[None], axis=0)
+    assert cluster.possible(demand, servers).tolist() == [True, False, True, True, False]
 
 
 def test_a_request_lies_on_nodes_that_there_are(tmp_path: Path) -> None:

@@ -1,0 +1,113 @@
+"""What a request holds, and what every book beside the amounts of nodes may count of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from operator import add, index
+from typing import Any, NamedTuple
+
+from binwright.simcore.errors import InfeasiblePlacement
+from binwright.simcore.types import Placement, Request, Share
+
+TAKE, GIVE = -1, 1
+"""The signs of what is free when amounts are taken and given back."""
+
+
+class Wired(NamedTuple):
+    """Says what a request holds in a network: links, the quanta on each, and its shares of servers.
+
+    `notes` are its servers, span, links, and the quanta reserved on each tier.
+    """
+
+    links: tuple[int, ...]
+    amounts: tuple[int, ...]
+    shares: tuple[Share, ...]
+    notes: tuple[int, ...]
+
+
+class HeldDevices(NamedTuple):
+    """Says which devices of a server a request has, and how many quanta of each."""
+
+    server: int
+    devices: tuple[int, ...]
+    each: int
+
+    @property
+    def bits(self) -> int:
+        """The devices as the bits of a number."""
+        return sum(1 << device for device in self.devices)
+
+
+class Holding(NamedTuple):
+    """Says what a request holds: shares, in a network links, and devices; at both places on its way.
+
+    Its `servers` count for rules of placement, as those of its `role` do.
+    """
+
+    role: int
+    servers: tuple[int, ...]
+    shares: tuple[Share, ...]
+    wired: tuple[Wired, ...] = ()
+    devices: tuple[HeldDevices, ...] = ()
+
+    def beside(self, other: Holding) -> Holding:
+        """Return what is held by who holds both."""
+        both: Any = map(add, self[1:], other[1:])
+        return Holding(self.role, *both)
+
+
+class Book:
+    """Counts something of what requests hold; whatever a book does not override does not concern it."""
+
+    reasons: tuple[str, ...] = ()
+    """What the numbers of `why_not` mean."""
+
+    def move(self, holding: Holding, sign: int) -> None:
+        """Take what is held, or give it back: `sign` is TAKE or GIVE."""
+
+    def enter(self, row: int, holding: Holding) -> None:
+        """Note that a request has taken its place."""
+
+    def leave(self, row: int, holding: Holding) -> None:
+        """Note that a request gives its place back."""
+
+    def begin_move(self, row: int, old: Holding, new: Holding) -> None:
+        """Note that a request has taken a new place beside its old one."""
+
+    def end_move(self, row: int, stays: Holding, leaves: Holding, part: slice) -> None:
+        """Note that a request gives one of two places back, of whose shares it is a `part`."""
+
+    def changed(self, server: int) -> None:
+        """Note that an empty server has failed, or is back."""
+
+    def grow(self, by: int) -> None:
+        """Count for so many more servers."""
+
+    def why_not(self, request: Request) -> int:
+        """Return the place in `reasons` of what keeps a request out that has the amounts; -1 for nothing."""
+        return -1
+
+    def kept_out(self, request: Request) -> dict[int, str]:
+        """Say why of every server that a request is kept from by something else than the amounts that are free."""
+        return {}
+
+    def is_intact(self) -> bool:
+        """Tell whether nobody has written to what the view shows."""
+        return True
+
+    def check(self, held: Mapping[int, Holding]) -> None:
+        """Count again from all that is held; raises `LedgerError` when something is missing."""
+
+
+def plain_shares(placement: object) -> tuple[Share, ...]:
+    """Return the shares of a placement as plain numbers; raises `InfeasiblePlacement` where it has none."""
+    if not isinstance(placement, Placement):
+        raise InfeasiblePlacement(f"answered {placement!r:.200}, which is neither a Placement nor None")
+    try:
+        shares = tuple((index(server), index(node), (*map(index, part),)) for server, node, part in placement.shares)
+    except (TypeError, ValueError):
+        problem = "whose shares are not (server, node, amounts)"
+        raise InfeasiblePlacement(f"answered {placement!r:.200}, {problem}") from None
+    if not shares:
+        raise InfeasiblePlacement("placed nothing at all")
+    return shares
