@@ -150,8 +150,10 @@ class Inventory:
         """
         fits = self._possible(demand, models, None)
         if self.rules is not None and roles is not None:
-            for some, servers in self.rules.never_closed_to(roles):
-                fits[some] &= self._possible(demand[some], None if models is None else models[some], servers)
+            for role in np.unique(roles).tolist():
+                servers, some = self.rules.never_closed(role), roles == role
+                if not servers.all():
+                    fits[some] &= self._possible(demand[some], None if models is None else models[some], servers)
         return fits
 
     def _possible(

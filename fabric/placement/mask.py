@@ -1,4 +1,4 @@
-"""Compiles rules of placement to arrays, and finds in them which servers a request may take, and parts of a gang.
+"""Compiles rules of placement to arrays, and finds in them which servers a request may take.
 
 Every rule that counts is a check of one number: how many requests of some groups the server's domain has. It must lie
 between two bounds, which are the same for all servers.
@@ -6,7 +6,7 @@ between two bounds, which are the same for all servers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -14,17 +14,16 @@ import numpy.typing as npt
 
 from binwright.fabric.placement.rules import (
     AT_MOST,
+    EVERY,
     NO_BOUND,
     NONE,
     SAME,
     SPREAD,
-    Counter,
     Drain,
     Rule,
     ServerLabels,
 )
 from binwright.fabric.servers import with_room
-from binwright.simcore.gangs import PartRules
 from binwright.simcore.jit import kernel, lean
 from binwright.simcore.roles import Role
 from binwright.simcore.types import Amounts, Ints
@@ -80,11 +79,6 @@ class Ruling(NamedTuple):
     view: RoleView
 
 
-def view_for(free: Ints) -> RoleView:
-    """Make room for what a role is shown; `free` int64 [servers, nodes, resources]."""
-    return RoleView(np.zeros_like(free), np.full(len(free), -1))
-
-
 def compiled(
     labels: ServerLabels,
     rules: Sequence[Rule],
@@ -114,22 +108,29 @@ def compiled(
         for number in range(len(doors)):
             live[number, starts[row] + places[closed[number] < 0]] = True
 
-    of_group = {
-        group: [(number, check) for number, rule in counting if group and (check := rule.check(group, several))]
-        for group in dict.fromkeys(role.group for role in roles)
-    }
-    checked = [check for checks in of_group.values() for _, check in checks]
-    firsts, size = dict[Counter, int](), 0
-    for counter in dict.fromkeys(each for check in checked for each in (check.counter, check.less) if each):
-        firsts[counter], size = size, size + sizes[rows[counter.label]]
-    adds = [[(firsts[each], rows[each.label]) for each in firsts if each.counts(role.group)] for role in roles]
+    firsts, size = dict[tuple[tuple[str, ...], str], int](), 0  # of the groups that are counted, by a label
+
+    def counts_of(groups: tuple[str, ...], label: str) -> int:
+        nonlocal size
+        if (groups, label) not in firsts:
+            firsts[groups, label], size = size, size + sizes[rows[label]]
+        return firsts[groups, label]
+
     checks, ends = list[list[int]](), dict[str, tuple[int, int]]()
-    for group, asked in of_group.items():
-        ends[group] = len(checks), len(checks) + len(asked)
-        for number, check in asked:
-            row, less = rows[check.counter.label], firsts[check.less] if check.less else -1
-            first = firsts[check.counter]
-            checks.append([check.kind, first, row, check.limit, sizes[row], starts[row], less, RULES + number])
+    for group in dict.fromkeys(role.group for role in roles):
+        begin = len(checks)
+        for number, rule in counting if group else ():
+            if check := rule.check(group, several):
+                row, first = rows[rule.per], counts_of(check.groups, rule.per)
+                less = counts_of((check.but,), rule.per) if check.but else -1
+                checks.append([check.kind, first, row, check.limit, sizes[row], starts[row], less, RULES + number])
+        ends[group] = begin, len(checks)
+    adds = [
+        [(first, rows[label]) for (groups, label), first in firsts.items() if group in groups or EVERY in groups]
+        if group
+        else []
+        for group, *_ in roles
+    ]
     return Mask(
         closed,
         np.array([(doors[role[1:3]], *ends[role.group]) for role in roles], np.int64).reshape(-1, 3),
@@ -146,11 +147,6 @@ def add(mask: Mask, servers: Ints, role: int, sign: int) -> None:
     """Count a role's request on these servers, once in each domain; sign -1 takes it out."""
     for first, row in mask.adds[mask.begin[role] : mask.begin[role + 1]].tolist():
         mask.counts[first + np.unique(mask.domains[row, servers])] += sign
-
-
-def open_roles(mask: Mask) -> Bools:
-    """Tell which roles no rule keeps from anywhere, whatever is counted, bool [roles]."""
-    return np.array([first == end and not (mask.closed[door] >= 0).any() for door, first, end in mask.roles.tolist()])
 
 
 @lean
@@ -215,42 +211,3 @@ def why_ruled(mask: Mask, view: RoleView, role: int, free: Ints, demand: Amounts
                 return -1
             last = max(last, view.refusing[server])
     return last
-
-
-def open_to_part(rules: PartRules, domains: Callable[[str], Ints], taken: Sequence[int], servers: int) -> Bools:
-    """Tell which servers the next part may take, bool [servers]; earlier parts have `taken` servers.
-
-    `domains` says the domain of every server by a label, int64 [servers].
-    """
-    allowed = np.ones(servers, np.bool_)
-    for label, most in rules.at_most:
-        domain = domains(label)
-        count = np.bincount(domain[list(taken)], minlength=servers)
-        allowed &= count[domain] < most
-    if rules.together and taken:
-        domain = domains(rules.together)
-        allowed &= domain == domain[taken[0]]
-    return allowed
-
-
-def most_parts(rules: PartRules, domains: Callable[[str], Ints], rooms: Ints) -> Ints:
-    """Count the parts that there is room for in the domain of each server that a gang can be `together` in.
-
-    Without `together` that is the whole cluster. `rooms` int64 [servers] is that of each server. Where domains of
-    `at_most` cut across one another it may be fewer parts. Returns int64 [servers].
-    """
-    servers = len(rooms)
-    whole = domains(rules.together) if rules.together else np.zeros(servers, np.int64)
-    # From small domains to large ones: what a domain takes is put to its first server.
-    for label, most in sorted(rules.at_most, key=lambda limit: -int(domains(limit[0]).max(initial=0))):
-        _, first, domain = np.unique(whole * servers + domains(label), return_index=True, return_inverse=True)
-        sums, rooms = _sums(domain, rooms), np.zeros(servers, np.int64)
-        rooms[first] = np.minimum(sums[: len(first)], most)
-    parts: Ints = _sums(whole, rooms)[whole]
-    return parts
-
-
-def _sums(domain: Ints, amounts: Ints) -> Ints:
-    sums = np.zeros(int(domain.max(initial=0)) + 1, np.int64)
-    np.add.at(sums, domain, amounts)
-    return sums

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -16,15 +16,12 @@ from binwright.fabric.placement.mask import (
     TAINT,
     WHERE,
     Mask,
+    RoleView,
     Ruling,
     add,
     compiled,
     count,
-    most_parts,
-    open_roles,
-    open_to_part,
     show,
-    view_for,
 )
 from binwright.fabric.placement.rules import SERVER, Drain, Rule, ServerLabels, groups_of
 from binwright.fabric.servers import with_room
@@ -59,27 +56,28 @@ class RuleBook(Book):
         """What sends requests to sites, of which the view then shows one."""
         self.unasked: dict[str, str] = {}
         """Groups that rules of placement name and no request has, with what may have been meant."""
-        self._draining: set[int] = set()
+        drains = {number: rule for number, rule in enumerate(self.written) if isinstance(rule, Drain)}
+        self._draining = {number for number, rule in drains.items() if rule.at <= 0}
         """The rules that keep requests off servers now, of those that empty some."""
+        turns = [(at, number) for number, rule in drains.items() for at in (rule.at, rule.until) if at]
+        self.planned = [(at, self._turn, number) for at, number in turns]
+        """What changes at a time: the time, what is to be called then, and with which number."""
         self.drained: set[int] = set()
         """The servers that take no more requests, by no rule of these but by `drain`."""
         self._roles: tuple[Role, ...] = (NO_ROLE,)
         self._known: dict[str, Ints] = {}
         """Of labels that rules among parts go by, the domain of every server."""
         ledger.view.rules = self
-        drains = [(number, rule) for number, rule in enumerate(self.written) if isinstance(rule, Drain)]
-        self._draining |= {number for number, rule in drains if rule.at <= 0}
-        self.planned = [(rule.at, self._turn, number) for number, rule in drains if rule.at > 0]
-        """What changes at a time: the time, what is to be called then, and with which number."""
-        self.planned += [(rule.until, self._turn, number) for number, rule in drains if rule.until is not None]
         self._compile()
 
     def _compile(self) -> None:
         """Compile the rules for the servers and roles there are, and count again who is where."""
         _, shown, self._free = self._ledger.arrays
-        self.mask = self._compiled(self._ledger.held)
-        self._open, self._nothing = open_roles(self.mask), np.full(len(self._free), -1)
-        self._role_view, self._aside = (view_for(self._free) for _ in range(2))
+        mask = self.mask = self._compiled(self._ledger.held)
+        self._nothing = np.full(len(self._free), -1)
+        self._open = np.array([first == end and (mask.closed[door] < 0).all() for door, first, end in mask.roles])
+        """Which roles no rule keeps from anywhere, whatever is counted, bool [roles]."""
+        self._role_view, self._aside = (RoleView(np.zeros_like(self._free), self._nothing.copy()) for _ in range(2))
         self._fresh = -1  # the role whose view is up to date, as nothing has happened since
         self._all, self._some = read_only(shown), read_only(self._role_view.free)
         self._view.free = self._view.free_of_rules = self._all
@@ -180,26 +178,51 @@ class RuleBook(Book):
         rows = range(gang.first, gang.first + gang.parts) if gang.rules.restricts else ()
         return [server for row in rows if row in held and row != request.index for server in held[row].servers]
 
+    def _beside(self, request: Request, taken: Sequence[int]) -> npt.NDArray[np.bool_]:
+        """Tell where rules among them let a part of a gang lie, bool [servers]; others have `taken` servers."""
+        allowed, rules = np.ones(len(self._free), np.bool_), request.gang.rules if request.gang else NO_RULES
+        for label, most in rules.at_most:
+            domain = self._domains(label)
+            allowed &= np.bincount(domain[list(taken)], minlength=len(allowed))[domain] < most
+        if rules.together and taken:
+            domain = self._domains(rules.together)
+            allowed &= domain == domain[taken[0]]
+        return allowed
+
     def open_to_part(self, request: Request, taken: Sequence[int], rooms: Ints) -> npt.NDArray[np.bool_]:
         """Tell where a part of a gang may lie, bool [servers], where the earlier ones have `taken` servers.
 
         The first one may where there is room for all, `rooms` int64 [servers] parts on each server.
         """
-        assert request.gang
-        gang = request.gang
-        allowed = open_to_part(gang.rules, self._domains, taken, len(self._free))
-        if gang.rules.together and not taken:
-            allowed &= most_parts(gang.rules, self._domains, rooms) >= gang.parts
+        allowed = self._beside(request, taken)
+        if request.gang and request.gang.rules.together and not taken:
+            allowed &= self._most_parts(request, rooms) >= request.parts
         return allowed
 
-    def _open_to_part(self, request: Request, free: Ints) -> npt.NDArray[np.bool_]:
-        """Tell where a part of a gang may lie now, bool [servers, 1, 1]."""
-        rooms = self._ledger.rooms(request, free)
-        return self.open_to_part(request, self._taken(request), rooms)[:, None, None]
+    def _open_now(self, request: Request, free: Ints) -> npt.NDArray[np.bool_]:
+        """Tell where a part of a gang may lie now, bool [servers]."""
+        return self.open_to_part(request, self._taken(request), self._ledger.rooms(request, free))
 
     def most_parts(self, request: Request, rooms: Ints) -> int:
         """Count the parts that there is room for as far as rules among them say; `rooms` int64 [servers] on each."""
-        return int(most_parts(request.gang.rules if request.gang else NO_RULES, self._domains, rooms).max(initial=0))
+        return int(self._most_parts(request, rooms).max(initial=0))
+
+    def _most_parts(self, request: Request, rooms: Ints) -> Ints:
+        """Count the parts that there is room for in the domain of each server that a gang can be `together` in.
+
+        Without `together` that is the whole cluster. `rooms` int64 [servers] is that of each server. Where domains of
+        `at_most` cut across one another it may be fewer parts. Returns int64 [servers].
+        """
+        servers, rules = len(rooms), request.gang.rules if request.gang else NO_RULES
+        whole = self._domains(rules.together) if rules.together else np.zeros(servers, np.int64)
+        # From small domains to large ones: what a domain takes is put to its first server.
+        for label, most in sorted(rules.at_most, key=lambda limit: -int(self._domains(limit[0]).max(initial=0))):
+            every = whole * servers + self._domains(label)
+            _, first, domain = np.unique(every, return_index=True, return_inverse=True)
+            sums, rooms = np.bincount(domain, rooms), np.zeros(servers, np.int64)
+            rooms[first] = np.minimum(sums, most)
+        parts: Ints = np.bincount(whole, rooms).astype(np.int64)[whole]
+        return parts
 
     # -- where requests may lie ----------------------------------------------------------------------------------------
 
@@ -212,7 +235,8 @@ class RuleBook(Book):
             self._refusing(role)
             view.free = self._some
         if request.gang and request.gang.rules.restricts:
-            view.free = read_only(np.where(self._open_to_part(request, view.free), view.free, 0))
+            part_of = self._open_now(request, view.free)
+            view.free = read_only(np.where(part_of[:, None, None], view.free, 0))
         if self.routing:
             at_site = self.routing.offer(request, partial(self._has_room_among, request))
             view.free = read_only(np.where(at_site[:, None, None], view.free, 0))
@@ -226,16 +250,13 @@ class RuleBook(Book):
 
     def problem(self, request: Request, servers: Sequence[int]) -> str:
         """Say why a request may not lie on these servers, its amounts aside; empty where it may."""
-        gang, server, own = request.gang, servers[0], self._ledger.held.get(request.index)
-        if own:  # it moves, and does not count itself
-            self.leave(request.index, own)
-        refusing = self._refusing(request.role)
-        if own:
-            self.enter(request.index, own)
+        own = self._ledger.held.get(request.index)  # which does not count where it moves from
+        refusing = self._refusing(request.role) if own is None else self._refusing_after(request, {request.index})
         for each in servers:
             if refusing[each] >= 0:
                 return f"not on server {each}: {self._rule(int(refusing[each]))}"
-        if gang and not open_to_part(gang.rules, self._domains, self._taken(request), len(self._free))[server]:
+        server, gang = servers[0], request.gang
+        if gang and not self._beside(request, self._taken(request))[server]:
             return f"not on server {server}: rule: parts {gang.rules}"
         if self.routing and not self.routing.is_open(request)[server]:
             return f"server {server} is not at the site that the request was sent to"
@@ -257,38 +278,32 @@ class RuleBook(Book):
 
         `come` lists the servers and the role of requests that lie somewhere by then.
         """
-        role, held, gang = request.role, self._ledger.held, request.gang
         reach = self.routing.reach(request) if self.routing else np.ones(len(self._free), np.bool_)
-        if gang and gang.rules.restricts and request.index in held:
-            reach &= open_to_part(gang.rules, self._domains, self._taken(request), len(self._free))
-        if self._open[role]:
-            return reach
+        if request.gang and request.index in self._ledger.held:
+            reach &= self._beside(request, self._taken(request))
+        may: npt.NDArray[np.bool_] = reach & (self._refusing_after(request, gone, come) < 0)
+        return may
+
+    def _refusing_after(
+        self, request: Request, gone: Iterable[int], come: Sequence[tuple[Sequence[int], int]] = ()
+    ) -> Ints:
+        """Return what keeps a request from every server, int64 [servers], when rows are gone and others have come."""
+        if self._open[request.role]:
+            return self._nothing
+        held, fresh = self._ledger.held, self._fresh
         changes: list[tuple[Sequence[int], int, int]] = [(servers, own, 1) for servers, own in come]
         changes += [(held[row].servers, held[row].role, -1) for row in gone if row in held]
-        fresh = self._fresh
         for servers, own, sign in changes:
             self.count(servers, own, sign)
-        self._show_role(self.mask, self._aside, role, self._free)
+        self._show_role(self.mask, self._aside, request.role, self._free)
         for servers, own, sign in changes:
             self.count(servers, own, -sign)
         self._fresh = fresh
-        may: npt.NDArray[np.bool_] = reach & (self._aside.refusing < 0)
-        return may
-
-    def _closed(self, door: int) -> npt.NDArray[np.bool_]:
-        """Tell which servers labels or taints keep the roles of a door from, bool [servers]."""
-        return np.isin(self.mask.closed[door], (WHERE, TAINT))
+        return self._aside.refusing
 
     def never_closed(self, role: int) -> npt.NDArray[np.bool_]:
         """Tell which servers neither labels nor taints keep a role from, bool [servers]."""
-        return ~self._closed(self.mask.roles[role, 0])
-
-    def never_closed_to(self, roles: Ints) -> Iterator[tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]]:
-        """Yield which of these roles [n] labels and taints keep from the same servers, and which are left to them."""
-        doors = self.mask.roles[roles, 0]
-        for door in np.unique(doors).tolist():
-            if (closed := self._closed(door)).any():
-                yield doors == door, ~closed
+        return ~np.isin(self.mask.closed[self.mask.roles[role, 0]], (WHERE, TAINT))
 
     # -- compiled runs -------------------------------------------------------------------------------------------------
 
@@ -348,7 +363,7 @@ class RuleBook(Book):
         away = ~self.routing.reach(request) if self.routing else np.zeros(len(self._free), np.bool_)
         why = dict.fromkeys(np.flatnonzero(away).tolist(), "is at another site")
         if request.gang and request.gang.rules.restricts:
-            why |= dict.fromkeys(np.flatnonzero(~self._open_to_part(request, self._free)).tolist(), AMONG_PARTS)
+            why |= dict.fromkeys(np.flatnonzero(~self._open_now(request, self._free)).tolist(), AMONG_PARTS)
         refusing = enumerate(self._refusing(request.role).tolist())
         return why | {server: self._rule(number) for server, number in refusing if number >= 0}
 

@@ -99,38 +99,34 @@ AT_MOST, SPREAD, NONE, SAME, SOME = range(5)
 there is none anywhere, and in no more domains than its limit; something.
 """
 NO_BOUND = np.iinfo(np.int64).max
-
-
-class Counter(NamedTuple):
-    """Names what a number is: the requests of `groups` in each domain of a label; `EVERY` stands for all groups."""
-
-    groups: tuple[str, ...]
-    label: str
-
-    def counts(self, group: str) -> bool:
-        """Tell whether a request of this group is one of them."""
-        return group in self.groups or (bool(group) and EVERY in self.groups)
+Domain: TypeAlias = Annotated[
+    Text, Field(description="The label whose values are the domains, or `server`.", examples=["zone"])
+]
+Group: TypeAlias = Annotated[Text, Field(description="The group, or `*` for every group by itself.", examples=["web"])]
 
 
 class Check(NamedTuple):
-    """Says what is asked of a count: a kind, the counter, the limit, and another counter that is taken from it."""
+    """Says what a rule asks of a request: a kind, its limit, and of which groups the requests in its domain count.
+
+    `EVERY` counts those of all groups, `but` those of one.
+    """
 
     kind: int
-    counter: Counter
     limit: int
-    less: Counter | None = None
+    groups: tuple[str, ...]
+    but: str = ""
 
 
 class AtMost(Model):
     """At most so many requests of a group per domain."""
 
     at_most: Count = Field(description="How many.", examples=[2])
-    of: Text = Field(description="The group, or `*` for every group by itself.", examples=["web"])
-    per: Text = Field(description="The label whose values are the domains, or `server`.", examples=["zone"])
+    of: Group
+    per: Domain
 
     def check(self, group: str, several: bool) -> Check | None:
         """Return what the rule asks of a request of this group."""
-        return Check(AT_MOST, Counter((group,), self.per), self.at_most) if self.of in (group, EVERY) else None
+        return Check(AT_MOST, self.at_most, (group,)) if self.of in (group, EVERY) else None
 
     def __str__(self) -> str:
         return f"at most {self.at_most} of {self.of} per {self.per}"
@@ -139,8 +135,8 @@ class AtMost(Model):
 class Spread(Model):
     """A group is spread over domains: none has more than `skew` requests above the one that has fewest."""
 
-    spread: Text = Field(description="The group, or `*` for every group by itself.", examples=["web"])
-    over: Text = Field(description="The label whose values are the domains, or `server`.", examples=["zone"])
+    spread: Group
+    over: Domain
     skew: Count = Field(default=1, description="How many more than in the domain that has fewest.", examples=[1])
 
     @property
@@ -150,58 +146,55 @@ class Spread(Model):
 
     def check(self, group: str, several: bool) -> Check | None:
         """Return what the rule asks of a request of this group."""
-        return Check(SPREAD, Counter((group,), self.per), self.skew) if self.spread in (group, EVERY) else None
+        return Check(SPREAD, self.skew, (group,)) if self.spread in (group, EVERY) else None
 
     def __str__(self) -> str:
         return f"{self.spread} is spread over {self.over}, skew {self.skew}"
 
 
-class Apart(Model):
+class OfGroups(Model):
+    """A rule whose first key names groups."""
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The groups, once each, in order."""
+        return tuple(sorted({*getattr(self, next(iter(type(self).model_fields)))}))
+
+
+class Apart(OfGroups):
     """No domain has requests of two of these groups."""
 
     apart: SomeNames = Field(
         description="Two groups or more, or `*` for all groups; requests of the same group may meet.",
         examples=["[web, db]"],
     )
-    per: Text = Field(description="The label whose values are the domains, or `server`.", examples=["server"])
+    per: Domain
 
     @model_validator(mode="after")
     def _different(self) -> Self:
-        if len(self.apart) == 1 and self.apart != (EVERY,):
-            raise wrong("names one group alone", 'Name two groups or more, or "*" for all.', ("apart",))
-        if len(set(self.apart)) < len(self.apart):
-            remedy = "Name every group once. Requests of one group stay apart by {at_most: 1, ...}."
-            raise wrong("names a group twice", remedy, ("apart",))
+        if len(self.groups) == 1 and self.groups != (EVERY,):
+            remedy = 'Name two or more, or "*" for all. Requests of one group stay apart by {at_most: 1, ...}.'
+            raise wrong("names one group alone", remedy, ("apart",))
         return self
-
-    @property
-    def groups(self) -> tuple[str, ...]:
-        """The groups, once each, in order."""
-        return tuple(sorted(set(self.apart)))
 
     def check(self, group: str, several: bool) -> Check | None:
         """Return what the rule asks of a request of this group."""
         if self.groups == (EVERY,):
-            return Check(NONE, Counter((EVERY,), self.per), 0, Counter((group,), self.per))
+            return Check(NONE, 0, self.groups, but=group)
         others = tuple(other for other in self.groups if other != group)
-        return Check(NONE, Counter(others, self.per), 0) if group in self.groups else None
+        return Check(NONE, 0, others) if group in self.groups else None
 
     def __str__(self) -> str:
         return f"{', '.join(self.groups)} apart per {self.per}"
 
 
-class Together(Model):
+class Together(OfGroups):
     """All requests of these groups that are there at a time are in one domain."""
 
     together: SomeNames = Field(
         description="A group or several, or `*` for every group by itself.", examples=["web", "[web, cache]"]
     )
-    per: Text = Field(description="The label whose values are the domains, or `server`.", examples=["rack"])
-
-    @property
-    def groups(self) -> tuple[str, ...]:
-        """The groups, once each, in order."""
-        return tuple(sorted(set(self.together)))
+    per: Domain
 
     def check(self, group: str, several: bool) -> Check | None:
         """Return what the rule asks of a request of this group.
@@ -210,18 +203,18 @@ class Together(Model):
         one of it moves from the one to the other, and nobody joins it before it has arrived.
         """
         groups = (group,) if self.groups == (EVERY,) else self.groups
-        return Check(SAME, Counter(groups, self.per), NO_BOUND if several else 1) if group in groups else None
+        return Check(SAME, NO_BOUND if several else 1, groups) if group in groups else None
 
     def __str__(self) -> str:
         return f"{', '.join(self.groups)} together per {self.per}"
 
 
-class Near(Model):
+class Near(OfGroups):
     """Requests of a group go only to a domain that has a request of one of some other groups."""
 
     near: SomeNames = Field(description="The other groups.", examples=["db"])
     of: Text = Field(description="The group.", examples=["web"])
-    per: Text = Field(description="The label whose values are the domains, or `server`.", examples=["zone"])
+    per: Domain
 
     @model_validator(mode="after")
     def _others(self) -> Self:
@@ -229,14 +222,9 @@ class Near(Model):
             raise wrong("is the group itself", "Requests of one group stay together by {together: ...}.", ("near",))
         return self
 
-    @property
-    def groups(self) -> tuple[str, ...]:
-        """The other groups, once each, in order."""
-        return tuple(sorted(set(self.near)))
-
     def check(self, group: str, several: bool) -> Check | None:
         """Return what the rule asks of a request of this group."""
-        return Check(SOME, Counter(self.groups, self.per), 0) if group == self.of else None
+        return Check(SOME, 0, self.groups) if group == self.of else None
 
     def __str__(self) -> str:
         return f"{self.of} near {', '.join(self.groups)} per {self.per}"
