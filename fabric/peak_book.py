@@ -39,8 +39,8 @@ class PeakBook(Book):
         self._vacant: list[int] = []
         self._row, self._place, self._steps, self._end = np.zeros((4, 0), np.int64)
         self._wanted, self._reserved = np.zeros((2, 0, self.asked.shape[2]), np.int64)
-        self._past: dict[int, Ints] = {}
-        self._future: dict[int, Ints] = {}
+        self._series: dict[int, Ints] = {}
+        """Of each resource what every share uses, int64 [any, steps]: a ring of steps that are over and are to come."""
         self._show()
 
     def _show(self) -> None:
@@ -72,7 +72,7 @@ class PeakBook(Book):
             self._wanted[at] = self._reserved[at] = amounts
             self._ask(at, 1)
         if len(old) == len(holding.shares) and np.array_equal(self._wanted[old], self._wanted[parts[len(old) :]]):
-            for series in (self._steps, self._end, *self._past.values(), *self._future.values()):
+            for series in (self._steps, self._end, *self._series.values()):
                 series[parts[len(old) :]] = series[old]
 
     def begin_move(self, row: int, old: Holding, new: Holding) -> None:
@@ -115,9 +115,12 @@ class PeakBook(Book):
         self._steps, self._end = longer(self._steps), longer(self._end)
         self._wanted, self._reserved = longer(self._wanted), longer(self._reserved)
         for resource, predictor in self.predictors.items():
-            back, ahead = max(1, ceil(predictor.back / self.step)), ceil(predictor.ahead / self.step)
-            for series, columns in ((self._past, back), (self._future, ahead)):
-                series[resource] = longer(series.get(resource, np.zeros((rows, columns), np.int64)))
+            steps = max(1, ceil(predictor.back / self.step)) + self._ahead(predictor)
+            self._series[resource] = longer(self._series.get(resource, np.zeros((rows, steps), np.int64)))
+
+    def _ahead(self, predictor: PeakPredictor) -> int:
+        """Return how many steps a predictor looks ahead."""
+        return ceil(predictor.ahead / self.step)
 
     # -- predictions ---------------------------------------------------------------------------------------------------
 
@@ -157,38 +160,30 @@ class PeakBook(Book):
         return who, np.flatnonzero(np.append(True, np.diff(self._place[who]) > 0)) if len(who) else who
 
     def _sight(self, resource: int, step: int, who: Ints, first: Ints) -> Seen:
-        past, future = self._past[resource], self._future[resource]
-        rows, now = past.take(who, axis=0), step % past.shape[1]
-        ahead = (step + 1 + np.arange(future.shape[1])) % max(future.shape[1], 1)
-        steps = np.minimum(self._steps[who], past.shape[1])
-        used = np.concatenate([rows[:, now::-1], rows[:, :now:-1]], axis=1)
-        young = np.flatnonzero(steps < past.shape[1])
-        used[young] *= np.arange(past.shape[1]) < steps[young, None]
-        wanted = self._wanted[who, resource]
-        return Seen(self.step, wanted, self._steps[who], first, used, future[who[:, None], ahead])
+        rows, ahead = self._series[resource].take(who, axis=0), self._ahead(self.predictors[resource])
+        now, past = step % rows.shape[1], rows.shape[1] - ahead
+        used = np.concatenate([rows[:, now::-1], rows[:, :now:-1]], axis=1)  # backwards, then round to what is to come
+        future = used[:, past:][:, ::-1] * (step + 1 + np.arange(ahead) < self._end[who, None])
+        used, steps = used[:, :past], self._steps[who]
+        young = np.flatnonzero(steps < past)
+        used[young] *= np.arange(past) < steps[young, None]
+        return Seen(self.step, self._wanted[who, resource], steps, first, used, future)
 
     def _see(self, step: int, who: Ints) -> None:
         """Write down what those that run used in a step, and for oracles what they will use."""
         new = who[self._steps[who] == 0]
         self._steps[who] += 1
-        rows = self._sources(who)
-        used = self._used(step, rows, who)
-        for resource, series in self._past.items():
-            series[who, step % series.shape[1]] = used[:, resource]
-        if any(series.shape[1] for series in self._future.values()):
-            self._end[new] = self._ends(new)
-        for resource, series in self._future.items():
-            if ahead := series.shape[1]:
-                used = self._used(step + ahead, rows, who)[:, resource]
-                series[who, step % ahead] = np.where(step + ahead < self._end[who], used, 0)
-                steps = np.arange(step + 1, step + 1 + ahead)
+        rows, used = self._sources(who), dict[int, Ints]()
+        for resource, series in self._series.items():
+            ahead, width = self._ahead(self.predictors[resource]), series.shape[1]
+            if ahead not in used:
+                used[ahead] = _quanta(self.use.at(rows, step + ahead) if self.use else 1.0, self._wanted[who])
+            series[who, (step + ahead) % width] = used[ahead][:, resource]
+            if ahead:
+                self._end[new] = self._ends(new)
                 for at, row in zip(new.tolist(), self._sources(new).tolist(), strict=True):
-                    shares = self.use.during(row, step + 1, step + 1 + ahead)[:, resource] if self.use else 1.0
-                    used = _quanta(shares, self._wanted[at, resource])
-                    series[at, steps % ahead] = np.where(steps < self._end[at], used, 0)
-
-    def _used(self, step: int, rows: Ints, who: Ints) -> Ints:
-        return _quanta(self.use.at(rows, step) if self.use else 1.0, self._wanted[who])
+                    shares = self.use.during(row, step, step + ahead)[:, resource] if self.use else 1.0
+                    series[at, np.arange(step, step + ahead) % width] = _quanta(shares, self._wanted[at, resource])
 
     def _sources(self, who: Ints) -> Ints:
         """Return the rows of the workload that these shares are of, int64 [n]."""
