@@ -119,9 +119,7 @@ def write_table(file: str | Path, frame: pl.DataFrame) -> None:
     write_tables(file, [frame])
 
 
-def write_tables(
-    file: str | Path, frames: Iterable[pl.DataFrame], *, lasting: bool = True, metadata: dict[str, str] | None = None
-) -> None:
+def write_tables(file: str | Path, frames: Iterable[pl.DataFrame], *, lasting: bool = True) -> None:
     """Write one table, of at least one block with the same columns each, with no more than a few in memory.
 
     `lasting` is as `replacing` has it.
@@ -131,7 +129,7 @@ def write_tables(
     more = next(blocks, None)
     if more is None:
         with replacing(file, lasting=lasting) as unfinished:
-            _write(unfinished, frame, metadata)
+            _write(unfinished, frame)
         return
     parts: list[Path] = []
     try:
@@ -139,10 +137,10 @@ def write_tables(
             parts.append(target.with_name(f".{target.name}-{number}.{os.getpid()}"))  # as `clear` knows them
             with writing(parts[-1]):
                 make_folder(target.parent)
-                _write(parts[-1], block, None)
+                _write(parts[-1], block)
         with replacing(file, lasting=lasting) as unfinished:
             try:
-                pl.scan_parquet(parts, glob=False, hive_partitioning=False).sink_parquet(unfinished, metadata=metadata)
+                pl.scan_parquet(parts, glob=False, hive_partitioning=False).sink_parquet(unfinished)
             except pl.exceptions.PolarsError as error:
                 full = re.search(r"os error (\d+)", str(error))
                 raise OSError(*([int(full[1]), ""] if full else [str(error)])) from error
@@ -151,7 +149,7 @@ def write_tables(
             part.unlink(missing_ok=True)
 
 
-def _write(file: Path, frame: pl.DataFrame, metadata: dict[str, str] | None) -> None:
+def _write(file: Path, frame: pl.DataFrame) -> None:
     content = BytesIO()  # by itself, polars says in words only what the disk has against it
-    frame.write_parquet(content, metadata=metadata)
+    frame.write_parquet(content)
     file.write_bytes(content.getbuffer())

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Iterable, Iterator
-from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,15 +19,10 @@ from binwright.simcore.files import write_tables
 from binwright.simcore.memmap import blocks
 from binwright.simcore.record import INTERRUPTED, OUTCOMES, PLACED
 from binwright.simcore.types import QUANTUM, Ints
-from binwright.simcore.units import measure_of
 from binwright.workloads.traces.check import LABELS
 
 if TYPE_CHECKING:
     from binwright.analysis.measure.finished_run import FinishedRun
-
-TIMES = {"arrival", "duration", "decided", "wait", "end", "begin", "downtime", "time", "seconds"}
-AMOUNTS = ("", "used_", "free_", "stranded_", "capacity_", "allocated_", "wanted_", "missing_")
-"""Columns of seconds, and how columns of amounts begin."""
 
 
 def write_details(
@@ -48,7 +41,9 @@ def write_details(
     }
     for kind in record:
         frames = requests_of(run.simulation, run.first) if kind == "requests" else iter([tables[kind](run)])
-        _write(name.with_name(f"{name.name}.{kind}.parquet"), frames, run.resources)
+        # They need not be on disk before their run is in the journal: that has their digests, and a run whose details a
+        # power cut has damaged is done again. To wait for each would take longer than short runs do.
+        write_tables(name.with_name(f"{name.name}.{kind}.parquet"), frames, lasting=False)
 
 
 def requests_of(simulation: Simulation, first: int) -> Iterator[pl.DataFrame]:
@@ -129,21 +124,6 @@ def _times(run: FinishedRun) -> pl.DataFrame:
     row, took = np.array(run.simulation.times, np.int64).reshape(-1, 2).T
     placed = np.isin(run.simulation.record.outcome[row], (PLACED, INTERRUPTED))
     return pl.DataFrame({"row": row, "seconds": took / 1e9, "placed": placed}).filter(pl.col("row") >= run.first)
-
-
-def _write(path: Path, frames: Iterator[pl.DataFrame], resources: tuple[str, ...]) -> None:
-    """Write details, one block after another.
-
-    Their metadata say Binwright's version, and the units of times and of amounts of resources. They need not be on disk
-    before their run is in the journal: that has their digests, and a run whose details a power cut has damaged is done
-    again. To wait for each would take longer than short runs do.
-    """
-    frame = next(frames)
-    amounts = {f"{kind}{name}": measure_of(name).base for name in resources for kind in AMOUNTS}
-    single = [name for name, kind in frame.schema.items() if not kind.is_nested()]  # lists are of shares
-    units = {name: unit for name in single if (unit := "s" if name in TIMES else amounts.get(name))}
-    metadata = json.dumps({"version": version("binwright"), "units": units})
-    write_tables(path, chain([frame], frames), lasting=False, metadata={"binwright": metadata})
 
 
 def _words(codes: Any, words: tuple[str, ...]) -> pl.Series:

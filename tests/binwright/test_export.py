@@ -1,7 +1,6 @@
 """What other tools read of some results."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -24,22 +23,3 @@ def test_parquet_metadata_describes_the_columns(results: Any) -> None:
     assert said["version"] == bw.__version__
     assert {metric["name"]: metric["unit"] for metric in said["metrics"]}["acceptance"] == "%"
     assert said["swept"] == ["workload.requests"]
-
-
-def test_details_say_their_units(tmp_path: Path) -> None:
-    few = ("workload.requests=30", "replications=1", "agents=[first-fit]", "record=[requests, samples, states, times]")
-    results = bw.run("quickstart", *few, out=tmp_path, jobs=1)
-    found = {}
-    for file in (tmp_path / "details").glob("*.parquet"):
-        said = json.loads(pl.read_parquet_metadata(file)["binwright"])
-        assert said["version"] == bw.__version__
-        found[file.name.split(".")[1]] = said["units"]
-    assert results.requests(results.runs["run"][0]).columns[:6] == ["row", "id", "arrival", "duration", "cpu", "mem"]
-    times = dict.fromkeys(("arrival", "duration", "decided", "wait", "end"), "s")
-    kinds = ("used", "free", "stranded", "capacity")
-    assert found == {
-        "requests": {**times, "cpu": "cores", "mem": "GB"},
-        "samples": {"time": "s", **{f"{kind}_{n}": u for kind in kinds for n, u in (("cpu", "cores"), ("mem", "GB"))}},
-        "states": {"time": "s"},
-        "times": {"seconds": "s"},
-    }

@@ -40,9 +40,8 @@ def test_a_folder_in_the_way_of_a_file_is_named(tmp_path: Path) -> None:
 def test_a_table_is_written_in_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kinds = pl.Enum(["a", "b"])
     frame = pl.DataFrame({"x": range(7), "kind": pl.Series(["a", None, *"babba"], dtype=kinds)})
-    write_tables(tmp_path / "new" / "t.parquet", (frame[n : n + 3] for n in (0, 3, 6)), metadata={"said": "this"})
+    write_tables(tmp_path / "new" / "t.parquet", (frame[n : n + 3] for n in (0, 3, 6)))
     assert pl.read_parquet(tmp_path / "new" / "t.parquet").equals(frame)
-    assert pl.read_parquet_metadata(tmp_path / "new" / "t.parquet")["said"] == "this"
     before = (tmp_path / "new" / "t.parquet").read_bytes()
 
     sink: Any = pl.LazyFrame.sink_parquet
