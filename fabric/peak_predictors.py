@@ -78,9 +78,8 @@ class PeakPredictor(Model, ABC):
 
 class _OfPast(PeakPredictor):
     window: PositiveTime = Field(default=24 * HOUR, description="How far back it looks.", examples=["24 h"])
-    warm_up: Time = Field(
-        default=2 * HOUR, description="Requests that have run for less count with all that they ask for."
-    )
+    warm_up: Time = 2 * HOUR
+    """Requests that have run for less count with all that they ask for."""
 
     @property
     def back(self) -> float:
@@ -99,9 +98,8 @@ class PercentilePeak(_OfPast):
     """The percentile of what each request used lately, added up (as Resource Central has it), or of each server."""
 
     percentile: Percent = Field(description="Which percentile; 100 is the maximum.", examples=[99])
-    of: Literal["requests", "server"] = Field(
-        default="requests", description="Whether percentiles are of each request, and added up, or of their sum."
-    )
+    of: Literal["requests", "server"] = "requests"
+    """Whether percentiles are of each request, and added up, or of their sum."""
 
     def predict(self, seen: Seen) -> Floats:
         if self.of == "requests":

@@ -57,8 +57,5 @@ class Pacing(Model):
     """Requests are offered at a pace, instead of when the workload says that they arrive."""
 
     step: PositiveTime = Field(1.0, description="The next request is offered this long after the last.")
-    await_room: bool = Field(
-        False,
-        strict=True,
-        description="Before that, wait until all servers together have room for it.",
-    )
+    await_room: bool = Field(False, strict=True)
+    """Before that, wait until all servers together have room for it."""

@@ -27,15 +27,10 @@ class Poisson(Model):
     """Independent requests: exponential gaps, at a rate that may depend on the time."""
 
     every: PositiveTime = Field(description="Mean gap.", examples=["10 s"])
-    hours: tuple[Number, ...] | None = Field(
-        default=None,
-        description="The rates of the 24 hours of a day, in relation; the first request comes in the first.",
-        min_length=24,
-        max_length=24,
-    )
-    days: tuple[Number, ...] | None = Field(
-        default=None, description="Those of the 7 days of a week, so too.", min_length=7, max_length=7
-    )
+    hours: tuple[Number, ...] | None = Field(default=None, min_length=24, max_length=24)
+    """The rates of the 24 hours of a day, in relation; the first request comes in the first."""
+    days: tuple[Number, ...] | None = Field(default=None, min_length=7, max_length=7)
+    """Those of the 7 days of a week, so too."""
     summary: ClassVar[str] = "independent requests: exponential gaps with a mean of `every`, by hours and days."
     reference: ClassVar[str] = "Kingman, Poisson Processes, 1993"
 

@@ -78,15 +78,10 @@ class Lognormal(Model):
 class Empirical(Model):
     """Measured lifetimes. Either `quantiles`, or `values`."""
 
-    quantiles: tuple[Time, ...] | None = Field(
-        default=None,
-        description="Ascending, at shares evenly spaced from 0 to 1; logarithmic between them.",
-        examples=["[1 s, 3 min, 2 h]"],
-        min_length=2,
-    )
-    values: tuple[Lifespan, ...] | None = Field(
-        default=None, description="Exactly these, equally often.", examples=["[5 min, never]"], min_length=1
-    )
+    quantiles: tuple[Time, ...] | None = Field(default=None, examples=["[1 s, 3 min, 2 h]"], min_length=2)
+    """Ascending, at shares evenly spaced from 0 to 1; logarithmic between them."""
+    values: tuple[Lifespan, ...] | None = Field(default=None, examples=["[5 min, never]"], min_length=1)
+    """Exactly these, equally often."""
 
     summary: ClassVar[str] = "measured: evenly spaced `quantiles`, or `values`."
     reference: ClassVar[str] = "inverse transform sampling; Devroye, Non-Uniform Random Variate Generation, 1986"

@@ -22,20 +22,13 @@ PROCESSORS = "processors"
 class Parts(Model):
     """A gang: a request of several equal parts, which get their places at once or not at all. `parts: 16` is short."""
 
-    number: Machines | None = Field(
-        default=None, description="How many parts: a number or a distribution.", examples=[16, "{uniform: [8, 64]}"]
-    )
-    by: Text | None = Field(
-        default=None,
-        description="In a trace: a part for every unit of this resource (`processors` is cpu).",
-        examples=["processors"],
-    )
+    number: Machines | None = Field(default=None, examples=[16, "{uniform: [8, 64]}"])
+    """How many parts: a number or a distribution."""
+    by: Text | None = Field(default=None, examples=["processors"])
+    """In a trace: a part for every unit of this resource (`processors` is cpu)."""
     together: Text | None = Field(default=None, description="All parts in one domain of this label.", examples=["rack"])
-    at_most: dict[str, Count] = Field(
-        default_factory=dict,
-        description="At most so many parts in each domain of a label, or on each `server`.",
-        examples=["{server: 8}"],
-    )
+    at_most: dict[str, Count] = Field(default_factory=dict, examples=["{server: 8}"])
+    """At most so many parts in each domain of a label, or on each `server`."""
 
     @classmethod
     def prepare(cls, data: Any) -> Any:

@@ -53,9 +53,8 @@ class ExponentialMachines(Model):
     """An exponential number of machines, rounded."""
 
     mean: Annotated[PositiveNumber, Field(le=MOST)] = Field(description="Of the exponential number.", examples=[49])
-    above: Annotated[Index, Field(le=MOST)] = Field(
-        0, description="Added to it: 64 for 64 machines and some.", examples=[64]
-    )
+    above: Annotated[Index, Field(le=MOST)] = Field(0, examples=[64])
+    """Added to it: 64 for 64 machines and some."""
     least: Size = Field(1, description="Smaller ones count as this.", examples=[10])
     most: Size = Field(MOST, description="Larger ones count as this.", examples=[340])
 
@@ -72,9 +71,8 @@ class Machines(OneOf):
     what: ClassVar[str] = "distribution of sizes"
     fixed: Size | None = Field(None, description="Always so many.", examples=[100])
     uniform: tuple[Size, Size] | None = Field(None, description="From the first to the last.", examples=["[64, 128]"])
-    exponential: ExponentialMachines | None = Field(
-        None, description="Exponential, clipped.", examples=["{mean: 49, least: 10, most: 340}"]
-    )
+    exponential: ExponentialMachines | None = Field(None, examples=["{mean: 49, least: 10, most: 340}"])
+    """Exponential, clipped."""
 
     @classmethod
     def prepare(cls, data: Any) -> Any:
@@ -100,9 +98,8 @@ class Machines(OneOf):
 
 
 class _Network(Model):
-    machines: Machines = Field(
-        description="How many machines: a number or a distribution.", examples=[100, "{uniform: [64, 128]}"]
-    )
+    machines: Machines = Field(examples=[100, "{uniform: [64, 128]}"])
+    """How many machines: a number or a distribution."""
     machine: Amounts = Field(description="What each machine takes.", examples=["{slots: 1, mem: 256 MB, disk: 10 GB}"])
 
     @model_validator(mode="after")
@@ -115,9 +112,8 @@ class _Network(Model):
 class Pairs(_Network):
     """Virtual data centres (SecondNet): bandwidth between pairs of machines."""
 
-    bandwidth: Bandwidth = Field(
-        description="Of a whole network, spread over a random matrix of pairs.", examples=["[50 Mbps, 150 Mbps]"]
-    )
+    bandwidth: Bandwidth = Field(examples=["[50 Mbps, 150 Mbps]"])
+    """Of a whole network, spread over a random matrix of pairs."""
 
     summary: ClassVar[str] = "virtual data centres: a network's `bandwidth` spread over a random matrix of pairs."
     reference: ClassVar[str] = "Guo et al. 2010, SecondNet, CoNEXT; Rai et al. 2012, Wrasse, SoCC"
@@ -139,9 +135,8 @@ class Pairs(_Network):
 class Hose(_Network):
     """Virtual clusters (Oktopus): every machine has a bandwidth to one virtual switch."""
 
-    bandwidth: Bandwidth = Field(
-        description="Of every machine, drawn uniformly for each network.", examples=["[10 Mbps, 100 Mbps]"]
-    )
+    bandwidth: Bandwidth = Field(examples=["[10 Mbps, 100 Mbps]"])
+    """Of every machine, drawn uniformly for each network."""
     summary: ClassVar[str] = "virtual clusters: every machine has `bandwidth` to one virtual switch."
     reference: ClassVar[str] = "Ballani et al. 2011, Towards predictable datacenter networks (Oktopus), SIGCOMM"
 

@@ -128,18 +128,13 @@ class FairShare(Model):
     """Who has used less of their shares is first."""
 
     by: Annotated[tuple[Text, ...], Field(min_length=1), BeforeValidator(_tuple)] = Field(
-        default=("tenant",),
-        description="What tells users apart: a label of the requests, or `group`; several from the widest on.",
-        examples=["[account, user]"],
+        default=("tenant",), examples=["[account, user]"]
     )
-    half_life: PositiveTime = Field(
-        default=7 * DAY, description="What was used counts half as much after this time.", examples=["14 d"]
-    )
-    shares: dict[str, dict[str, PositiveNumber]] = Field(
-        default_factory=dict,
-        description="The shares of some, by label and its value; others have 1.",
-        examples=["{account: {physics: 3}}"],
-    )
+    """What tells users apart: a label of the requests, or `group`; several from the widest on."""
+    half_life: PositiveTime = Field(default=7 * DAY, examples=["14 d"])
+    """What was used counts half as much after this time."""
+    shares: dict[str, dict[str, PositiveNumber]] = Field(default_factory=dict, examples=["{account: {physics: 3}}"])
+    """The shares of some, by label and its value; others have 1."""
 
     @model_validator(mode="after")
     def _known(self) -> Self:

@@ -49,9 +49,8 @@ class Rescheduling(Model):
     """Requests that run are moved every so often, or when servers are to be emptied."""
 
     every: PositiveTime | None = Field(None, description="At multiples of this time, counted from the first request.")
-    on_drain: bool = Field(
-        False, strict=True, description="Move off what is on servers when a rule `drain` begins to hold."
-    )
+    on_drain: bool = Field(False, strict=True)
+    """Move off what is on servers when a rule `drain` begins to hold."""
     moves: MostMoves = Field(description="At most so many at a time.")
     mover: MoverSpec = Field(usual("agent"), description="Who plans them.", examples=["{agent: {agent: first-fit}}"])
 
@@ -66,9 +65,8 @@ class Rescheduling(Model):
 class MovesSpec(Model):
     """How a move is made. By default it takes no time. A request on its way holds both places."""
 
-    bandwidth: DataRate | None = Field(
-        None, description="A move takes as long as the request's memory takes at this rate.", examples=["10 Gbps"]
-    )
+    bandwidth: DataRate | None = Field(None, examples=["10 Gbps"])
+    """A move takes as long as the request's memory takes at this rate."""
     resource: Text | None = Field(None, description="The memory: `mem`, or `memory`, where the cluster has that.")
     downtime: Time = Field(0.0, description="Each move takes this time in addition, while the request stands still.")
     at_once: Count | None = Field(None, description="At most so many are on the way at a time.")
@@ -85,24 +83,20 @@ class MakeRoom(Model):
     mover: MoverSpec = Field(usual("make-room"), description="Who plans them.")
     then: Annotated[
         Word | AfterRoom, PlainOrMapping(), Shown("`drop`, `wait`, `stop` or {expand: [Expand](#expand)}")
-    ] = Field("drop", description="What happens when no room can be made.")
+    ] = "drop"
+    """What happens when no room can be made."""
 
 
 class _Keys(Model):
-    rescheduling: Rescheduling | None = Field(
-        default=None, description="Move running requests at times.", examples=["{every: 1 h, moves: 50, mover: agent}"]
-    )
-    moves: MovesSpec = Field(
-        default=MovesSpec.model_validate({}),
-        description="How moves are made.",
-        examples=["{bandwidth: 10 Gbps, at_once: 4}"],
-    )
+    rescheduling: Rescheduling | None = Field(default=None, examples=["{every: 1 h, moves: 50, mover: agent}"])
+    """Move running requests at times."""
+    moves: MovesSpec = Field(default=MovesSpec.model_validate({}), examples=["{bandwidth: 10 Gbps, at_once: 4}"])
+    """How moves are made."""
 
 
 class _Way(Model):
-    make_room: MakeRoom | None = Field(
-        default=None, description="Requests that run are moved to make room.", examples=["{moves: 3, then: wait}"]
-    )
+    make_room: MakeRoom | None = Field(default=None, examples=["{moves: 3, then: wait}"])
+    """Requests that run are moved to make room."""
 
 
 def _keeps_off(scenario: Any) -> bool:

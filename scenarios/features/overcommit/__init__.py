@@ -31,9 +31,8 @@ OnePeak: TypeAlias = Annotated[
 class MaxPeak(PeakPredictor):
     """The highest of several predictions."""
 
-    max: tuple[OnePeak, ...] = Field(
-        description="The predictors.", min_length=1, examples=["[{sigma: 5}, {percentile: 99}]"]
-    )
+    max: tuple[OnePeak, ...] = Field(min_length=1, examples=["[{sigma: 5}, {percentile: 99}]"])
+    """The predictors."""
 
     @property
     def back(self) -> float:
@@ -71,11 +70,10 @@ RatiosOrPeaks: TypeAlias = Annotated[
 
 class _Keys(Model):
     overcommit: RatiosOrPeaks = Field(
-        default_factory=dict,
-        description="This multiple of a resource may be placed, or as much as predicted peaks leave. Power and "
-        "metrics go by what is installed.",
-        examples=["{cpu: 3, mem: 1.2}", "{cpu: {predict: {max: [{sigma: 5}, {percentile: 99}]}}}"],
+        default_factory=dict, examples=["{cpu: 3, mem: 1.2}", "{cpu: {predict: {max: [{sigma: 5}, {percentile: 99}]}}}"]
     )
+    """This multiple of a resource may be placed, or as much as predicted peaks leave. Power and metrics go by what is
+    installed."""
 
 
 class _Feature(Feature):

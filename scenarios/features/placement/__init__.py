@@ -47,18 +47,12 @@ class PlacementKeys(Model):
     """What requests say to the rules of placement."""
 
     group: Text = Field(default="", description="The group, for rules of `placement`.")
-    where: Where = Field(
-        default_factory=dict,
-        description="Labels that the server must have, each with one of these values.",
-        examples=["{zone: [a, b], kind: large}"],
-    )
+    where: Where = Field(default_factory=dict, examples=["{zone: [a, b], kind: large}"])
+    """Labels that the server must have, each with one of these values."""
     tolerates: Names = Field(default=(), description="Taints of servers that it tolerates.", examples=["[spot]"])
-    priority: PriorityMix = Field(
-        default_factory=dict,
-        description="A number, higher is more urgent, a class of `priorities`, or several, drawn by weight; by "
-        "default the label `priority`, or 0.",
-        examples=["production", "{production: 1, batch: 3}"],
-    )
+    priority: PriorityMix = Field(default_factory=dict, examples=["production", "{production: 1, batch: 3}"])
+    """A number, higher is more urgent, a class of `priorities`, or several, drawn by weight; by default the label
+    `priority`, or 0."""
 
     @property
     def role(self) -> Role:
@@ -166,9 +160,9 @@ class KnownServers(NamedTuple):
 class _Keys(Model):
     placement: tuple[PlacementRule, ...] = Field(
         default=(),
-        description="Rules for where requests may lie. Labels and taints need none.",
         examples=["[{at_most: 2, of: web, per: zone}, {spread: db, over: rack}, {apart: [web, db], per: server}]"],
     )
+    """Rules for where requests may lie. Labels and taints need none."""
 
 
 class _Feature(Feature):

@@ -26,14 +26,10 @@ class Quota(Model):
 
     nominal: Amounts = Field(description="Its own quota.", examples=["{cpu: 40, mem: 90 GB}"], min_length=1)
     cohort: Text = Field(default="", description="Tenants of a cohort use what the others leave of theirs.")
-    borrow: Amounts = Field(
-        default_factory=dict,
-        description="At most so much beyond its own; by default any amount.",
-        examples=["{cpu: 20}"],
-    )
-    lend: Amounts = Field(
-        default_factory=dict, description="Others have at most so much of it; by default all.", examples=["{cpu: 10}"]
-    )
+    borrow: Amounts = Field(default_factory=dict, examples=["{cpu: 20}"])
+    """At most so much beyond its own; by default any amount."""
+    lend: Amounts = Field(default_factory=dict, examples=["{cpu: 10}"])
+    """Others have at most so much of it; by default all."""
 
     @model_validator(mode="after")
     def _of_cohort(self) -> Self:
@@ -51,25 +47,17 @@ class Quotas(Model):
 
     by: Text = Field(default="group", description="A label of the requests that tells tenants apart, or `group`.")
     of: dict[str, Quota] = Field(
-        description="The quota of each tenant. Others are not bounded.",
-        examples=["{a: {nominal: {cpu: 40}, cohort: all}, b: {nominal: {cpu: 20}, cohort: all}}"],
-        min_length=1,
+        examples=["{a: {nominal: {cpu: 40}, cohort: all}, b: {nominal: {cpu: 20}, cohort: all}}"], min_length=1
     )
-    only: Where = Field(
-        default_factory=dict,
-        description="Only such requests count, by labels, `group`, or `models`.",
-        examples=["{models: A100}"],
-    )
-    above: Literal["wait", "refuse"] = Field(
-        default="wait", description="A request above the quota waits apart from the line, or is refused."
-    )
-    reclaim: Literal["never", "lower", "any"] = Field(
-        default="never",
-        description="Which borrowers a request within its nominal quota evicts: none, those of lower priority, any.",
-    )
-    checkpoint: PositiveTime | None = Field(
-        default=None, description="They go on from their last checkpoint; by default they begin anew."
-    )
+    """The quota of each tenant. Others are not bounded."""
+    only: Where = Field(default_factory=dict, examples=["{models: A100}"])
+    """Only such requests count, by labels, `group`, or `models`."""
+    above: Literal["wait", "refuse"] = "wait"
+    """A request above the quota waits apart from the line, or is refused."""
+    reclaim: Literal["never", "lower", "any"] = "never"
+    """Which borrowers a request within its nominal quota evicts: none, those of lower priority, any."""
+    checkpoint: PositiveTime | None = None
+    """They go on from their last checkpoint; by default they begin anew."""
 
     @model_validator(mode="after")
     def _evicted(self) -> Self:
@@ -248,11 +236,8 @@ class QuotaBook:
 
 
 class _Keys(Model):
-    quotas: Quotas | None = Field(
-        default=None,
-        description="What tenants may use, borrow and reclaim.",
-        examples=["{by: tenant, of: {a: {nominal: {cpu: 40}}}}"],
-    )
+    quotas: Quotas | None = Field(default=None, examples=["{by: tenant, of: {a: {nominal: {cpu: 40}}}}"])
+    """What tenants may use, borrow and reclaim."""
 
 
 class _Feature(Feature):
