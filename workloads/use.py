@@ -64,77 +64,62 @@ def shape_of(mean: npt.ArrayLike, peak: npt.ArrayLike, p95: npt.ArrayLike | None
     return Shape(cut, knee, body, top, tail)
 
 
-@dataclass(frozen=True, slots=True)
-class Process:
-    """Says how the ranks of a request's shares go on in time, in steps.
-
-    `daily` is the share of the variance that follows the time of day, which is highest at step `busiest` of a day of
-    `day` steps. Ranks stay about the same for `persists` steps.
-    """
-
-    day: float
-    daily: float = 0.0
-    busiest: float = 0.0
-    persists: int = 1
-
-
 @dataclass(frozen=True, eq=False)
 class GeneratedUse:
-    """Generates what requests use of one resource.
+    """Generates what share of what they ask for requests use, on a grid of `step` seconds.
 
-    `of` int64 [n, 3] says of each request its distribution, a row of `shape` float64 [m, 5], whose columns are those of
-    `Shape`; its place in `process`, -1 where it uses all of the resource; and the number that names it in hashes, into
-    which `seed` goes.
+    `of` int64 [n, resources, 2] has for each request and resource its distribution, a row of `shape` float64 [m, 5],
+    whose columns are those of `Shape`, and its place in `cases`, which say how ranks of shares go on in time. `names`
+    int64 [n] tell requests apart in hashes, into which `seeds` int64 [resources] go. The run begins at `origin`, in
+    seconds of the trace's clock.
     """
 
+    step: float
+    origin: float
+    cases: Sequence[UseCase]
     shape: Floats
-    process: tuple[Process, ...]
     of: Ints
-    seed: int
+    names: Ints
+    seeds: Ints
 
-    def block(self, requests: Ints, first: int, last: int) -> Floats:
+    def at(self, requests: Ints, step: int) -> Floats:
+        """Return the shares in one step, float64 [requests, resources]."""
+        return self._generated(requests, step, step + 1)[:, 0]
+
+    def during(self, request: int, first: int, last: int) -> Floats:
+        """Return the shares of a request in the steps from `first` to before `last`, float64 [steps, resources]."""
+        return self._generated(np.array([request]), first, last)[0]
+
+    def take(self, rows: Ints) -> Self:
+        """Return the use of the requests of these rows."""
+        return replace(self, of=self.of[rows], names=self.names[rows])
+
+    def _generated(self, requests: Ints, first: int, last: int) -> Floats:
+        """Return the shares of requests in steps, float64 [requests, steps, resources]."""
         from binwright.workloads.use_kernels import generate  # numba: only who uses it pays for it
 
-        result = np.empty((len(requests), last - first))
-        steps = np.arange(first, last)
-        waves = [sqrt(2 * each.daily) * np.cos(2 * pi * (steps - each.busiest) / each.day) for each in self.process]
-        generate(requests, first, self.shape, (*self._tables, np.stack(waves)), self.of, self.seed, result)
+        result = np.empty((len(requests), last - first, len(self.seeds)))
+        steps, day = np.arange(first, last), DAY / self.step
+        busiest = [(each.busiest - self.origin % DAY) / self.step - 0.5 for each in self.cases]
+        waves = [
+            sqrt(2 * each.daily) * np.cos(2 * pi * (steps - highest) / day)
+            for each, highest in zip(self.cases, busiest, strict=True)
+        ]
+        tables = (*self._tables, np.stack(waves))
+        generate(requests, first, self.shape, tables, self.of, self.names, self.seeds, result)
         return result
 
     @cached_property
     def _tables(self) -> tuple[npt.NDArray[Any], ...]:
-        """What the kernel needs to know of processes."""
+        """What the kernel needs to know of the cases."""
         from binwright.workloads.use_kernels import NORMAL, ranks_of
 
-        own = np.sqrt([1 - each.daily for each in self.process])
-        persists = np.array([each.persists for each in self.process], np.int64)
+        own = np.sqrt([1 - each.daily for each in self.cases])
+        persists = np.array([max(1, round(each.persists / self.step)) for each in self.cases], np.int64)
         after = np.arange(persists.max()) / persists[:, None]
         weights = np.stack([1 - after, after], axis=2)
         weights /= np.sqrt((weights**2).sum(axis=2, keepdims=True))
-        return NORMAL, own, persists, weights, np.stack([ranks_of(each.daily) for each in self.process])
-
-    def take(self, rows: Ints) -> Self:
-        return replace(self, of=self.of[rows])
-
-
-@dataclass(frozen=True, eq=False)
-class UseByResource:
-    """Says for every resource separately what share of it requests use, on a grid of `step` seconds."""
-
-    step: float
-    resources: tuple[GeneratedUse, ...]
-
-    def at(self, requests: Ints, step: int) -> Floats:
-        """Return the shares in one step, float64 [requests, resources]."""
-        return np.stack([each.block(requests, step, step + 1)[:, 0] for each in self.resources], axis=1)
-
-    def during(self, request: int, first: int, last: int) -> Floats:
-        """Return the shares of a request in the steps from `first` to before `last`, float64 [steps, resources]."""
-        return np.stack([each.block(np.array([request]), first, last)[0] for each in self.resources], axis=1)
-
-    def take(self, rows: Ints) -> Self:
-        """Return the use of the requests of these rows."""
-        return replace(self, resources=tuple(each.take(rows) for each in self.resources))
+        return NORMAL, own, persists, weights, np.stack([ranks_of(each.daily) for each in self.cases])
 
 
 def _share_or_label(value: Any) -> Any:
@@ -189,15 +174,6 @@ class UseCase(Model):
             raise wrong("no distribution has this mean", remedy, ("mean",), mean)
         return self
 
-    def process(self, step: float, origin: float) -> Process:
-        """Say how it goes on in steps, for a run that begins at `origin` of the trace's clock."""
-        return Process(
-            day=DAY / step,
-            daily=self.daily,
-            busiest=(self.busiest - origin % DAY) / step - 0.5,
-            persists=max(1, round(self.persists / step)),
-        )
-
     def shape(self, base: Workload, rows: Ints, key: str) -> Shape:
         """Find the distribution of each of these rows, int64 [n]."""
         mean = _numbers(base, rows, self.mean, self.unit, f"{key}.mean")
@@ -229,32 +205,21 @@ def _numbers(base: Workload, rows: Ints, value: float | str, unit: float, key: s
 
 def draw_use(
     base: Workload, step: float, cases: Mapping[str, Sequence[UseCase]], others: Sequence[UseCase], seed: int
-) -> UseByResource:
-    """Draw what the requests of a workload use, by resource; `others` are the cases of resources that are not named."""
-    uses = []
-    for resource in base.resources:
-        at = f"workload.use.{resource if resource in cases else 'others'}"
-        uses.append(_generated(base, step, resource, cases.get(resource, others), at, seed))
-    return UseByResource(step, tuple(uses))
-
-
-def _generated(
-    base: Workload, step: float, resource: str, cases: Sequence[UseCase], at: str, seed: int
 ) -> GeneratedUse:
-    """Draw what requests use of one resource, by its cases, which stand at a key."""
-    several, cases = len(cases) > 1, cases or [UseCase(mean=1.0)]
-    undecided = np.ones(len(base), np.bool_)
-    of = np.stack([np.zeros(len(base), np.int64), np.full(len(base), -1), np.arange(len(base))], axis=1)
-    shapes: list[Floats] = []
-    for place, case in enumerate(cases):
-        key = f"{at}.{place}" if several else at
-        rows = np.flatnonzero(undecided & matching(base, dict(where_of(case.of)), key))
-        undecided[rows] = False
-        shape = np.stack(case.shape(base, rows, key), axis=1)
-        alike, places = np.unique(shape, axis=0, return_inverse=True)
-        of[rows, 0] = sum(map(len, shapes)) + places.reshape(-1)
-        of[rows, 1] = place
-        shapes.append(alike)
-    processes = tuple(case.process(step, base.origin) for case in cases)
-    draw = stream(seed, "workload", "use", resource).integers(2**62)
-    return GeneratedUse(np.concatenate(shapes), processes, of, int(draw))
+    """Draw what the requests of a workload use, by resource; `others` are the cases of resources that are not named."""
+    processes, shapes = [UseCase(mean=1.0)], [np.stack(shape_of([1.0], [1.0]), axis=1)]  # of who is in no case
+    of = np.zeros((len(base), len(base.resources), 2), np.int64)
+    for r, resource in enumerate(base.resources):
+        own, at = cases.get(resource, others), f"workload.use.{resource if resource in cases else 'others'}"
+        undecided = np.ones(len(base), np.bool_)
+        for place, case in enumerate(own):
+            key = f"{at}.{place}" if len(own) > 1 else at
+            rows = np.flatnonzero(undecided & matching(base, dict(where_of(case.of)), key))
+            undecided[rows] = False
+            alike, places = np.unique(np.stack(case.shape(base, rows, key), axis=1), axis=0, return_inverse=True)
+            of[rows, r, 0], of[rows, r, 1] = sum(map(len, shapes)) + places.reshape(-1), len(processes)
+            shapes.append(alike)
+            processes.append(case)
+    seeds = [stream(seed, "workload", "use", resource).integers(2**62) for resource in base.resources]
+    names = np.arange(len(base))
+    return GeneratedUse(step, base.origin, processes, np.concatenate(shapes), of, names, np.array(seeds, np.int64))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.types import Workload
-from binwright.workloads.use import UseByResource, UseCase, draw_use, shape_of
+from binwright.workloads.use import GeneratedUse, UseCase, draw_use, shape_of
 
 N = 60
 
@@ -18,11 +18,11 @@ def workload(n: int = N, **labels: list[str]) -> Workload:
     return made
 
 
-def cpu(base: Workload, *cases: dict[str, object], seed: int = 3) -> UseByResource:
+def cpu(base: Workload, *cases: dict[str, object], seed: int = 3) -> GeneratedUse:
     return draw_use(base, 300.0, {"cpu": [UseCase.model_validate(case) for case in cases]}, (), seed)
 
 
-def shares(use: UseByResource, rows: range, steps: int) -> np.ndarray:
+def shares(use: GeneratedUse, rows: range, steps: int) -> np.ndarray:
     """What these rows use of cpu, float64 [rows, steps]."""
     return np.stack([use.during(row, 0, steps)[:, 0] for row in rows])
 
