@@ -43,8 +43,8 @@ class Noise(Model, Predictor):
         return max(elapsed, first * exp(min(-self.sigma * float(ndtri_exp(beyond - log(2))), 700.0)))
 
 
-_Stays: TypeAlias = tuple[Floats, Floats | None]
-"""How long requests stayed, ascending; with the share that has ended by each time where not all counts."""
+_Stays: TypeAlias = tuple[Floats, Floats]
+"""How long requests stayed, ascending, and the share that has ended by each of these times."""
 
 
 class Survival(Model, Predictor):
@@ -61,7 +61,7 @@ class Survival(Model, Predictor):
     reference: ClassVar[str] = "Kaplan and Meier 1958, Nonparametric estimation from incomplete observations"
     drawn: ClassVar[bool] = False
     _tables: dict[object, _Stays] = PrivateAttr(default_factory=dict)
-    _all: _Stays = PrivateAttr(default_factory=lambda: (np.zeros(0), None))
+    _all: _Stays = PrivateAttr(default_factory=lambda: (np.zeros(0), np.zeros(0)))
 
     def fit(self, training: Workload) -> None:
         """Sort how long the requests of every kind stayed; those seen in part count by what was seen."""
@@ -96,23 +96,18 @@ class Survival(Model, Predictor):
 
 def _stays(training: Workload, rows: Ints) -> _Stays:
     """Make the table of these rows."""
-    stay = training.duration[rows]
-    if training.watched is None or np.isnan(watched := training.watched[rows]).all():
-        return np.sort(stay), None
+    watched = np.full(len(rows), np.nan) if training.watched is None else training.watched[rows]
     ended = np.isnan(watched)
-    return kaplan_meier(np.where(ended, stay, watched), ended)
+    return kaplan_meier(np.where(ended, training.duration[rows], watched), ended)
 
 
 def _median(table: _Stays, elapsed: float) -> float:
     """Return the median of the times of a table that are above `elapsed`; infinite where it was never seen."""
     times, share = table
     first = int(np.searchsorted(times, elapsed, side="right"))
-    left = len(times) - first
-    if not left:
+    if first == len(times):
         return 2.0 * elapsed
-    if share is None:
-        return float(times[first + (left - 1) // 2])
-    place = int(np.searchsorted(share, (1.0 + (share[first - 1] if first else 0.0)) / 2 - 1e-12))
+    place = int(np.searchsorted(share, (1.0 + (share[first - 1] if first else 0.0)) / 2 - 1e-9))
     return float(times[place]) if place < len(times) else inf
 
 
