@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import ClassVar, Literal, Protocol
+from typing import ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -42,20 +42,11 @@ LARGEST = 100
 NARA = "Shabka and Zervas, Nara, arXiv 2106.02412, 2021"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Law:
+class Law(NamedTuple):
     """What a demand is drawn from: `pairs` int64 [k, 2], units of cpu and mem; `weights` float64 [k], summing to 1."""
 
     pairs: Ints
     weights: Floats
-
-    def __post_init__(self) -> None:
-        pairs, weights = self.pairs, self.weights
-        whole = pairs.shape == (len(weights), 2) and pairs.dtype == np.int64 and (pairs >= 0).all()
-        summed = len(weights) and (weights >= 0).all() and abs(weights.sum() - 1) <= 1e-9
-        if not (whole and summed and pairs.any(axis=1).all()):
-            remedy = "It has pairs int64 [k, 2] of 0 or more, not both 0, and weights [k] from 0 that sum to 1."
-            raise WorkloadError("a demand returns no law", key="workload.demand", remedy=remedy)
 
     def at(self, uniform: Floats) -> Ints:
         """Choose demands, int64 [n, 2] units, by uniforms float64 [n] in [0, 1): one for each, whatever the law.
@@ -67,9 +58,8 @@ class Law:
 
 def equal(pairs: Ints) -> Law:
     """Make the law of equally likely rows int64 [n, 2]; those that occur several times become one, in order."""
-    width = pairs[:, 1].max() + 1
-    key, count = np.unique(pairs[:, 0] * width + pairs[:, 1], return_counts=True)  # ten times as fast as with axis=0
-    return Law(np.column_stack(np.divmod(key, width)), count / len(pairs))
+    rows, count = np.unique(pairs, axis=0, return_counts=True)
+    return Law(rows, count / len(pairs))
 
 
 class Demands(Protocol):
@@ -99,7 +89,6 @@ class Uniform:
         return Law(pairs, np.full(len(pairs), 1 / len(pairs)))
 
 
-@dataclass(frozen=True, slots=True)
 class AzureLike:
     """A stand-in for the demand `azure` where the trace is not at hand.
 
@@ -115,7 +104,6 @@ class AzureLike:
         return equal(np.array(sizes, np.int64))
 
 
-@dataclass(frozen=True, slots=True)
 class AlibabaLike:
     """A stand-in for the demand `alibaba` where the container table of 2018 is not at hand.
 

@@ -26,9 +26,8 @@ def requests(path: Path) -> pl.DataFrame:
     that is not given (no such disk, say) is 0. VMs that started before the trace arrive at 0 with what is left of their
     lifetime.
     """
-    vms, types = _tables(path, "vm", "vmType")
-    sizes = list(SIZES.values())
-    types = types.with_columns(pl.col(sizes).fill_null(0.0)).sort(pl.max_horizontal(sizes), "machineId")
+    vms, sizes = _table(path, "vm"), list(SIZES.values())
+    types = _table(path, "vmType").with_columns(pl.col(sizes).fill_null(0.0)).sort(pl.max_horizontal(sizes), "machineId")
     start = pl.max_horizontal(pl.col("starttime"), 0.0)
     lifetime = (pl.col("endtime").fill_null(float("inf")) - start) * DAY
     frame = vms.filter((pl.col("starttime") >= 0) | pl.col("endtime").is_null() | (pl.col("endtime") > 0))
@@ -39,8 +38,7 @@ def requests(path: Path) -> pl.DataFrame:
 
 def read_types(path: Path) -> Floats:
     """Read core and memory of the rows of table vmType, by type and kind of machine, float64 [rows, 2]."""
-    (types,) = _tables(path, "vmType")
-    sizes = types.sort("vmTypeId", "machineId").select("core", "memory").fill_null(0.0)
+    sizes = _table(path, "vmType").sort("vmTypeId", "machineId").select("core", "memory").fill_null(0.0)
     for name in sizes.columns:
         if len(sizes) and (least := sizes[name].min()) < 0:  # type: ignore[operator]  # they are numbers
             remedy = "Correct it, or remove the row."
@@ -65,29 +63,21 @@ def table_names(path: Path) -> list[str]:
         return [name for (name,) in base.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
 
 
-def _tables(path: Path, *wanted: str) -> list[pl.DataFrame]:
-    """Read these tables of a file that has both."""
+def _table(path: Path, table: str) -> pl.DataFrame:
+    """Read ids as Int64, all else as Float64; `vm` in order of starttime, since a database has no order of its own."""
     if missing := sorted(set(COLUMNS) - set(table_names(path))):
         remedy = "It needs the tables vm and vmType."
         raise WorkloadError(f"missing table {' and '.join(missing)}", file=path, remedy=remedy)
+    schema = {name: pl.Int64 if name.endswith("Id") else pl.Float64 for name in COLUMNS[table]}
     with _opened(path) as base:
-        return [_table(base, table, path) for table in wanted]
-
-
-def _table(base: sqlite3.Connection, table: str, path: Path) -> pl.DataFrame:
-    """Id as Int64, all else as Float64; `vm` in order of starttime, since a database has no order of its own."""
-    columns = COLUMNS[table]
-    require([row[1] for row in base.execute(f"PRAGMA table_info({table})")], frozenset(columns), path)
-    for column in columns:
-        # SQLite stores what it is given in any column, so a text can hide among the numbers.
-        text = base.execute(f"SELECT {column} FROM {table} WHERE typeof({column}) IN ('text', 'blob') LIMIT 1")
-        for (value,) in text:
-            key, remedy = f"{table}.{column}", "Correct it, or remove the row."
-            raise WorkloadError("not a number", file=path, key=key, value=value, remedy=remedy)
-    order = " ORDER BY starttime, vmId" if table == "vm" else ""
-    cursor = base.execute(f"SELECT {', '.join(columns)} FROM {table}{order}")
-    schema = {name: pl.Int64 if name.endswith("Id") else pl.Float64 for name in columns}
-    chunks = [pl.DataFrame(schema=schema)]
-    while rows := cursor.fetchmany(CHUNK):
-        chunks.append(pl.DataFrame(rows, schema=schema, orient="row"))
+        require([row[1] for row in base.execute(f"PRAGMA table_info({table})")], frozenset(schema), path)
+        order = " ORDER BY starttime, vmId" if table == "vm" else ""
+        cursor = base.execute(f"SELECT {', '.join(schema)} FROM {table}{order}")
+        chunks = [pl.DataFrame(schema=schema)]
+        try:
+            while rows := cursor.fetchmany(CHUNK):
+                chunks.append(pl.DataFrame(rows, schema=schema, orient="row"))
+        except pl.exceptions.ComputeError as error:  # SQLite stores texts among numbers
+            problem, remedy = f"not a number: {str(error).partition(';')[0]}", "Correct it, or remove the row."
+            raise WorkloadError(problem, file=path, key=table, remedy=remedy) from None
     return pl.concat(chunks)
