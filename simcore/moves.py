@@ -29,13 +29,11 @@ class Running:
 
     `row` int64 [n], the `index` of each request; `server`, `node` int64 [n], where it is, node -1 for a spread request;
     `demand` int64 [n, resources] quanta; `left` float64 [n], seconds that it is expected to stay on, as far as agents
-    are told, NaN where that is hidden. `request(row)` returns the request itself. Where there are rules of placement,
-    `may(row)` tells on which servers they let it lie, bool [servers], not counting itself where it is: one that may not
-    lie where it is, as on a server that is being emptied, is to go wherever it fits. It also tells that of the request
-    that room is to be made for. Where servers have devices, `devices` int64 [n] are the bits of those that it holds. In
-    a network, `server` is the first of those on which a request lies. There, and where peaks are predicted, `at(row)`
-    returns its placement, with what it takes of what is free. Where room is made for a gang, `has_room(free)` tells
-    whether there is enough.
+    are told, NaN where that is hidden. `request(row)` returns the request itself, and `at(row)` its placement, with
+    what it takes of what is free; in a network, `server` is the first of those on which it lies. Under rules of
+    placement, `may(row)` tells on which servers they let it lie, bool [servers], not counting itself where it is: one
+    that may not lie where it is, as on a server that is being emptied, is to go wherever it fits. It also tells that of
+    the request that room is to be made for. For a gang, `has_room(free)` tells whether there is enough for it.
     """
 
     row: Ints
@@ -44,9 +42,8 @@ class Running:
     demand: Ints
     left: Floats
     request: Callable[[int], Request]
+    at: Callable[[int], Placement]
     may: Callable[[int], npt.NDArray[np.bool_]] | None = None
-    devices: Ints | None = None
-    at: Callable[[int], Placement] | None = None
     has_room: Callable[[Ints], bool] | None = None
 
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from binwright.agents.heuristics.servers.costs import BestFit
 from binwright.agents.nested_agent import inner
 from binwright.agents.rules.on_devices import choosing
-from binwright.fabric.devices import Devices, DeviceView, in_python, on_devices
+from binwright.fabric.devices import Devices, DeviceView, in_python
 from binwright.fabric.network import NetworkView
 from binwright.fabric.servers import fits_node, fits_spread
 from binwright.simcore.jit import inlined, kernel
@@ -95,15 +95,7 @@ class Draft:
 
     def at(self, item: int) -> Placement:
         """Tell where a request would lie."""
-        if item in self._moved:
-            return self._moved[item]
-        request, running = self.request(item), self.running
-        if running.at is not None:
-            return running.at(request.index)
-        server, node = int(running.server[item]), int(running.node[item])
-        if running.devices is not None:
-            return on_devices(request, server, int(running.devices[item]))
-        return _place(request, server, node, self.free.shape[1])
+        return self._moved.get(item) or self.running.at(int(self.running.row[item]))
 
     def moved(self, agent: Agent, item: int, among: Flags) -> Move | None:
         """Move a request to where an agent places it on these servers, bool [servers]; None where it stays."""
@@ -145,9 +137,8 @@ class Draft:
 
     def fuller(self, item: int) -> Flags:
         """Tell which servers are fuller than the server of a request without what it holds there, bool [servers]."""
-        server, own = int(self.running.server[item]), np.array(self.request(item).demand)
-        if self.running.at is not None:
-            own = np.sum([share[2] for share in self.at(item).shares if share[0] == server], axis=0)
+        server = int(self.running.server[item])
+        own = np.sum([share[2] for share in self.at(item).shares if share[0] == server], axis=0)
         total = self.free[server].sum(axis=0) + own
         fuller: Flags = self.fullness > 1 - (total / self._total[server]).mean()
         return fuller
@@ -156,15 +147,9 @@ class Draft:
         """List those that may not lie where they are."""
         may, items = self.running.may, list[int]()
         for item, row in enumerate(self.running.row.tolist()) if may else ():
-            servers = [share[0] for share in self.at(item).shares] if self.running.at else self.running.server[[item]]
-            if may and not may(row)[servers].all():
+            if may and not may(row)[[share[0] for share in self.at(item).shares]].all():
                 items.append(item)
         return items
-
-
-def _place(request: Request, server: int, node: int, nodes: int) -> Placement:
-    """Place a request on a node, or over all nodes of a server where the node is -1."""
-    return request.across(server, nodes) if node < 0 else request.on(server, node)
 
 
 @inlined
@@ -265,7 +250,7 @@ class MakeRoom(Mover):
         plan = list[Move]()
         for item, to, on in moved_to.tolist():
             moved = running.request(int(running.row[order[item]]))
-            plan.append(Move(moved.index, _place(moved, to, on, view.free.shape[1])))
+            plan.append(Move(moved.index, moved.across(to, view.free.shape[1]) if on < 0 else moved.on(to, on)))
         return plan
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from binwright.simcore.moves import Move, Running
 from binwright.simcore.types import Request, View
 from tests.reference import emptying as slow
+from tests.support.simulations import place
 
 
 def in_use(seed: int, servers: int = 4, requests: int = 14, nodes: int = 2, most: int = 20) -> tuple[View, Running]:
@@ -39,6 +40,7 @@ def in_use(seed: int, servers: int = 4, requests: int = 14, nodes: int = 2, most
         np.array(columns[3], np.int64).reshape(-1, 2),
         np.array(columns[4], np.float64),
         asked.__getitem__,
+        {row: place(asked[row], (server, node), nodes) for row, server, node, _, _ in rows}.__getitem__,
     )
     return View(("cpu", "mem"), capacity, free), running
 

@@ -192,10 +192,7 @@ class Moving:
         may = self._may if ruled else None
         server, node = record.server[rows].astype(np.int64), record.node[rows].astype(np.int64)
         demand = self._simulation.workload.demand[self._sources(rows)]
-        taken = self._ledger.devices and self._ledger.devices.taken
-        bits = None if taken is None else np.array([taken.get(row, 0) for row in rows.tolist()], np.int64)
-        at = self._at_place if self._ledger.network or self._ledger.peaks else None
-        return Running(rows, server, node, demand, self._left(rows), self.request, may, bits, at)
+        return Running(rows, server, node, demand, self._left(rows), self.request, self._at_place, may)
 
     def _at_place(self, row: int) -> Placement:
         """Return the placement of a request, with what it takes of what is free."""
