@@ -59,9 +59,16 @@ def noise(name: np.uint64, step: int, persists: int, kind: int, weights: Floats,
 
 @kernel
 def generate(
-    requests: Ints, first: int, shape: Floats, cases: tuple[Any, ...], of: Ints, names: Ints, seeds: Ints, result: Floats
+    requests: Ints,
+    first: int,
+    shape: Floats,
+    cases: tuple[Any, ...],
+    of: Ints,
+    names: Ints,
+    seeds: Ints,
+    out: Floats,
 ) -> None:
-    """Write what requests [n] use in steps from `first` on into `result` float64 [n, steps, resources].
+    """Write what requests [n] use in steps from `first` on into `out` float64 [n, steps, resources].
 
     `cases` is what `_tables` of `workloads.use.GeneratedUse` has, with the wave float64 [cases, steps]; the others are
     its fields.
@@ -73,15 +80,15 @@ def generate(
             s, kind = of[row, r, 0], of[row, r, 1]
             cut, knee, body, top, tail = shape[s, 0], shape[s, 1], shape[s, 2], shape[s, 3], shape[s, 4]
             if cut == 1.0 and body == 0.0:
-                result[place, :, r] = knee
+                out[place, :, r] = knee
                 continue
             mine = mixed(np.uint64(names[row]) * GAMMA + np.uint64(seeds[r]))
-            for k in range(result.shape[1]):
+            for k in range(out.shape[1]):
                 z = waves[kind, k] + own[kind] * noise(mine, first + k, persists[kind], kind, weights, normal)
                 at = min(max((z + WIDEST) * ((LEVELS - 1) / (2 * WIDEST)), 0.0), LEVELS - 1.000001)
                 below = int(at)
                 u = ranks[kind, below] + (at - below) * (ranks[kind, below + 1] - ranks[kind, below])
                 if u <= cut:
-                    result[place, k, r] = knee * (u / cut) ** body
+                    out[place, k, r] = knee * (u / cut) ** body
                 else:
-                    result[place, k, r] = knee + (top - knee) * ((u - cut) / (1 - cut)) ** tail
+                    out[place, k, r] = knee + (top - knee) * ((u - cut) / (1 - cut)) ** tail

@@ -27,12 +27,12 @@ def requests(path: Path) -> pl.DataFrame:
     lifetime.
     """
     vms, sizes = _table(path, "vm"), list(SIZES.values())
-    types = _table(path, "vmType").with_columns(pl.col(sizes).fill_null(0.0)).sort(pl.max_horizontal(sizes), "machineId")
+    types = _table(path, "vmType").with_columns(pl.col(sizes).fill_null(0.0))
     start = pl.max_horizontal(pl.col("starttime"), 0.0)
     lifetime = (pl.col("endtime").fill_null(float("inf")) - start) * DAY
     frame = vms.filter((pl.col("starttime") >= 0) | pl.col("endtime").is_null() | (pl.col("endtime") > 0))
-    types = types.unique("vmTypeId", keep="first").select("vmTypeId", *sizes)
-    frame = frame.join(types, on="vmTypeId", maintain_order="left")
+    types = types.sort(pl.max_horizontal(sizes), "machineId").unique("vmTypeId", keep="first")
+    frame = frame.join(types.select("vmTypeId", *sizes), on="vmTypeId", maintain_order="left")
     return frame.select(id="vmId", arrival=start * DAY, lifetime=lifetime, **SIZES)
 
 

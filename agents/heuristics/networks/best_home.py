@@ -120,41 +120,6 @@ def worth(index: RackIndex, place: int, bandwidth: int, first: bool) -> tuple[in
     return gives, cost, complete
 
 
-class Best(NamedTuple):
-    """Holds the best server so far, NONE without any, and the first that would give anything though it does not work.
-
-    It completes the request or not; `value` is what it gives, less what it costs.
-    """
-
-    server: int
-    complete: bool
-    value: int
-    cost: int
-    passed: int
-
-
-@lean
-def look_in(index: RackIndex, link_free: Ints, bandwidth: int, weighted: bool, rack: int, best: Best) -> Best:
-    """Look for a better server in a rack."""
-    room, wires = index.network.room, index.wires
-    first, (server, complete, value, cost, passed) = room.counts[0] == 0, best
-    for place in range(index.until[rack], index.until[rack + 1]):
-        other = int(index.order[place])
-        if not index.able[place] or room.chosen[other] == room.counts[3]:
-            continue
-        gives, costs, completes = worth(index, place, bandwidth, first)
-        gain = WHOLE * gives - costs
-        if (gives == 0 and not completes) or (server >= 0 and (completes, gain) <= (complete, value)):
-            continue
-        # The first server needs a link, too, unless it completes the request.
-        works = (completes and first) or wires[place] >= bandwidth
-        if works and (first or joins(index.network.routes, link_free, room, rack, bandwidth, weighted)):
-            server, complete, value, cost = other, completes, gain, costs
-        elif passed < 0:
-            passed = other
-    return Best(server, complete, value, cost, passed)
-
-
 @lean
 def nearest(index: RackIndex, free: Ints, link_free: Ints, bandwidth: int, weighted: bool, masked: bool) -> int:
     """Find the nearest server that works, and add its cost: at home, in a neighbouring rack, or anywhere.
@@ -162,19 +127,33 @@ def nearest(index: RackIndex, free: Ints, link_free: Ints, bandwidth: int, weigh
     Of these what completes the request, then what gives most, less what it costs; the first of equals. If none works,
     the first that would give anything; -1 without any.
     """
-    need, pod_of, home = index.network.room.need, index.network.routes.pod_of, index.state[HOME]
-    for r in range(len(need)):
-        index.wanted[r] = share(need[r], index.most[r])
-    pod, best = pod_of[home], Best(NONE, False, 0, 0, NONE)
+    room, pod_of, home = index.network.room, index.network.routes.pod_of, index.state[HOME]
+    for r in range(len(room.need)):
+        index.wanted[r] = share(room.need[r], index.most[r])
+    pod, first, passed = pod_of[home], room.counts[0] == 0, NONE
     for away in range(3):
+        server, complete, value, cost = NONE, False, 0, 0
         for rack in range(len(pod_of)):
-            distance = 0 if rack == home else 1 if pod >= 0 and pod_of[rack] == pod else 2
-            if distance == away:
-                best = look_in(index, link_free, bandwidth, weighted, rack, best)
-        if best.server >= 0:
-            index.state[COST] += best.cost
-            return best.server
-    return best.passed
+            if away != (0 if rack == home else 1 if pod >= 0 and pod_of[rack] == pod else 2):
+                continue
+            for place in range(index.until[rack], index.until[rack + 1]):
+                other = int(index.order[place])
+                if not index.able[place] or room.chosen[other] == room.counts[3]:
+                    continue
+                gives, costs, completes = worth(index, place, bandwidth, first)
+                gain = WHOLE * gives - costs
+                if (gives == 0 and not completes) or (server >= 0 and (completes, gain) <= (complete, value)):
+                    continue
+                # The first server needs a link, too, unless it completes the request.
+                works = (completes and first) or index.wires[place] >= bandwidth
+                if works and (first or joins(index.network.routes, link_free, room, rack, bandwidth, weighted)):
+                    server, complete, value, cost = other, completes, gain, costs
+                elif passed < 0:
+                    passed = other
+        if server >= 0:
+            index.state[COST] += cost
+            return server
+    return passed
 
 
 place_from_home = one_by_one(nearest)
@@ -273,21 +252,11 @@ class BestHome(NetworkAgent):
     def scratch(self, view: NetworkView, network: Network, rng: np.random.Generator) -> RackIndex:
         topology, resources = view.topology, view.free.shape[2]
         order = np.argsort(topology.rack_of, kind="stable").astype(np.int32)
-        return RackIndex(
-            network=network,
-            most=np.array(largest(view), np.int64),
-            weights=self.weights,
-            state=np.zeros(2, np.int64),
-            order=order,
-            until=np.searchsorted(topology.rack_of[order], np.arange(topology.racks + 1)).astype(np.int32),
-            free=np.zeros((topology.servers, resources), np.int64),
-            shares=np.zeros((topology.servers, resources), np.int64),
-            imbalance=np.zeros(topology.servers, np.int64),
-            cut_off=np.zeros(topology.servers, np.int64),
-            wires=np.zeros(topology.servers, np.int64),
-            able=np.zeros(topology.servers, np.bool_),
-            wanted=np.zeros(resources, np.int64),
-        )
+        until = np.searchsorted(topology.rack_of[order], np.arange(topology.racks + 1)).astype(np.int32)
+        free, shares = np.zeros((2, topology.servers, resources), np.int64)
+        of_servers = free, shares, *np.zeros((3, topology.servers), np.int64), np.zeros(topology.servers, np.bool_)
+        most, state, wanted = np.array(largest(view), np.int64), np.zeros(2, np.int64), np.zeros(resources, np.int64)
+        return RackIndex(network, most, self.weights, state, order, until, *of_servers, wanted)
 
 
 def _free(view: View) -> int:
