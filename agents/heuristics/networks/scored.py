@@ -44,14 +44,8 @@ def scores_of(view: NetworkView, network: Network, links: Links = "own") -> Scor
     names = view.topology.names[view.topology.switches :]
     by_name = sorted(range(len(names)), key=names.__getitem__) if links == "misplaced" else []
     scale = np.array(scales(largest(view)), np.float64)
-    return Scores(
-        network=network,
-        scale=scale,
-        weights=np.zeros_like(scale),
-        scores=np.zeros(len(view.free)),
-        latest=np.full(1, -1),
-        by_name=np.array(by_name, np.int64),
-    )
+    scratch = np.zeros_like(scale), np.zeros(len(view.free)), np.full(1, -1)
+    return Scores(network, scale, *scratch, np.array(by_name, np.int64))
 
 
 def scales(most: list[int]) -> list[float]:
@@ -246,17 +240,9 @@ class NULB(NetworkAgent):
     deep: ClassVar[bool] = False
 
     def scratch(self, view: NetworkView, network: Network, rng: np.random.Generator) -> Traversal:
-        vertices = len(network.first) - 1
-        return Traversal(
-            network=network,
-            scores=scores_of(view, network),
-            switches=view.topology.switches,
-            deep=self.deep,
-            neighbour=view.topology.neighbour,
-            seen=np.zeros(vertices, np.int64),
-            ahead=np.zeros(vertices, np.int32),
-            progress=np.zeros(4, np.int64),
-        )
+        topology, vertices = view.topology, len(network.first) - 1
+        scratch = np.zeros(vertices, np.int64), np.zeros(vertices, np.int32), np.zeros(4, np.int64)
+        return Traversal(network, scores_of(view, network), topology.switches, self.deep, topology.neighbour, *scratch)
 
 
 class NALB(NULB):
