@@ -33,25 +33,16 @@ class NotAFormula(Exception):
     """A part of Python, a node of its syntax tree, has no place in a formula."""
 
 
-class TooLong(Exception):
-    """A formula has too many steps."""
-
-
 def mistake(problem: str, node: ast.AST | None = None, remedy: str = "", value: object = None) -> UserError:
     """Make the error of a formula, with the line of a part of it."""
     return UserError(problem, key="score", line=getattr(node, "lineno", None), value=value, remedy=remedy)
 
 
-def constant(value: float) -> Term:
-    """Make the term of a number."""
-    return Term("constant", value=value)
-
-
 def term(op: str, *of: Term) -> Term:
-    """Make an operation on other terms; raises `TooLong` for what grows too large."""
+    """Make an operation on other terms; refuses what grows too large."""
     size = 1 + sum(part.size for part in of)
     if size > LARGEST:
-        raise TooLong
+        raise mistake(f"the formula has more than {LARGEST:,} steps", remedy="Write a shorter one.")
     return Term(op, of, size=size)
 
 
@@ -90,8 +81,6 @@ def _explained(kind: str, text: str | None) -> Iterator[None]:
         made = mistake(f"is no {kind}: {reason}", None, "Write one as in `free_cpu - 2 * free_mem`.", text)
         made.line = getattr(error, "lineno", None) if text is None else None
         raise made from None
-    except TooLong:
-        raise mistake(f"the formula has more than {LARGEST:,} steps", remedy="Write a shorter one.") from None
     except NotAFormula as part:
         node, names = part.args[0], ", ".join((*FUNCTIONS, "min", "max"))
         also = "" if text else ", assignments, `if`, `return`"
@@ -158,14 +147,14 @@ def _read(node: ast.expr, names: Mapping[str, Term] | None) -> Term:
 
     match node:
         case ast.Attribute() | ast.Name() if (name := _name(node)) in NUMBERS:
-            return constant(NUMBERS[name])
+            return Term("constant", value=NUMBERS[name])
         case ast.Name(id=name) if names is None or name in names:
             return Term("feature", name=name) if names is None else names[name]
         case ast.Constant(value=int() | float() as value):
             try:
-                return constant(float(value))
+                return Term("constant", value=float(value))
             except OverflowError:
-                return constant(math.inf)
+                return Term("constant", value=math.inf)
         case ast.Constant(value=other):
             raise mistake("is no number", remedy="Write numbers and features only.", value=other)
         case ast.BinOp(left=left, op=op, right=right) if type(op) in OPERATORS:
@@ -176,7 +165,7 @@ def _read(node: ast.expr, names: Mapping[str, Term] | None) -> Term:
             return term("not", _read(operand, names))
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             negated = _read(operand, names)
-            return constant(-negated.value) if negated.op == "constant" else term("negative", negated)
+            return negated._replace(value=-negated.value) if negated.op == "constant" else term("negative", negated)
         case ast.Compare(left=left, ops=ops, comparators=others) if all(type(op) in COMPARISONS for op in ops):
             parts = read(left, *others)
             tests = [COMPARISONS[type(op)](x, y) for op, x, y in zip(ops, parts, parts[1:], strict=False)]

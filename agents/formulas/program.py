@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 
-from binwright.agents.formulas.parse import Term, constant, expression
+from binwright.agents.formulas.parse import Term, expression
 from binwright.agents.rules.scan import ScanAgent
 from binwright.fabric.servers import fits_node, fits_spread
 from binwright.simcore.errors import UnknownName, suggest
@@ -29,25 +29,21 @@ FREE, AFTER, CAPACITY, DEMAND, SHARE, FREE_SHARE, NODES, SPREAD = range(8)
 PLACE, SERVER, OTHER, LEAST, MOST = range(5)
 
 
-class Feature(NamedTuple):
-    """What a name stands for: numbers of a quantity, of a scope and of a resource."""
-
-    quantity: int
-    scope: int = PLACE
-    resource: int = 0
+Feature: TypeAlias = tuple[int, int, int]
+"""What a name stands for: numbers of a quantity, of a scope and of a resource."""
 
 
 @cache
 def features(resources: tuple[str, ...]) -> dict[str, Feature]:
     """Name all that formulas may speak of on servers with these resources: `free_cpu`, `least_share_mem`, `nodes`."""
-    result = {name: Feature(len(QUANTITIES) + number) for number, name in enumerate(PLAIN)}
+    result = {name: (len(QUANTITIES) + number, PLACE, 0) for number, name in enumerate(PLAIN)}
     for scope, prefix in enumerate(SCOPES):
         for quantity, name in enumerate(QUANTITIES):
             if quantity == DEMAND and scope != PLACE:
                 continue  # the request takes what it takes
             for r, resource in enumerate(resources):
                 words = (prefix, name, re.sub(r"\W", "_", resource))
-                result["_".join(word for word in words if word)] = Feature(quantity, scope, r)
+                result["_".join(word for word in words if word)] = quantity, scope, r
     return result
 
 
@@ -80,10 +76,9 @@ def program(formula: Term, resources: tuple[str, ...]) -> tuple[Floats, Floats, 
     """Write a formula as a program for servers with these resources; refuses names that are no features.
 
     Its steps float64 [n, 4] are an operation and, for a constant, its value, or, for a feature, its quantity, scope and
-    resource. Then come the stack float64 [depth], and counts float64 [2]: two threads need two programs.
+    resource. Then come the stack float64 [n], and counts float64 [2]: two threads need two programs.
     """
     steps: list[tuple[float, ...]] = []
-    depth = most = 0
     left: list[tuple[Term, bool]] = [(formula, False)]
     while left:
         step, ready = left.pop()
@@ -92,9 +87,7 @@ def program(formula: Term, resources: tuple[str, ...]) -> tuple[Floats, Floats, 
             continue
         known = feature_named(step.name, resources) if step.op == "feature" else (step.value, 0, 0)
         steps.append((OPS.index(step.op), *known))
-        depth += 1 - len(step.of)
-        most = max(most, depth)
-    return np.array(steps, float), np.zeros(most), np.zeros(2)
+    return np.array(steps, float), np.zeros(len(steps)), np.zeros(2)
 
 
 Case: TypeAlias = tuple[Ints, Ints, Amounts, bool]
@@ -241,7 +234,7 @@ class Formula(ScanAgent):
 
     def __init__(self, score: str = "0") -> None:
         self.formula = expression(score)
-        self.numbers = program(constant(0.0), ())
+        self.numbers = program(Term("constant"), ())
 
     @classmethod
     def of(cls, formula: Term) -> Self:
