@@ -30,6 +30,7 @@ from binwright.fabric.topology import topology
 from binwright.scenarios.features.preemption import Preempt, Preemption
 from binwright.scenarios.features.queues import Queue, QueueBook
 from binwright.scenarios.features.quotas import Quota, QuotaBook, Quotas
+from binwright.scenarios.schema.workload import MultiServer
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.faults import Faults
 from binwright.simcore.record import PLACED
@@ -37,8 +38,6 @@ from binwright.simcore.rng import stream
 from binwright.simcore.roles import Roles
 from binwright.simcore.rules import Overflow, Pacing
 from binwright.simcore.types import QUANTUM, Agent, Placement, Request, View, Workload
-from binwright.workloads.demands import Uniform
-from binwright.workloads.generators import MultiServerRequests
 from binwright.workloads.traces.library import find
 from binwright.workloads.use import UseCase, draw_use
 
@@ -203,7 +202,8 @@ def networks() -> None:
         seconds = perf_counter() - began
         capacity = np.full((routing.topology.servers, 1, 2), 10 * QUANTUM, np.int64)
         here = Cluster(("cpu", "mem"), capacity, (NEVER, NEVER), capacity[0])
-        asked = MultiServerRequests(requests, Uniform(), holding).draw(("cpu", "mem"), 0)
+        spec = {"demand": "uniform", "requests": requests, "holding": holding}
+        asked = MultiServer.model_validate(spec).draw(("cpu", "mem"), 0)
         # best-home tries every rack: the larger networks would take minutes.
         for agent in ("tetris", "nalb", "best-home") if routing.topology.servers < 1000 else ("tetris", "nalb"):
             accepted = paced(agent, asked, here, routing)

@@ -1,4 +1,4 @@
-"""Requests that are drawn: of a mix of flavours, for several servers, or tenants' virtual networks.
+"""Requests that are drawn of a mix of flavours, and the columns of all that are drawn.
 
 Every column has a random stream of its own, and every request takes one uniform of each, whatever the distributions
 are: a change of one part moves no other, and more requests continue fewer.
@@ -18,10 +18,8 @@ from binwright.simcore.rng import stream
 from binwright.simcore.roles import NO_ROLE, Role, Roles
 from binwright.simcore.types import QUANTUM, Floats, Ints, Workload
 from binwright.workloads.arrivals import Arrivals
-from binwright.workloads.demands import Demands
 from binwright.workloads.lifetimes import Lifetimes, pick
 from binwright.workloads.parts import Parts, gangs_of
-from binwright.workloads.virtual import DrawnNetworks, Hose, Pairs
 
 
 class Columns(NamedTuple):
@@ -111,65 +109,3 @@ def _check_times(key: str, times: Floats, *, finite: bool) -> None:
     if wrong.any():
         problem, remedy = f"a draw of {key} is not a time", "Every gap, mean and lifetime is zero or more seconds."
         raise WorkloadError(problem, key=f"workload.{key}", value=float(times[wrong][0]), remedy=remedy)
-
-
-@dataclass(frozen=True, slots=True)
-class MultiServerRequests:
-    """`requests` requests for several servers, one every `step` seconds: the published fabric experiments.
-
-    Each is held for an integer 1..`holding` of steps, uniformly. `bandwidth` is the range, uniform and with both ends,
-    of what a request needs on every link between its servers, in the unit of link capacities: the server-rack links of
-    the published topologies have 1. Nothing is checked here.
-
-    Whole seconds as `step` keep times exact, so that what ends when a request arrives has ended.
-    """
-
-    requests: int
-    demand: Demands
-    holding: int
-    bandwidth: tuple[float, float] = (0.1, 1.0)
-    step: float = 1.0
-
-    def draw(self, resources: tuple[str, ...], seed: int) -> Workload:
-        """Draw the workload of a seed, for a cluster's resources (cpu, mem, in any order; others are not needed).
-
-        Request i has the id i and arrives at i steps. An engine that waits for room may offer it later.
-        """
-        columns, ids = Columns(seed, self.requests), np.arange(self.requests)
-        if not {"cpu", "mem"} <= {*resources}:
-            remedy = "These requests need cpu and mem: give both."
-            raise WorkloadError("a resource is missing", key="cluster", value=list(resources), remedy=remedy)
-        demand = np.zeros((self.requests, len(resources)), np.int64)
-        units = self.demand.law().at(columns.uniform("demands"))
-        demand[:, [resources.index("cpu"), resources.index("mem")]] = units * QUANTUM
-        low, high = (round(end * QUANTUM) for end in self.bandwidth)
-        duration = columns.whole("lifetimes", 1, self.holding).astype(np.float64) * self.step
-        bandwidth = columns.whole("bandwidth", low, high)
-        return Workload(resources, ids.astype(np.float64) * self.step, duration, demand, ids, bandwidth)
-
-
-@dataclass(frozen=True, slots=True)
-class TenantRequests:
-    """A workload of `requests` virtual networks."""
-
-    requests: int
-    arrivals: Arrivals
-    lifetimes: Lifetimes
-    networks: Pairs | Hose
-
-    def draw(self, resources: tuple[str, ...], seed: int) -> Workload:
-        """Draw the workload of a seed, for a cluster's resources; ids are 0, 1, 2, ..."""
-        columns, kind = Columns(seed, self.requests), self.networks
-        machine = np.array([round(kind.machine.get(name, 0.0) * QUANTUM) for name in resources], np.int64)
-        size = kind.machines.at(columns.uniform("sizes"))
-        low, high = (round(end * QUANTUM) for end in kind.bandwidth)
-        bandwidth = columns.whole("bandwidth", low, high)
-        return Workload(
-            resources,
-            self.arrivals.draw(self.requests, stream(seed, "workload", "arrivals")),
-            self.lifetimes.at(columns.uniform("lifetimes")),
-            size[:, None] * machine,
-            np.arange(self.requests),
-            kind.total(size, bandwidth),
-            DrawnNetworks(kind, machine, size, bandwidth, seed),
-        )

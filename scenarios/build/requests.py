@@ -9,12 +9,11 @@ from binwright.scenarios.build import lifetime_info, trace, user_workload
 from binwright.scenarios.features import used
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.scenarios.schema.trace import Trace
-from binwright.scenarios.schema.workload import Generated, MultiServer, Offline, OwnWorkload, Tenants
+from binwright.scenarios.schema.workload import Generated, OwnWorkload
 from binwright.scenarios.schema.workload_kind import Roled
 from binwright.simcore.rng import stream
 from binwright.simcore.roles import Roles
 from binwright.simcore.types import Workload
-from binwright.workloads.generators import Flavour, MultiServerRequests, Synthetic, TenantRequests
 from binwright.workloads.lifetimes import pick
 
 Total: TypeAlias = dict[str, float]
@@ -39,7 +38,7 @@ class ScenarioRequests:
             case Trace():
                 drawn = spec.inflate is not None or spec.moves
             case Generated():
-                drawn = synthetic(spec).drawn
+                drawn = spec.synthetic.drawn
             case OwnWorkload():
                 drawn = user_workload.is_drawn(spec)
             case _:
@@ -84,22 +83,12 @@ class ScenarioRequests:
     def _raw(self, seed: int) -> Workload:
         """Draw requests as the workload alone has them."""
         spec, resources = self._spec, self._scenario.resources
-        match spec:
-            case OwnWorkload():
-                return user_workload.draw(spec, resources, seed)
-            case Trace():
-                window = trace.window_of(spec, resources, seed)
-                return trace.inflated(spec, window, self._total()).draw(seed) if spec.inflate else window
-            case MultiServer():
-                how = spec.demand.build(), spec.holding, spec.bandwidth, spec.step
-                return MultiServerRequests(spec.requests, *how).draw(resources, seed)
-            case Tenants():
-                arrivals, lifetimes, networks = spec.arrivals.build(), spec.lifetimes.build(), spec.networks.build()
-                return TenantRequests(spec.requests, arrivals, lifetimes, networks).draw(resources, seed)
-            case Generated():
-                return synthetic(spec).draw(resources, seed)
-        assert isinstance(spec, Offline)
-        return spec.draw(resources, seed)
+        if isinstance(spec, OwnWorkload):
+            return user_workload.draw(spec, resources, seed)
+        if not isinstance(spec, Trace):
+            return spec.draw(resources, seed)
+        window = trace.window_of(spec, resources, seed)
+        return trace.inflated(spec, window, self._total()).draw(seed) if spec.inflate else window
 
 
 def forget() -> None:
@@ -107,13 +96,3 @@ def forget() -> None:
     _last.clear()
     trace.forget()
     lifetime_info.forget()
-
-
-def synthetic(spec: Generated) -> Synthetic:
-    """Make what draws requests of flavours."""
-    flavours = tuple(
-        Flavour(kind.demand, kind.weight, kind.lifetimes.build() if kind.lifetimes else None, kind.role, kind.parts)
-        for kind in spec.flavours
-    )
-    lifetimes = spec.lifetimes.build() if spec.lifetimes else None
-    return Synthetic(spec.requests, spec.arrivals.build(), flavours, lifetimes)

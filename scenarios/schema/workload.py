@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any, ClassVar, Self, TypeAlias
 
+import numpy as np
 from pydantic import (
     AfterValidator,
     ConfigDict,
@@ -22,7 +23,7 @@ from binwright.scenarios.features.placement import PlacementKeys, WeightedRole
 from binwright.scenarios.schema.cluster import DEVICE, ClusterSpec
 from binwright.scenarios.schema.trace import Trace
 from binwright.scenarios.schema.workload_kind import Roled, WorkloadKind, some_weight
-from binwright.simcore.errors import suggest
+from binwright.simcore.errors import WorkloadError, suggest
 from binwright.simcore.fields import (
     Count,
     Keys,
@@ -41,16 +42,19 @@ from binwright.simcore.fields import (
 )
 from binwright.simcore.options import Registered
 from binwright.simcore.registry import Registry
+from binwright.simcore.rng import stream
 from binwright.simcore.types import QUANTUM, Agent
 from binwright.simcore.types import Workload as Requests
 from binwright.simcore.units import LARGEST, quanta
 from binwright.workloads import ARRIVALS, LIFETIMES, WORKLOADS
 from binwright.workloads.arrivals import Bursty, Fixed, Poisson
 from binwright.workloads.demands import DEMANDS
+from binwright.workloads.generators import Columns, Synthetic
+from binwright.workloads.generators import Flavour as Drawn
 from binwright.workloads.lifetimes import Empirical, Exponential, Lognormal
 from binwright.workloads.offline import FITTED, NAMES, machines
 from binwright.workloads.parts import Parts
-from binwright.workloads.virtual import NETWORKS, Hose, Pairs
+from binwright.workloads.virtual import NETWORKS, DrawnNetworks, Hose, Pairs
 
 
 class Arrivals(Registered):
@@ -118,6 +122,20 @@ class Generated(WorkloadKind):
     lifetimes: Lifetimes | None = Field(None, examples=["{exponential: {mean: 1 h}}"])
     """How long requests stay, unless every flavour says it."""
     requests: Count = Field(description="How many requests.", examples=[10000])
+
+    @property
+    def synthetic(self) -> Synthetic:
+        """What draws its requests."""
+        flavours = tuple(
+            Drawn(kind.demand, kind.weight, kind.lifetimes.build() if kind.lifetimes else None, kind.role, kind.parts)
+            for kind in self.flavours
+        )
+        lifetimes = self.lifetimes.build() if self.lifetimes else None
+        return Synthetic(self.requests, self.arrivals.build(), flavours, lifetimes)
+
+    def draw(self, resources: tuple[str, ...], seed: int) -> Requests:
+        """Draw the requests of a seed, for a cluster's resources."""
+        return self.synthetic.draw(resources, seed)
 
     @property
     def placed(self) -> Sequence[tuple[Keys, PlacementKeys]]:
@@ -200,6 +218,23 @@ class MultiServer(Roled):
     """What each needs between its servers, drawn uniformly."""
     step: PositiveTime = Field(1.0, description="One request arrives every step.", examples=["1 s"])
 
+    def draw(self, resources: tuple[str, ...], seed: int) -> Requests:
+        """Draw the requests of a seed, for a cluster's resources (cpu, mem, in any order; others are not needed).
+
+        Whole seconds as `step` keep times exact, so that what ends when a request arrives has ended.
+        """
+        columns, ids = Columns(seed, self.requests), np.arange(self.requests)
+        if not {"cpu", "mem"} <= {*resources}:
+            remedy = "These requests need cpu and mem: give both."
+            raise WorkloadError("a resource is missing", key="cluster", value=list(resources), remedy=remedy)
+        demand = np.zeros((self.requests, len(resources)), np.int64)
+        units = self.demand.build().law().at(columns.uniform("demands"))
+        demand[:, [resources.index("cpu"), resources.index("mem")]] = units * QUANTUM
+        low, high = map(quanta, self.bandwidth)
+        duration = columns.whole("lifetimes", 1, self.holding).astype(np.float64) * self.step
+        bandwidth = columns.whole("bandwidth", low, high)
+        return Requests(resources, ids.astype(np.float64) * self.step, duration, demand, ids, bandwidth)
+
 
 @with_keys("workload")
 class Offline(WorkloadKind):
@@ -246,6 +281,22 @@ class Tenants(Roled):
     """When they arrive."""
     lifetimes: Lifetimes = Field(Lifetimes.model_validate({"fixed": "never"}), examples=["{exponential: {mean: 1 h}}"])
     """How long they stay."""
+
+    def draw(self, resources: tuple[str, ...], seed: int) -> Requests:
+        """Draw the networks of a seed, for a cluster's resources."""
+        columns, kind = Columns(seed, self.requests), self.networks.build()
+        machine = np.array([quanta(kind.machine.get(name, 0.0)) for name in resources], np.int64)
+        size = kind.machines.at(columns.uniform("sizes"))
+        bandwidth = columns.whole("bandwidth", *map(quanta, kind.bandwidth))
+        return Requests(
+            resources,
+            self.arrivals.build().draw(self.requests, stream(seed, "workload", "arrivals")),
+            self.lifetimes.build().at(columns.uniform("lifetimes")),
+            size[:, None] * machine,
+            np.arange(self.requests),
+            kind.total(size, bandwidth),
+            DrawnNetworks(kind, machine, size, bandwidth, seed),
+        )
 
     def check_against(self, cluster: ClusterSpec, agents: Sequence[tuple[Keys, AgentSpec]], seeds: int) -> None:
         form = self.networks.chosen[0]

@@ -19,12 +19,10 @@ from binwright.fabric.routing import Routing
 from binwright.fabric.run.play import play
 from binwright.fabric.run.simulation import Simulation
 from binwright.fabric.topology import Topology, topology
+from binwright.scenarios.schema.workload import MultiServer, Tenants
 from binwright.simcore.errors import InfeasiblePlacement, LedgerError
 from binwright.simcore.roles import Role, Roles
 from binwright.simcore.types import QUANTUM, Placement, Request, Workload
-from binwright.workloads.demands import Uniform
-from binwright.workloads.generators import MultiServerRequests
-from binwright.workloads.virtual import NETWORKS as VIRTUAL
 from tests.reference.placement import Lies, broken_by, refused_by
 from tests.support.networks import NETWORKS, uneven
 from tests.support.placement import ROLES, rules
@@ -270,7 +268,7 @@ def played(ledger: Watched, asked: Workload, agent: str, **options: Any) -> Simu
 @pytest.mark.parametrize("agent", ["random", "tetris", "nulb", "nalb", "feasible", "best-home", "nara", "solver"])
 def test_whatever_an_agent_takes_breaks_no_rule(agent: str) -> None:
     network = topology("alpha")
-    asked = MultiServerRequests(150, Uniform(), holding=20).draw(("cpu", "mem"), 0)
+    asked = MultiServer.model_validate({"demand": "uniform", "requests": 150, "holding": 20}).draw(("cpu", "mem"), 0)
     asked = replace(asked, roles=Roles(FOUR, np.arange(150) % 4))
     simulation = played(watched(network, network.servers, ("cpu", "mem"), 10), asked, agent)
     assert any(reason.startswith("rule: ") for reason in simulation.record.reasons)
@@ -283,11 +281,9 @@ def test_whatever_an_agent_takes_breaks_no_rule(agent: str) -> None:
 )
 def test_machines_of_virtual_networks_break_no_rule(form: str, agent: str) -> None:
     network = topology("tree", fanouts=[4, 4, 2], capacities=[1, 4, 8])
-    from binwright.workloads.arrivals import Fixed
-    from binwright.workloads.generators import TenantRequests
-    from binwright.workloads.lifetimes import Exponential
-
-    networks = VIRTUAL.load(form)(machines={"uniform": [1, 8]}, machine={"slots": 1}, bandwidth=(0.05, 0.2))
-    asked = TenantRequests(120, Fixed(every=1.0), Exponential(mean=20.0), networks).draw(("slots",), 0)
+    networks = {form: {"machines": {"uniform": [1, 8]}, "machine": {"slots": 1}, "bandwidth": [0.05, 0.2]}}
+    lifetimes = {"exponential": {"mean": "20 s"}}
+    spec = Tenants.model_validate({"networks": networks, "requests": 120, "lifetimes": lifetimes})
+    asked = spec.draw(("slots",), 0)
     asked = replace(asked, roles=Roles(FOUR, np.arange(120) % 4))
     played(watched(network, network.servers, ("slots",), 4), asked, agent)

@@ -1,18 +1,15 @@
 """Workloads of virtual networks, and scenarios of them: what they draw, what is refused, what runs."""
 
-from math import inf
 from typing import Any
 
 import numpy as np
 import pytest
 
 from binwright.scenarios.schema.load import scenario_from
+from binwright.scenarios.schema.workload import Tenants
 from binwright.simcore.errors import ScenarioError
 from binwright.simcore.types import QUANTUM
-from binwright.workloads.arrivals import Fixed
-from binwright.workloads.generators import TenantRequests
-from binwright.workloads.lifetimes import Fixed as Forever
-from binwright.workloads.virtual import Hose, Machines, Pairs
+from binwright.workloads.virtual import Machines
 from tests.support.batches import changed
 
 MACHINE = {"slots": 1, "mem": "256 MB"}
@@ -43,12 +40,11 @@ PAIRS = HOSE | {
 
 def kind_of(form: str, least: int, most: int, low: float, high: float, **more: Any) -> Any:
     machines = {"uniform": [least, most]}
-    given = {"machines": machines, "machine": {"slots": 1}, "bandwidth": [low, high]} | more
-    return (Pairs if form == "pairs" else Hose).model_validate(given)
+    return {form: {"machines": machines, "machine": {"slots": 1}, "bandwidth": [low, high]} | more}
 
 
 def tenants(kind: Any, requests: int = 400, seed: int = 0) -> Any:
-    return TenantRequests(requests, Fixed(every=1.0), Forever(inf), kind).draw(("slots", "mem"), seed)
+    return Tenants.model_validate({"networks": kind, "requests": requests}).draw(("slots", "mem"), seed)
 
 
 @pytest.mark.parametrize(

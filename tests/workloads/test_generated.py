@@ -11,17 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from binwright.scenarios.schema.workload import MultiServer, Tenants
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.types import Floats, Workload
 from binwright.workloads.arrivals import Arrivals, Bursty, Poisson
 from binwright.workloads.arrivals import Fixed as FixedGaps
-from binwright.workloads.demands import AlibabaLike
-from binwright.workloads.demands import Uniform as DemandRange
 from binwright.workloads.describe import peaks
 from binwright.workloads.fit import fit
-from binwright.workloads.generators import Flavour, MultiServerRequests, Synthetic, TenantRequests
+from binwright.workloads.generators import Flavour, Synthetic
 from binwright.workloads.lifetimes import Empirical, Exponential, Fixed, Lognormal
-from binwright.workloads.virtual import Pairs
 from binwright.workloads.windows import ApartStart, RandomStart, Start, Window, select
 from tests.support.properties import scaled
 
@@ -140,23 +138,25 @@ def test_demands_below_one_quantum_are_refused_not_dropped() -> None:
 # Generators
 
 R = ("cpu", "mem")
-PAIRS = Pairs.model_validate(
-    {"machines": {"uniform": [2, 9]}, "machine": {"cpu": 1}, "bandwidth": ["1 Gbps", "5 Gbps"]}
-)
+SERVERS: dict[str, Any] = {"demand": "uniform", "holding": 31}
+PAIRS = {"machines": {"uniform": [2, 9]}, "machine": {"cpu": 1}, "bandwidth": ["1 Gbps", "5 Gbps"]}
+TENANTS = {
+    "networks": {"pairs": PAIRS}, "arrivals": {"poisson": {"every": "10 s"}}, "lifetimes": {"fixed": "9 s"},
+}  # fmt: skip
 MAKES: dict[str, Callable[..., Any]] = {
     "flavours": lambda n, **change: replace(SPEC, requests=n, **change).draw,
-    "servers": lambda n, **change: replace(MultiServerRequests(n, DemandRange(), 31), **change).draw,
-    "networks": lambda n, **change: replace(TenantRequests(n, Poisson(every=10.0), Fixed(9.0), PAIRS), **change).draw,
+    "servers": lambda n, **change: MultiServer.model_validate({**SERVERS, "requests": n, **change}).draw,
+    "networks": lambda n, **change: Tenants.model_validate({**TENANTS, "requests": n, **change}).draw,
 }
 MOVES: list[tuple[str, dict[str, Any], set[str]]] = [
     ("flavours", {"lifetimes": Exponential(mean=9.0)}, {"duration"}),
     ("flavours", {"arrivals": Poisson(every=3.0)}, {"arrival"}),
     ("flavours", {"flavours": (replace(SMALL, weight=1), LARGE)}, {"demand", "duration"}),
-    ("servers", {"demand": AlibabaLike()}, {"demand"}),
+    ("servers", {"demand": "alibaba-like"}, {"demand"}),
     ("servers", {"bandwidth": (0.5, 0.5)}, {"bandwidth"}),
     ("servers", {"holding": 620}, {"duration"}),
     ("servers", {"step": 2.0}, {"arrival", "duration"}),
-    ("networks", {"lifetimes": Exponential(mean=9.0)}, {"duration"}),
+    ("networks", {"lifetimes": {"exponential": {"mean": "9 s"}}}, {"duration"}),
 ]
 
 

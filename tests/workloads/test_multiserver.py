@@ -11,10 +11,10 @@ import pytest
 from scipy.stats import chisquare, kstest
 
 from binwright.scenarios.schema.load import scenario_from
+from binwright.scenarios.schema.workload import MultiServer
 from binwright.simcore.errors import UserError, WorkloadError
 from binwright.simcore.types import QUANTUM, Workload
 from binwright.workloads.demands import DEMANDS, Alibaba, AlibabaLike, Azure, AzureLike, Demands, Law, Uniform
-from binwright.workloads.generators import MultiServerRequests
 
 R = ("cpu", "mem")
 CONTAINERS = (
@@ -39,13 +39,17 @@ def units(workload: Workload) -> Any:
     return workload.demand // QUANTUM
 
 
+def drawn_by(requests: int, demand: str, holding: int, **more: float) -> Any:
+    return MultiServer.model_validate({"requests": requests, "demand": demand, "holding": holding, **more}).draw
+
+
 # -- laws ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", POOL)
 def test_draws_follow_the_law(name: str) -> None:
     law = POOL[name].law()
-    drawn = units(MultiServerRequests(100_000, POOL[name], 1).draw(R, 5))
+    drawn = units(drawn_by(100_000, name, 1)(R, 5))
     pairs, counts = np.unique(drawn, axis=0, return_counts=True)
     assert pairs.tolist() == law.pairs.tolist()  # each of them, and nothing else
     assert chisquare(counts, law.weights * len(drawn)).pvalue > 0.01
@@ -70,7 +74,7 @@ def test_published_demand_laws_are_exact() -> None:
 
 
 def test_a_workload() -> None:
-    workload = MultiServerRequests(20_000, Uniform(), 31, step=2.0).draw(R, 3)
+    workload = drawn_by(20_000, "uniform", 31, step=2.0)(R, 3)
     assert workload.arrival.tolist() == list(range(0, 40_000, 2))
     steps, counts = np.unique(workload.duration / 2, return_counts=True)
     assert steps.tolist() == list(range(1, 32))
@@ -78,7 +82,7 @@ def test_a_workload() -> None:
     assert workload.bandwidth is not None
     assert QUANTUM // 10 <= workload.bandwidth.min() < 101_000
     assert kstest(workload.bandwidth / QUANTUM, "uniform", (0.1, 0.9)).pvalue > 0.01
-    mixed = MultiServerRequests(20_000, Uniform(), 31, step=2.0).draw(("mem", "gpu", "cpu"), 3)
+    mixed = drawn_by(20_000, "uniform", 31, step=2.0)(("mem", "gpu", "cpu"), 3)
     assert mixed.demand[:, [2, 0]].tolist() == workload.demand.tolist()
     assert not mixed.demand[:, 1].any()
 

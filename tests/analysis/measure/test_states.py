@@ -17,13 +17,12 @@ from binwright.fabric.routing import Routing
 from binwright.fabric.run.play import play
 from binwright.fabric.run.simulation import Simulation
 from binwright.fabric.topology import topology
+from binwright.scenarios.schema.workload import MultiServer
 from binwright.simcore.faults import Faults
 from binwright.simcore.record import INTERRUPTED, OUTCOMES, PLACED
 from binwright.simcore.rng import stream
 from binwright.simcore.rules import Overflow, Pacing
 from binwright.simcore.types import QUANTUM
-from binwright.workloads.demands import Uniform
-from binwright.workloads.generators import MultiServerRequests
 from tests.support.runs import RESOURCES, Case, cases, run
 
 
@@ -96,7 +95,7 @@ def test_links_say_what_is_reserved_and_which_are_out_of_service() -> None:
         Faults(kind="switch", scheduled=((60.0, switch, 40.0),)),
     ]
     simulation = Simulation(
-        MultiServerRequests(300, Uniform(), 31).draw(("cpu", "mem"), 0),
+        MultiServer.model_validate({"demand": "uniform", "requests": 300, "holding": 31}).draw(("cpu", "mem"), 0),
         ledger,
         Overflow("wait"),
         faults=faults,
