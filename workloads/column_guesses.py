@@ -13,6 +13,7 @@ from binwright.simcore.errors import WorkloadError
 from binwright.simcore.extras import pl
 from binwright.simcore.units import DATA
 from binwright.workloads.traces.cells import AMOUNT, filled, is_date, plain_number
+from binwright.workloads.traces.check import LABELS
 from binwright.workloads.traces.table import read_file
 
 _DATA = yaml.safe_load((Path(__file__).parent / "column_words.yaml").read_text(encoding="utf-8"))
@@ -29,7 +30,7 @@ _SOME = 20
 
 
 class Guess(NamedTuple):
-    """Says that a column is one of ours: in which unit, if it needs one, and why."""
+    """Says that a column is one of ours, or a label (`labels.tenant`): in which unit, if it needs one, and why."""
 
     name: str
     column: str
@@ -54,13 +55,16 @@ class _Column:
         dtype, is_text = self.there.dtype, self.there.dtype == pl.String
         readable = is_text or dtype.is_numeric()
         self.numbers = self.there.cast(pl.Float64, strict=False).drop_nulls() if readable else pl.Series([0.0])[:0]
+        self.middle = float(self.numbers.median() or 0)  # type: ignore[arg-type]  # a number
         # Half of the first texts or more are so; of the others, reading says the line.
         some: list[str] = self.there.head(50).to_list() if is_text else []
         amounts = [plain_number(text) is not None or AMOUNT.fullmatch(text) for text in some]
-        if dtype == pl.Date or isinstance(dtype, pl.Datetime) or (some and sum(map(is_date, some)) >= 0.5 * len(some)):
+        if self.there.is_empty():
+            self.kind = "empty"
+        elif dtype in (pl.Date, pl.Datetime) or (some and sum(map(is_date, some)) >= 0.5 * len(some)):
             self.kind = "date"
-        elif isinstance(dtype, pl.Duration) or self.there.is_empty():
-            self.kind = "empty" if self.there.is_empty() else "duration"
+        elif dtype == pl.Duration:
+            self.kind = "duration"
         elif len(self.numbers) == len(self.there):
             self.kind = "number"
         else:
@@ -77,21 +81,16 @@ class _Column:
         named = _UNITS.get(measure, {})
         return next((named[word] for word in reversed(self.all_words) if word in named), "")
 
-    @property
-    def middle(self) -> float:
-        return float(self.numbers.median() or 0)  # type: ignore[arg-type]  # a number
-
 
 class Proposal:
     """Says what a table's columns probably are: it takes the best for each of ours, and notes doubts.
 
-    `labels` maps a label to its column, `empty` and `keep` are as a scenario has them, `doubts` are sentences, and
-    `others` columns that are not read.
+    `empty` and `keep` are as a scenario has them, `doubts` are sentences, and `others` columns that are not read.
     """
 
     def __init__(self, frame: pl.DataFrame) -> None:
         self.guesses, self.doubts, self._rows = list[Guess](), list[str](), len(frame)
-        self.labels, self.empty, self.keep = dict[str, str](), dict[str, str](), dict[str, str]()
+        self.empty, self.keep = dict[str, str](), dict[str, str]()
         self._free = [_Column(frame, name) for name in frame.columns if name != "line"]
         for name in ("cpu", "mem", "gpu", "disk"):
             self._take_demand(name)
@@ -102,13 +101,10 @@ class Proposal:
     @property
     def workload(self) -> dict[str, Any]:
         """The keys of `workload:` that read the table so, but for `path`; columns of our names need no word."""
-        result: dict[str, Any] = {
-            "columns": {guess.name: guess.column for guess in self.guesses if guess.name != guess.column},
-            "units": {guess.name: guess.unit for guess in self.guesses if guess.unit},
-            "empty": self.empty,
-            "keep": self.keep,
-            "labels": self.labels,
-        }
+        columns = {guess.name: guess.column for guess in self.guesses if guess.name != guess.column}
+        labels = {name.removeprefix(LABELS): columns.pop(name) for name in [*columns] if name.startswith(LABELS)}
+        units = {guess.name: guess.unit for guess in self.guesses if guess.unit}
+        result = {"columns": columns, "units": units, "empty": self.empty, "keep": self.keep, "labels": labels}
         return {key: value for key, value in result.items() if value}
 
     def _best(self, name: str, fits: Callable[[_Column], bool]) -> _Column | None:
@@ -205,19 +201,14 @@ class Proposal:
 
     def _take_texts(self) -> None:
         """Take a column of ids, if one names every row differently, and columns of words: labels, and a group."""
-        ids = self._best("id", lambda each: not (each.missing or each.there.is_duplicated().any()))
-        if ids:
+        if ids := self._best("id", lambda each: not (each.missing or each.there.is_duplicated().any())):
             self.guesses.insert(0, Guess("id", ids.name, "", "its name; different in every row"))
-        for label in ("tenant", "priority", "zone", "state", "group"):
-            kinds = ("words", "amount", "empty", *["number"] * (label == "priority"))
-            column = self._best(label, lambda each, kinds=kinds: each.kind in kinds)  # type: ignore[misc]
-            if column is None:
-                continue
-            if label == "group":
-                self._guess(label, column)
-                continue
-            self.labels[label] = column.name
-            if label == "state" and 1 < column.there.n_unique() <= _SOME:
+        for name in ("tenant", "priority", "zone", "state", "group"):
+            kinds = ("words", "amount", "empty", *["number"] * (name == "priority"))
+            column = self._best(name, lambda each, kinds=kinds: each.kind in kinds)  # type: ignore[misc]
+            if column:
+                self._guess(name if name == "group" else f"{LABELS}{name}", column)
+            if column and name == "state" and 1 < column.there.n_unique() <= _SOME:
                 counts = column.there.value_counts(sort=True, name="rows").rows()
                 values = ", ".join(f"{value} ({rows:,})" for value, rows in counts)
                 self.doubts.append(f"{column.name} has {values}: `keep` reads some of them only.")

@@ -82,8 +82,6 @@ def _print_proposal(proposal: Proposal, path: Path) -> None:
     table = new_table("column", "is", "unit", "why", title=title, title_justify="left")
     for guess in proposal.guesses:
         table.add_row(*map(escape, (guess.column, guess.name, guess.unit, guess.why)))
-    for label, column in proposal.labels.items():
-        table.add_row(*map(escape, (column, f"label {label}", "", "its name")))
     if proposal.others:
         table.add_row(escape(", ".join(proposal.others)), "not read", "", "")
     out.print(table)

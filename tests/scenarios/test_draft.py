@@ -34,6 +34,8 @@ FOUND = {
     "mem": ("RAM MB", "MB"),
     "arrival": ("CreatedAt", ""),
     "end": ("TerminatedAt", ""),
+    "labels.tenant": ("Account", ""),
+    "labels.state": ("Status", ""),
 }
 
 
@@ -53,7 +55,7 @@ def test_columns_of_an_unknown_table_are_guessed(table: Path, tmp_path: Path) ->
     for path in (table, tmp_path / "vms.parquet"):
         found = propose(path)
         assert {guess.name: (guess.column, guess.unit) for guess in found.guesses} == FOUND
-        assert found.labels == {"tenant": "Account", "state": "Status"}
+        assert found.workload["labels"] == {"tenant": "Account", "state": "Status"}
         assert found.others == ["Avg CPU %"]
         assert found.keep == {"vCPUs Requested": "> 0"}
         assert found.empty == {"end": "never"}
