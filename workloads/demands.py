@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import ClassVar, Literal, NamedTuple, Protocol
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -36,6 +36,7 @@ DEMANDS = Registry(
         "alibaba": "binwright.workloads.demands:Alibaba",
     },
 )
+"""Classes with a `summary`, a `reference`, and `law()`, always the same for the same options (and file)."""
 TRAINING = 0.8
 LARGEST = 100
 """Units of a resource in one request of a trace, as published."""
@@ -60,14 +61,6 @@ def equal(pairs: Ints) -> Law:
     """Make the law of equally likely rows int64 [n, 2]; those that occur several times become one, in order."""
     rows, count = np.unique(pairs, axis=0, return_counts=True)
     return Law(rows, count / len(pairs))
-
-
-class Demands(Protocol):
-    """A kind of demand, with a `summary` and a `reference`; its fields are its options in a scenario."""
-
-    def law(self) -> Law:
-        """Give the law: always the same for the same options (and file)."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,16 +137,10 @@ class Resample(Model):
     Requests keep how long they stay, and those that never end are among them as they were.
     """
 
-    block: PositiveTime = Field(default=DAY, description="The length of a block, a day or more.", examples=["1 d"])
+    block: PositiveTime = Field(default=DAY, ge=DAY, description="The length of a block.", examples=["1 d"])
     length: PositiveTime | None = Field(
         default=None, description="The length of the new trace; by default that of the old one.", examples=["31 d"]
     )
-
-    @model_validator(mode="after")
-    def _day(self) -> Self:
-        if self.block < DAY:
-            raise wrong("is below a day", "Give 1 d or more.", ("block",), TIME.show(self.block))
-        return self
 
 
 class Window(Model):

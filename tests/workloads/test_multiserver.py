@@ -14,7 +14,7 @@ from binwright.scenarios.schema.load import scenario_from
 from binwright.scenarios.schema.workload import MultiServer
 from binwright.simcore.errors import UserError, WorkloadError
 from binwright.simcore.types import QUANTUM, Workload
-from binwright.workloads.demands import DEMANDS, Alibaba, AlibabaLike, Azure, AzureLike, Demands, Law, Uniform
+from binwright.workloads.demands import DEMANDS, Alibaba, AlibabaLike, Azure, AzureLike, Law, Uniform
 
 R = ("cpu", "mem")
 CONTAINERS = (
@@ -29,7 +29,7 @@ ODD = (  # without a size, invalid, or above 100 units
     "c_6,m,0,a,started,,400,1\nc_7,m,0,a,started,400,400,\nc_8,m,0,a,started,400,400,-1\n"
     "c_9,m,0,a,started,400,400,101\nd_1,m,0,a,started,1700,400,1\n"
 )
-POOL: dict[str, Demands] = {
+POOL: dict[str, Any] = {
     name: kind() for name in ("uniform", "azure-like", "alibaba-like") for kind in [DEMANDS.load(name)]
 }
 
