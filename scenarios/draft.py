@@ -20,19 +20,17 @@ from binwright.scenarios.run.check import check_scenario
 from binwright.scenarios.schema.explain import explain
 from binwright.scenarios.schema.load import scenario_from, shipped
 from binwright.scenarios.schema.trace import Trace
+from binwright.scenarios.schema.workload import Generated
 from binwright.scenarios.schema.yaml_source import Source
 from binwright.simcore.errors import UserError
 from binwright.simcore.extras import pl
 from binwright.simcore.files import replacing
 from binwright.simcore.types import QUANTUM
-from binwright.simcore.units import LARGEST, amount, measure_of
+from binwright.simcore.units import LARGEST, amount
 from binwright.workloads import TRACES, WITH_SERVERS
-from binwright.workloads.arrivals import Poisson
 from binwright.workloads.column_guesses import Proposal, propose
-from binwright.workloads.describe import EVEN, growing, peaks
+from binwright.workloads.describe import EVEN, growing, peaks, written
 from binwright.workloads.fit import fit
-from binwright.workloads.generators import Synthetic
-from binwright.workloads.lifetimes import Empirical
 from binwright.workloads.traces.cells import moment
 from binwright.workloads.traces.check import MODELS, resources_in
 from binwright.workloads.traces.kubernetes import read_nodes
@@ -91,7 +89,7 @@ class RequestSource:
     def guessed(self) -> dict[str, Any]:
         """Equal servers that are about enough for what runs at the peak."""
         number, node = servers_for(self.peak, self.frame.select(self.resources).max().row(0, named=True))
-        return {"servers": number, "node": amounts(node)}
+        return {"servers": number, "node": written(node)}
 
     @property
     def cluster(self) -> Mapping[str, Any]:
@@ -100,7 +98,7 @@ class RequestSource:
             groups: list[dict[str, Any]] = []
             for node in nodes:
                 has = {name: node.amounts.get(name, 0.0) for name in self.resources}
-                groups.append({"count": 1, "node": amounts(has), "labels": node.labels})
+                groups.append({"count": 1, "node": written(has), "labels": node.labels})
                 groups[-1] |= {"taints": list(node.taints)} if node.taints else {}
             return {"groups": groups}
         if MODELS in self.frame.columns and self.name in WITH_SERVERS:
@@ -130,11 +128,11 @@ class RequestSource:
     def fitted(self) -> str:
         """Write a scenario whose requests are drawn like these, with what runs at the peak of both in a note."""
         try:
-            spec = fit(self.frame)
+            workload = fit(self.frame)
         except UserError as error:
             error.file = self.path
             raise
-        drawn = spec.draw(tuple(self.resources), 0)
+        drawn = Generated.model_validate(workload).draw(tuple(self.resources), 0)
         amounts_drawn = {name: drawn.demand[:, place] / QUANTUM for place, name in enumerate(drawn.resources)}
         peak_drawn = peaks(drawn.arrival, drawn.duration, amounts_drawn)
         notes = [
@@ -148,20 +146,7 @@ class RequestSource:
             ),
         ]
         about = f"Requests like those of {self.path.name}, drawn anew for every seed."
-        return scenario_text(about, self.cluster, fitted_workload(spec), notes, replications=10)
-
-
-def fitted_workload(spec: Synthetic) -> dict[str, Any]:
-    """Return `workload:` of requests that are drawn as `workloads.fit` says."""
-    flavours = []
-    for flavour in spec.flavours:
-        assert isinstance(flavour.lifetimes, Empirical)
-        quantiles = [float(f"{seconds:.6g}") for seconds in flavour.lifetimes.quantiles or ()]
-        demand = amounts({name: units for name, units in flavour.demand.items() if units})
-        flavours.append({"weight": flavour.weight, **demand, "lifetimes": {"empirical": {"quantiles": quantiles}}})
-    assert isinstance(spec.arrivals, Poisson)
-    arrivals = spec.arrivals.model_dump(mode="json", exclude_defaults=True)
-    return {"requests": spec.requests, "arrivals": {"poisson": arrivals}, "flavours": flavours}
+        return scenario_text(about, self.cluster, workload, notes, replications=10)
 
 
 def requests_of(file: str) -> RequestSource:
@@ -225,16 +210,6 @@ def _size(units: float) -> float:
     return next((float(size) for size in SIZES if size >= units), float(ceil(units / 1000) * 1000))
 
 
-def amounts(units: Mapping[str, float]) -> dict[str, Any]:
-    """Write units of resources as people do: `16`, `64 GB`."""
-    result: dict[str, Any] = {}
-    for name, each in units.items():
-        base = measure_of(name).base
-        plain = int(each) if float(each).is_integer() else float(f"{each:.12g}")
-        result[name] = f"{plain} {base}" if base == "GB" else plain
-    return result
-
-
 def begin(requests: str | None, servers: int | None, node: str | None, folder: Path) -> str:
     """Write a checked scenario to lie in a folder. `requests` is a file or a trace, or else they are generated.
 
@@ -266,7 +241,7 @@ def _node_of(text: str) -> dict[str, Any]:
     """Read what a server has; refuses what is no amount."""
     try:
         node: dict[str, Any] = yaml.safe_load("{" + text.strip().removeprefix("{").removesuffix("}") + "}")
-        return amounts({name: amount(name, value) for name, value in node.items()})
+        return written({name: amount(name, value) for name, value in node.items()})
     except yaml.YAMLError:
         remedy = "Write it like cpu: 40, mem: 90 GB."
         raise UserError("does not say what a server has", key="node", value=text, remedy=remedy) from None
@@ -284,7 +259,7 @@ def _generated(servers: int, node: Mapping[str, float]) -> dict[str, Any]:
         demand = {name: float(round(each)) if each >= 1 else float(f"{each:.3g}") for name, each in demand.items()}
         for name, units in demand.items():
             load[name] += weight / total * units / (node[name] or 1.0)
-        flavours.append({**amounts({name: units for name, units in demand.items() if units}), "weight": weight})
+        flavours.append({**written({name: units for name, units in demand.items() if units}), "weight": weight})
     every = MEDIAN * exp(SIGMA**2 / 2) * max(load.values(), default=0.0) / (LOAD * servers)
     return {
         "requests": 3000,

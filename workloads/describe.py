@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 from binwright.simcore.extras import pl
 from binwright.simcore.ordered_sums import rows_dot
 from binwright.simcore.types import Floats, Ints
+from binwright.simcore.units import measure_of
 from binwright.workloads.traces.check import resources_in
 
 QUANTILES = {"p10": 0.1, "p50": 0.5, "p90": 0.9, "p99": 0.99}
@@ -86,3 +88,13 @@ def peaks(arrival: Floats, lifetime: Floats, amounts: Mapping[str, Floats]) -> d
         name: float(np.cumsum(np.concatenate([-amount[ends], amount])[order]).round(6).max())
         for name, amount in amounts.items()
     }
+
+
+def written(units: Mapping[str, float]) -> dict[str, Any]:
+    """Write units of resources as people do: `16`, `64 GB`."""
+    result: dict[str, Any] = {}
+    for name, each in units.items():
+        base = measure_of(name).base
+        plain = int(each) if float(each).is_integer() else float(f"{each:.12g}")
+        result[name] = f"{plain} {base}" if base == "GB" else plain
+    return result

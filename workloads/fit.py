@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,8 +12,8 @@ from binwright.simcore.errors import WorkloadError
 from binwright.simcore.extras import pl
 from binwright.simcore.types import Floats
 from binwright.workloads.arrivals import DAY, HOUR, WEEK, Poisson
-from binwright.workloads.generators import Flavour, Synthetic
-from binwright.workloads.lifetimes import Empirical, kaplan_meier
+from binwright.workloads.describe import written
+from binwright.workloads.lifetimes import kaplan_meier
 from binwright.workloads.traces.cells import moment
 from binwright.workloads.traces.check import resources_in
 from binwright.workloads.windows import last_moment
@@ -21,8 +22,8 @@ CHANCE = 3.0
 """Standard deviations by which a profile differs at least from a steady rate, to be believed."""
 
 
-def fit(frame: pl.DataFrame, flavours: int = 16, points: int = 41) -> Synthetic:
-    """Fit a `Synthetic` with the trace's most frequent flavours, rounded to what is easy to read in a YAML.
+def fit(frame: pl.DataFrame, flavours: int = 16, points: int = 41) -> dict[str, Any]:
+    """Fit the keys of `workload:` to the trace's most frequent flavours, rounded to what is easy to read in a YAML.
 
     Arrivals are Poisson with the trace's mean gap and profile of hours and days (its batches and growth are lost);
     weights are the counts' shares; lifetimes are `points` quantiles per flavour.
@@ -49,9 +50,11 @@ def fit(frame: pl.DataFrame, flavours: int = 16, points: int = 41) -> Synthetic:
         same = [pl.col(name) == amount for name, amount in zip(names, amounts, strict=True)]
         mine = frame.select(pl.all_horizontal(same).alias("mine"))["mine"].to_numpy()
         stays = _quantiles(seen[mine], ended[mine], end, points)
-        demand = {name: _round(amount, 6) for name, amount in zip(names, amounts, strict=True)}
-        made.append(Flavour(demand, round(count / int(kinds["len"].sum()), 4), Empirical(quantiles=stays)))
-    return Synthetic(len(frame), _arrivals(arrival), tuple(made))
+        demand = written({name: _round(amount, 6) for name, amount in zip(names, amounts, strict=True) if amount})
+        weight, lifetimes = round(count / int(kinds["len"].sum()), 4), {"empirical": {"quantiles": [*stays]}}
+        made.append({"weight": weight, **demand, "lifetimes": lifetimes})
+    arrivals = _arrivals(arrival).model_dump(mode="json", exclude_defaults=True)
+    return {"requests": len(frame), "arrivals": {"poisson": arrivals}, "flavours": made}
 
 
 def _arrivals(arrival: Floats) -> Poisson:

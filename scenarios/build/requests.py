@@ -38,7 +38,7 @@ class ScenarioRequests:
             case Trace():
                 drawn = spec.inflate is not None or spec.moves
             case Generated():
-                drawn = spec.synthetic.drawn
+                drawn = spec.drawn
             case OwnWorkload():
                 drawn = user_workload.is_drawn(spec)
             case _:

@@ -40,20 +40,21 @@ from binwright.simcore.fields import (
     together,
     wrong,
 )
+from binwright.simcore.memmap import zeros
 from binwright.simcore.options import Registered
 from binwright.simcore.registry import Registry
 from binwright.simcore.rng import stream
+from binwright.simcore.roles import NO_ROLE, Roles
 from binwright.simcore.types import QUANTUM, Agent
 from binwright.simcore.types import Workload as Requests
 from binwright.simcore.units import LARGEST, quanta
 from binwright.workloads import ARRIVALS, LIFETIMES, WORKLOADS
 from binwright.workloads.arrivals import Bursty, Fixed, Poisson
 from binwright.workloads.demands import DEMANDS
-from binwright.workloads.generators import Columns, Synthetic
-from binwright.workloads.generators import Flavour as Drawn
-from binwright.workloads.lifetimes import Empirical, Exponential, Lognormal
+from binwright.workloads.generators import Columns, check_times
+from binwright.workloads.lifetimes import Empirical, Exponential, Lognormal, pick
 from binwright.workloads.offline import FITTED, NAMES, machines
-from binwright.workloads.parts import Parts
+from binwright.workloads.parts import Parts, gangs_of
 from binwright.workloads.virtual import NETWORKS, DrawnNetworks, Hose, Pairs
 
 
@@ -124,18 +125,41 @@ class Generated(WorkloadKind):
     requests: Count = Field(description="How many requests.", examples=[10000])
 
     @property
-    def synthetic(self) -> Synthetic:
-        """What draws its requests."""
-        flavours = tuple(
-            Drawn(kind.demand, kind.weight, kind.lifetimes.build() if kind.lifetimes else None, kind.role, kind.parts)
-            for kind in self.flavours
-        )
-        lifetimes = self.lifetimes.build() if self.lifetimes else None
-        return Synthetic(self.requests, self.arrivals.build(), flavours, lifetimes)
+    def _stays(self) -> list[Any]:
+        """The distribution of the lifetimes of each flavour."""
+        return [stays.build() for kind in self.flavours if (stays := kind.lifetimes or self.lifetimes)]
+
+    @property
+    def drawn(self) -> bool:
+        """Whether the requests depend on the seed: flavours do, and times of all distributions but `fixed`."""
+        parts = [self.arrivals.build(), *self._stays]
+        return len(self.flavours) > 1 or any(getattr(part, "drawn", True) for part in parts)
 
     def draw(self, resources: tuple[str, ...], seed: int) -> Requests:
-        """Draw the requests of a seed, for a cluster's resources."""
-        return self.synthetic.draw(resources, seed)
+        """Draw the requests of a seed, for a cluster's resources; ids are 0, 1, 2, ..."""
+        n, columns, flavours, stays = self.requests, Columns(seed, self.requests), self.flavours, self._stays
+        weights = [kind.weight for kind in flavours]
+        demands = np.array([[quanta(kind.demand.get(name, 0.0)) for name in resources] for kind in flavours], np.int64)
+        roles = tuple(dict.fromkeys(kind.role for kind in flavours))
+        role_of = np.array([roles.index(kind.role) for kind in flavours])
+        arrival = self.arrivals.build().draw(n, stream(seed, "workload", "arrivals"))
+        duration, demand = zeros(n, np.float64), zeros((n, len(resources)), np.int64)
+        ids, of, role = zeros(n, np.int64), zeros(n, np.int64), zeros(n if len(roles) > 1 else 0, np.int64)
+        for rows, (kinds, ends) in columns.in_blocks("flavours", "lifetimes"):
+            drawn, lasts = pick(weights, kinds), np.empty(len(kinds))
+            for number, lifetimes in enumerate(stays):
+                chosen = drawn == number
+                lasts[chosen] = lifetimes.at(ends[chosen])
+            check_times("arrivals", arrival[rows], finite=True)
+            check_times("lifetimes", lasts, finite=False)
+            of[rows], duration[rows], demand[rows] = drawn, lasts, demands[drawn]
+            ids[rows] = np.arange(rows.start, rows.stop)
+            if len(roles) > 1:
+                role[rows] = role_of[drawn]
+        parts = tuple(kind.parts for kind in flavours)
+        gangs = gangs_of(parts, of, columns.uniform("parts")) if any(parts) else None
+        drawn_roles = None if roles == (NO_ROLE,) else Roles(roles, role if len(roles) > 1 else zeros(n, np.int64))
+        return Requests(resources, arrival, duration, demand, ids, roles=drawn_roles, gangs=gangs)
 
     @property
     def placed(self) -> Sequence[tuple[Keys, PlacementKeys]]:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,22 +11,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binwright.scenarios.schema.workload import MultiServer, Tenants
+from binwright.scenarios.schema.workload import Generated, MultiServer, Tenants
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.types import Floats, Workload
 from binwright.workloads.arrivals import Arrivals, Bursty, Poisson
 from binwright.workloads.arrivals import Fixed as FixedGaps
 from binwright.workloads.describe import peaks
 from binwright.workloads.fit import fit
-from binwright.workloads.generators import Flavour, Synthetic
 from binwright.workloads.lifetimes import Empirical, Exponential, Fixed, Lognormal
 from binwright.workloads.windows import ApartStart, RandomStart, Start, Window, select
 from tests.support.properties import scaled
 
 INF = float("inf")
-SMALL = Flavour({"cpu": 1, "mem": 2}, weight=3)
-LARGE = Flavour({"cpu": 8}, lifetimes=Fixed(50.0))
-SPEC = Synthetic(400, Poisson(every=10.0), (SMALL, LARGE), Exponential(mean=100.0))
+SMALL: dict[str, Any] = {"cpu": 1, "mem": "2 GB", "weight": 3}
+LARGE: dict[str, Any] = {"cpu": 8, "lifetimes": {"fixed": "50 s"}}
+SPEC = {
+    "arrivals": {"poisson": {"every": "10 s"}},
+    "flavours": [SMALL, LARGE],
+    "lifetimes": {"exponential": {"mean": "100 s"}},
+}
+
+
+def generated(requests: int = 400, **change: Any) -> Generated:
+    return Generated.model_validate({**SPEC, "requests": requests, **change})
 
 
 def trace(rows: int) -> pl.DataFrame:
@@ -144,14 +151,14 @@ TENANTS = {
     "networks": {"pairs": PAIRS}, "arrivals": {"poisson": {"every": "10 s"}}, "lifetimes": {"fixed": "9 s"},
 }  # fmt: skip
 MAKES: dict[str, Callable[..., Any]] = {
-    "flavours": lambda n, **change: replace(SPEC, requests=n, **change).draw,
+    "flavours": lambda n, **change: generated(n, **change).draw,
     "servers": lambda n, **change: MultiServer.model_validate({**SERVERS, "requests": n, **change}).draw,
     "networks": lambda n, **change: Tenants.model_validate({**TENANTS, "requests": n, **change}).draw,
 }
 MOVES: list[tuple[str, dict[str, Any], set[str]]] = [
-    ("flavours", {"lifetimes": Exponential(mean=9.0)}, {"duration"}),
-    ("flavours", {"arrivals": Poisson(every=3.0)}, {"arrival"}),
-    ("flavours", {"flavours": (replace(SMALL, weight=1), LARGE)}, {"demand", "duration"}),
+    ("flavours", {"lifetimes": {"exponential": {"mean": "9 s"}}}, {"duration"}),
+    ("flavours", {"arrivals": {"poisson": {"every": "3 s"}}}, {"arrival"}),
+    ("flavours", {"flavours": [{**SMALL, "weight": 1}, LARGE]}, {"demand", "duration"}),
     ("servers", {"demand": "alibaba-like"}, {"demand"}),
     ("servers", {"bandwidth": (0.5, 0.5)}, {"bandwidth"}),
     ("servers", {"holding": 620}, {"duration"}),
@@ -184,7 +191,7 @@ def test_a_change_of_one_part_moves_no_other(kind: str, change: dict[str, Any], 
 
 
 def test_flavours_and_their_own_lifetimes() -> None:
-    workload = replace(SPEC, requests=20_000).draw(("mem", "cpu"), seed=1)
+    workload = generated(20_000).draw(("mem", "cpu"), seed=1)
     large = workload.demand[:, 1] == 8_000_000
     assert large.mean() == pytest.approx(0.25, abs=0.01)
     assert set(map(tuple, workload.demand.tolist())) == {(0, 8_000_000), (2_000_000, 1_000_000)}
@@ -228,17 +235,12 @@ class Backwards:
         return -np.arange(n, dtype=np.float64)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"lifetimes": Fixed(-1)}, "workload.lifetimes: a draw of lifetimes is not a time (got -1.0)"),
-        ({"arrivals": Backwards()}, "workload.arrivals: a draw of arrivals is not a time (got -1.0)"),
-    ],
-)
-def test_impossible_generators(change: dict[str, Any], message: str) -> None:
+@pytest.mark.parametrize(("key", "made"), [("lifetimes", Fixed(-1)), ("arrivals", Backwards())])
+def test_impossible_generators(key: str, made: Any) -> None:
+    somebodys = SimpleNamespace(build=lambda: made)
     with pytest.raises(WorkloadError) as caught:
-        replace(SPEC, **change).draw(("cpu", "mem"), seed=0)
-    assert str(caught.value).startswith(message)
+        generated().model_copy(update={key: somebodys}).draw(("cpu", "mem"), seed=0)
+    assert str(caught.value).startswith(f"workload.{key}: a draw of {key} is not a time (got -1.0)")
     assert caught.value.remedy
 
 
@@ -260,22 +262,23 @@ def peak_of(drawn: Workload) -> float:
 
 
 def generated_trace(requests: int) -> pl.DataFrame:
-    flavours = (
-        Flavour({"cpu": 1, "mem": 2}, 3, Lognormal(median=600.0, sigma=1.0)),
-        Flavour({"cpu": 4, "mem": 8}, 1, Exponential(mean=5000.0)),
-    )
-    made = Synthetic(requests, Poisson(every=20.0), flavours).draw(("cpu", "mem"), seed=3)
+    flavours = [
+        {"cpu": 1, "mem": "2 GB", "weight": 3, "lifetimes": {"lognormal": {"median": "600 s", "sigma": 1}}},
+        {"cpu": 4, "mem": "8 GB", "lifetimes": {"exponential": {"mean": "5000 s"}}},
+    ]
+    arrivals = {"poisson": {"every": "20 s"}}
+    made = generated(requests, arrivals=arrivals, flavours=flavours).draw(("cpu", "mem"), seed=3)
     columns = {"id": made.id, "arrival": made.arrival, "lifetime": made.duration}
     return pl.DataFrame({**columns, "cpu": made.demand[:, 0] / 1e6, "mem": made.demand[:, 1] / 1e6})
 
 
 def test_fit_finds_the_generator_again() -> None:
     frame = generated_trace(20_000)
-    spec = fit(frame, flavours=2)
+    spec = Generated.model_validate(fit(frame, flavours=2))
     assert spec.requests == 20_000
-    assert isinstance(spec.arrivals, Poisson)
-    assert (spec.arrivals.hours, spec.arrivals.days) == (None, None)  # chance is no profile
-    assert spec.arrivals.every == pytest.approx(20, rel=0.03)
+    arrivals = spec.arrivals.build()
+    assert (arrivals.hours, arrivals.days) == (None, None)  # chance is no profile
+    assert arrivals.every == pytest.approx(20, rel=0.03)
     assert [dict(flavour.demand) for flavour in spec.flavours] == [{"cpu": 1, "mem": 2}, {"cpu": 4, "mem": 8}]
     assert [flavour.weight for flavour in spec.flavours] == pytest.approx([0.75, 0.25], abs=0.01)
     again = spec.draw(("cpu", "mem"), seed=4)
@@ -294,15 +297,15 @@ def test_fit_makes_up_for_requests_whose_end_was_not_seen() -> None:
         lifetime=pl.when(pl.col("arrival") + pl.col("lifetime") > end - 8000).then(INF).otherwise("lifetime")
     )
     assert unseen["lifetime"].is_infinite().any()
-    drawn = fit(unseen, flavours=2).draw(("cpu", "mem"), seed=4)
+    drawn = Generated.model_validate(fit(unseen, flavours=2)).draw(("cpu", "mem"), seed=4)
     large = drawn.demand[:, 0] == 4_000_000
     assert np.median(drawn.duration[large]) == pytest.approx(5000 * math.log(2), rel=0.06)
 
 
 def test_fit_of_a_flavour_that_never_ends() -> None:
     frame = trace(4).with_columns(cpu=1.0, mem=1.0, lifetime=INF)
-    (flavour,) = fit(frame, flavours=1, points=3).flavours
-    assert flavour.lifetimes == Empirical(quantiles=(30.0, 30.0, 30.0))
+    (flavour,) = fit(frame, flavours=1, points=3)["flavours"]
+    assert flavour["lifetimes"] == {"empirical": {"quantiles": [30.0, 30.0, 30.0]}}
     with pytest.raises(WorkloadError, match="too little to fit"):
         fit(frame.head(1))
 
@@ -310,23 +313,24 @@ def test_fit_of_a_flavour_that_never_ends() -> None:
 def test_fitted_lifetimes_stay_within_what_was_seen() -> None:
     """Two requests in five stay for a day, the others for a minute: a line to a day has less than their mean."""
     stays = pl.when(pl.int_range(3000) % 5 < 2).then(86400.0).otherwise(60.0)
-    (flavour,) = fit(trace(3000).with_columns(cpu=1.0, mem=1.0, lifetime=stays), flavours=1, points=3).flavours
-    assert flavour.lifetimes == Empirical(quantiles=(60.0, 60.0, 86_400.0))
+    (flavour,) = fit(trace(3000).with_columns(cpu=1.0, mem=1.0, lifetime=stays), flavours=1, points=3)["flavours"]
+    assert flavour["lifetimes"] == {"empirical": {"quantiles": [60.0, 60.0, 86_400.0]}}
 
 
 def test_fit_keeps_hours_and_days_and_so_the_peak() -> None:
     days = (1.2, 1.2, 1.2, 1.2, 1.2, 0.5, 0.5)
-    arrivals = Poisson(every=90.0, hours=(0.5,) * 12 + (1.5,) * 12, days=days)
-    trace = replace(SPEC, requests=30_000, arrivals=arrivals, lifetimes=Lognormal(median=3600.0, sigma=1.0))
-    drawn = trace.draw(("cpu", "mem"), seed=1)
+    hours = (0.5,) * 12 + (1.5,) * 12
+    arrivals = {"poisson": {"every": "90 s", "hours": hours, "days": days}}
+    lifetimes = {"lognormal": {"median": "1 h", "sigma": 1}}
+    drawn = generated(30_000, arrivals=arrivals, lifetimes=lifetimes).draw(("cpu", "mem"), seed=1)
     columns = {"id": drawn.id, "arrival": drawn.arrival, "lifetime": drawn.duration}
     frame = pl.DataFrame({**columns, "cpu": drawn.demand[:, 0] / 1e6, "mem": drawn.demand[:, 1] / 1e6})
-    spec = fit(frame)
-    assert isinstance(spec.arrivals, Poisson)
-    assert spec.arrivals.hours == pytest.approx(arrivals.hours, abs=0.1)
-    again = [spec.draw(("cpu", "mem"), seed) for seed in range(3)]
+    fitted = fit(frame)
+    assert fitted["arrivals"]["poisson"]["hours"] == pytest.approx(hours, abs=0.1)
+    again = [Generated.model_validate(fitted).draw(("cpu", "mem"), seed) for seed in range(3)]
     peak = peak_of(drawn)
     assert np.mean([peak_of(each) for each in again]) == pytest.approx(peak, rel=0.04)
     assert again[0].arrival[-1] == pytest.approx(drawn.arrival[-1], rel=0.03)
-    plain = replace(spec, arrivals=Poisson(every=drawn.arrival[-1] / 30_000)).draw(("cpu", "mem"), 0)
+    plain = fitted | {"arrivals": {"poisson": {"every": f"{drawn.arrival[-1] / 30_000} s"}}}
+    plain = Generated.model_validate(plain).draw(("cpu", "mem"), 0)
     assert peak_of(plain) <= 0.7 * peak

@@ -5,13 +5,13 @@ import os
 import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
+from binwright.scenarios.schema.workload import Generated
 from binwright.simcore.errors import UnknownName, WorkloadError
 from binwright.workloads import TRACES
 from binwright.workloads.describe import describe, peaks
@@ -263,8 +263,8 @@ def test_real_azure_and_its_fit() -> None:
     frame = read("azure-vm-2017", real("azure-vm-2017"))
     assert len(frame) == 669_435
     assert frame["lifetime"].is_infinite().sum() == 37_628
-    spec = replace(fit(frame, flavours=6, points=11), requests=100_000)
-    workload = spec.draw(("cpu", "mem"), seed=0)
+    spec = fit(frame, flavours=6, points=11) | {"requests": 100_000}
+    workload = Generated.model_validate(spec).draw(("cpu", "mem"), seed=0)
     drawn, wanted = workload.demand.mean(axis=0) / 1e6, frame.select("cpu", "mem").mean().row(0)
     assert drawn == pytest.approx(wanted, rel=0.02)
     assert np.median(workload.duration) == pytest.approx(frame["lifetime"].median(), rel=0.05)
