@@ -88,7 +88,8 @@ class GeneratedUse:
 
     def during(self, request: int, first: int, last: int) -> Floats:
         """Return the shares of a request in the steps from `first` to before `last`, float64 [steps, resources]."""
-        return self._generated(np.array([request]), first, last)[0]
+        result: Floats = self._generated(np.array([request]), first, last)[0]
+        return result
 
     def take(self, rows: Ints) -> Self:
         """Return the use of the requests of these rows."""

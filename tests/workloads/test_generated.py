@@ -332,5 +332,5 @@ def test_fit_keeps_hours_and_days_and_so_the_peak() -> None:
     assert np.mean([peak_of(each) for each in again]) == pytest.approx(peak, rel=0.04)
     assert again[0].arrival[-1] == pytest.approx(drawn.arrival[-1], rel=0.03)
     plain = fitted | {"arrivals": {"poisson": {"every": f"{drawn.arrival[-1] / 30_000} s"}}}
-    plain = Generated.model_validate(plain).draw(("cpu", "mem"), 0)
-    assert peak_of(plain) <= 0.7 * peak
+    steady = Generated.model_validate(plain).draw(("cpu", "mem"), 0)
+    assert peak_of(steady) <= 0.7 * peak

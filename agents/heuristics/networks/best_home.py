@@ -254,7 +254,8 @@ class BestHome(NetworkAgent):
         order = np.argsort(topology.rack_of, kind="stable").astype(np.int32)
         until = np.searchsorted(topology.rack_of[order], np.arange(topology.racks + 1)).astype(np.int32)
         free, shares = np.zeros((2, topology.servers, resources), np.int64)
-        of_servers = free, shares, *np.zeros((3, topology.servers), np.int64), np.zeros(topology.servers, np.bool_)
+        imbalance, cut_off, wires = np.zeros((3, topology.servers), np.int64)
+        of_servers = free, shares, imbalance, cut_off, wires, np.zeros(topology.servers, np.bool_)
         most, state, wanted = np.array(largest(view), np.int64), np.zeros(2, np.int64), np.zeros(resources, np.int64)
         return RackIndex(network, most, self.weights, state, order, until, *of_servers, wanted)
 
