@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from heapq import heappop, heappush
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from binwright.fabric.array_kernels import overwrite
 from binwright.fabric.topology import Indices
 from binwright.simcore.jit import allocating, kernel
 from binwright.simcore.types import Ints
 
-Flags: TypeAlias = npt.NDArray[np.bool_]
 FAR = np.iinfo(np.int64).max
 
 
@@ -29,164 +27,95 @@ def k_shortest(
     Shortest is what has the least sum of `length` int64 [links], and of equals the fewest links; what has less than 0
     is not a link, and the search ends with the first path whose links have `enough` each.
 
-    J. Y. Yen, "Finding the K shortest loopless paths in a network", 1971, as E. L. Lawler partitions it, 1972: every
-    path found splits what is left into parts (follow it as far as vertex i, then leave it), of which the first is
-    found by one search (E. W. Dijkstra, 1959) each.
+    The path that is shortest with its best end is always the next to grow by a vertex. Whatever begins a path has an
+    end, so no more beginnings than missing paths are kept.
     """
     size = len(first) - 1
-    # A path is its length, its hops, and its vertices: rows in order are paths in order.
-    found, waiting = np.zeros((wanted, 2 + size), np.int64), np.empty((wanted, 2 + size), np.int64)
-    left_at, waiting_left_at = np.zeros(wanted, np.int32), np.zeros(wanted, np.int32)
-    on_path, barred = np.zeros(size, np.bool_), np.zeros(size, np.bool_)
+    # A beginning is its length and its links with the best end, its vertices, -1 after them, and both without the end:
+    # rows in order are paths in order. The last row is scratch.
+    rows, path = np.empty((wanted + 1, 4 + size), np.int64), np.empty(4 + size, np.int64)
     away, hops = np.empty(size, np.int64), np.empty(size, np.int64)
-    trial = np.empty(2 + size, np.int64)
-    waits = 0
-
-    found[0, 2] = a
-    on_path[a] = True
-    count = int(_complete(first, edges, length, found[0], 0, b, on_path, barred, away, hops))
-    while 0 < count < wanted:
-        last = found[count - 1]
-        if _least(first, edges, length, last) >= enough:
-            break
-        on_path[:] = False
-        for place in range(last[1]):
-            on_path[last[2 + place]] = True
-            trial[2 + place] = last[2 + place]
-            if place < left_at[count - 1]:
-                continue
-            for other in range(count):
-                if _share(found[other], last, place):
-                    barred[found[other, 3 + place]] = True
-            reached = _complete(first, edges, length, trial, place, b, on_path, barred, away, hops)
-            barred[:] = False
-            if not reached:
-                continue
-            slot = waits
-            if waits == wanted:  # no more than K are ever needed: the last gives way, if it comes after
-                slot = _extreme(waiting, waits, True)
-                if not _before(trial, waiting[slot]):
-                    continue
-            else:
-                waits += 1
-            overwrite(waiting[slot], trial)
-            waiting_left_at[slot] = place
-        if waits == 0:
-            break
-        best = _extreme(waiting, waits, False)
-        overwrite(found[count], waiting[best])
-        left_at[count] = waiting_left_at[best]
-        count += 1
+    rows[0] = -1
+    rows[0, 2], rows[0, 2 + size], rows[0, 3 + size] = a, 0, 0
+    found, waits = 0, 1
+    while waits > 0 and found < wanted:
+        next_row = _extreme(rows, waits, False)
+        overwrite(path, rows[next_row])
         waits -= 1
-        overwrite(waiting[best], waiting[waits])
-        waiting_left_at[best] = waiting_left_at[waits]
-
-    for k in range(wanted):
-        paths[k, 0] = found[k, 1] if k < count else 0
-        for place in range(paths[k, 0]):
-            paths[k, 1 + place] = edges[_edge(first, edges, found[k], place), 1]
+        overwrite(rows[next_row], rows[waits])
+        so_far, links = path[2 + size], path[3 + size]
+        tail = path[2 + links]
+        if tail == b:
+            least = FAR
+            for place in range(links):
+                edge = first[path[2 + place]]
+                while edges[edge, 0] != path[3 + place]:
+                    edge += 1
+                paths[found, 1 + place] = edges[edge, 1]
+                least = min(least, length[edges[edge, 1]])
+            paths[found, 0] = links
+            found += 1
+            if least >= enough:
+                break
+            continue
+        _measure(first, edges, length, path[2 : 3 + links], b, away, hops)
+        for edge in range(first[tail], first[tail + 1]):
+            near, more = edges[edge, 0], length[edges[edge, 1]]
+            if more < 0 or away[near] < 0:
+                continue
+            row = rows[waits]
+            overwrite(row, path)
+            row[0], row[1] = so_far + more + away[near], links + 1 + hops[near]
+            row[3 + links], row[2 + size], row[3 + size] = near, so_far + more, links + 1
+            if waits < wanted - found:
+                waits += 1
+                continue
+            last = _extreme(rows, waits, True)
+            if _before(row, rows[last]):
+                overwrite(rows[last], row)
+    for k in range(found, wanted):
+        paths[k, 0] = 0
 
 
 @kernel
-def _complete(
-    first: Indices,
-    edges: Indices,
-    length: Ints,
-    path: Ints,
-    place: int,
-    b: int,
-    on_path: Flags,
-    barred: Flags,
-    away: Ints,
-    hops: Ints,
-) -> bool:
-    """Go on from vertex `place` of a path to b the shortest way, of equals the first; returns whether there is any.
+def _measure(first: Indices, edges: Indices, length: Ints, avoided: Ints, b: int, away: Ints, hops: Ints) -> None:
+    """Write how far it is from each vertex to b, int64 [vertices], and over how many links, around some vertices.
 
-    Writes `path` from there on, and how long it is then; not through what is `on_path`, and not next to what is
-    `barred`. `away` and `hops`, int64 [switches], are scratch: how far it is from each vertex to b.
+    It is -1 for those, and where no way leads to b (E. W. Dijkstra, 1959).
     """
-    tail = path[2 + place]
     away[:] = FAR
+    for vertex in avoided:
+        away[vertex] = -1
     away[b], hops[b] = 0, 0
     border: list[Any] = [(0, 0, b)]
-    rest, left = FAR, 0
     while len(border) > 0:
         so_far, before, vertex = heappop(border)
-        if (so_far, before) >= (rest, left):
-            break
         if (so_far, before) != (away[vertex], hops[vertex]):
             continue  # a shorter way was found since
         for edge in range(first[vertex], first[vertex + 1]):
             near, more = np.int64(edges[edge, 0]), length[edges[edge, 1]]
-            further = so_far + more, before + 1
-            if more < 0:
-                continue
-            if near == tail:
-                if not barred[vertex] and further < (rest, left):
-                    rest, left = further
-            elif not on_path[near] and further < (away[near], hops[near]):
-                away[near], hops[near] = further
-                heappush(border, (further[0], further[1], near))
-    if left == 0:
-        return False
-    path[0] = rest
-    path[1] = place + left
-    for step in range(place):
-        path[0] += length[edges[_edge(first, edges, path, step), 1]]
-    while left > 0:
-        for edge in range(first[tail], first[tail + 1]):
-            near, more = edges[edge, 0], length[edges[edge, 1]]
-            nearer = more >= 0 and away[near] == rest - more and hops[near] == left - 1
-            if nearer and (tail != path[2 + place] or not barred[near]):
-                break
-        tail = near
-        rest -= more
-        left -= 1
-        path[2 + path[1] - left] = tail
-    return True
+            if more >= 0 and (so_far + more, before + 1) < (away[near], hops[near]):
+                away[near], hops[near] = so_far + more, before + 1
+                heappush(border, (so_far + more, before + 1, near))
+    for vertex in range(len(away)):
+        if away[vertex] == FAR:
+            away[vertex] = -1
 
 
 @kernel
-def _edge(first: Indices, edges: Indices, path: Ints, place: int) -> int:
-    """Find the edge from vertex `place` of a path to the next."""
-    edge = first[path[2 + place]]
-    while edges[edge, 0] != path[3 + place]:
-        edge += 1
-    return int(edge)
-
-
-@kernel
-def _least(first: Indices, edges: Indices, length: Ints, path: Ints) -> int:
-    """Find the length of a path's shortest link."""
-    least = FAR
-    for place in range(path[1]):
-        least = min(least, length[edges[_edge(first, edges, path, place), 1]])
-    return int(least)
-
-
-@kernel
-def _share(path: Ints, other: Ints, place: int) -> bool:
-    """Tell whether two paths are the same up to this vertex."""
-    same = True
-    for k in range(2, 3 + place):
-        same &= bool(path[k] == other[k])
-    return same
-
-
-@kernel
-def _extreme(paths: Ints, count: int, last: bool) -> int:
-    """Find the last, or else the first, of so many paths."""
+def _extreme(rows: Ints, count: int, last: bool) -> int:
+    """Find the last, or else the first, of so many rows."""
     best = 0
     for other in range(1, count):
-        if _before(paths[best], paths[other]) == last:
+        if _before(rows[best], rows[other]) == last:
             best = other
     return best
 
 
 @kernel
-def _before(path: Ints, other: Ints) -> bool:
-    """Tell whether a path comes before another: shorter, then fewer hops, then the lower numbers of vertices."""
-    for place in range(3 + min(path[1], other[1])):
-        if path[place] != other[place]:
-            return bool(path[place] < other[place])
+def _before(row: Ints, other: Ints) -> bool:
+    """Tell whether a row comes before another: by the first number in which they differ."""
+    for place in range(len(row)):
+        if row[place] != other[place]:
+            return bool(row[place] < other[place])
     return False
