@@ -51,19 +51,11 @@ class Kernel(CPUDispatcher):  # type: ignore[misc]  # numba's classes have no ty
     second to compile, with all that it calls.
     """
 
-    def __init__(
-        self, function: Callable[..., object], callers: bool = True, generated: bool = False, **options: Any
-    ) -> None:
-        """Make the kernel of a function.
-
-        `callers` tells whether Python can call it, and not only other kernels; `generated`, whether it was made at run
-        time: such a kernel has the same form for all callers, as somebody waits for its compilation.
-        """
-        chosen: dict[str, Any] = {"nopython": True, "nogil": True, **options}
-        without = {"no_cpython_wrapper": not callers, "no_cfunc_wrapper": not callers and not generated}
-        super().__init__(py_func=function, targetoptions=chosen | without)
-        self._within = Kernel(function, False, **options) if callers and not generated else self
-        self.generated = generated
+    def __init__(self, function: Callable[..., object], callers: bool = True, **options: Any) -> None:
+        """Make the kernel of a function; `callers` tells whether Python can call it, and not only other kernels."""
+        wrappers = {"no_cpython_wrapper": not callers, "no_cfunc_wrapper": not callers}
+        super().__init__(py_func=function, targetoptions={"nopython": True, "nogil": True, **wrappers, **options})
+        self._within = Kernel(function, False, **options) if callers else self
         self.incremental: Kernel | None = None
         """Answers the same, told what has changed: `agents.rules.cheapest_place` makes it. None: there is none."""
         self.worth_it = 0
@@ -225,12 +217,12 @@ def mistake_in(function: Callable[..., object], error: errors.NumbaError) -> Ker
     return KernelError(problem, file=from_here(code.co_filename), line=line, remedy=ALLOWED)
 
 
-def generated(function: F, callers: bool = False) -> F:
-    """Compile a function that was made at run time, in which division by zero works as in numpy.
+def generated(function: F) -> F:
+    """Compile a function that was made at run time, for other kernels to call; division by zero works as in numpy.
 
-    Other kernels call it; Python can where `callers` says so, which takes half as long again to compile.
+    It has the same form for all callers, as somebody waits for its compilation.
     """
-    return cast(F, Kernel(function, callers, generated=True, error_model="numpy"))
+    return cast(F, Kernel(function, False, no_cfunc_wrapper=False, error_model="numpy"))
 
 
 def is_kernel(function: object) -> bool:

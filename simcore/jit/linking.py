@@ -15,7 +15,6 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.environment import lookup_environment
 from numba.core.registry import cpu_target
-from numba.core.targetconfig import TargetConfig
 from numba.np import linalg
 
 ENVIRONMENT = "_ZN08NumbaEnv"
@@ -35,14 +34,6 @@ class Library(JITCodeLibrary):  # type: ignore[misc]  # numba's classes have no 
             self._final_module.link_in(library._get_module_for_linking(), preserve=True)
         self._finalize_dynamic_globals()  # addresses of this process: such a library is not kept
         self._finalized = True
-
-    def _optimize_functions(self, module: Any) -> None:
-        """Optimise each function by itself; numba makes the passes anew for each one, and for what is declared."""
-        module.data_layout = self._codegen._data_layout
-        passes, builder = self._codegen._function_pass_manager()
-        for function in module.functions:
-            if not function.is_declaration:
-                passes.run(function, builder)
 
     @global_compiler_lock  # type: ignore[untyped-decorator]  # nor has its lock
     def _generate(self) -> None:
@@ -85,26 +76,11 @@ class Library(JITCodeLibrary):  # type: ignore[misc]  # numba's classes have no 
         return library
 
 
-def _same(flags: Any, others: object) -> Any:
-    """Compare two sets of flags as numba does, but only what was set: numba looks up each helper by its flags."""
-    if not isinstance(others, TargetConfig):
-        return NotImplemented
-    names = flags._values.keys() | others._values.keys()
-    return all(getattr(flags, name) == getattr(others, name) for name in names)
-
-
-def _hash(flags: Any) -> int:
-    """Hash the flags in which kernels differ; numba hashes all names, which are the same for all."""
-    differ = ("nrt", "forceinline", "no_cpython_wrapper", "no_cfunc_wrapper")
-    return hash(tuple([bool(flags._values.get(name)) for name in differ]))
-
-
 def install() -> None:
     """Have numba make such libraries in this process, and load its array functions without scipy.linalg.
 
     Numba imports that, for .2 s of every process, to know whether np.cov can be compiled. It can: scipy is installed.
     """
-    TargetConfig.__eq__, TargetConfig.__hash__ = _same, _hash
     looked, linalg.ensure_blas = linalg.ensure_blas, lambda: None
     try:
         import_module("numba.np.arraymath")
