@@ -23,7 +23,7 @@ class RequestRows:
     """Makes the requests of a run, and knows how long each stays. With `paced`, arrivals may be set later."""
 
     def __init__(self, workload: Workload, ledger: Any, record: Record, paced: bool) -> None:
-        self._workload, self._record, self._running = workload, record, ledger.running
+        self._workload, self._record = workload, record
         self.arrival = workload.arrival.copy() if paced else workload.arrival
         """When the requests of the workload arrive, float64 [n]."""
         self.longer: dict[int, float] = {}
@@ -44,7 +44,6 @@ class RequestRows:
         """Which rows of the workload are the first of a gang, or requests of one part, bool [n]; None without gangs."""
         self._durations = np.ascontiguousarray(workload.duration).data  # reads a number faster than the array does
         self._known: dict[int, Request] = {}
-        self._next: dict[int, Request] = {}  # made ahead, for those that are offered
         self._made = 0
         self._paced = paced
         self._returned: list[Request] = []
@@ -94,35 +93,24 @@ class RequestRows:
         return np.array([self.holding_time(row) for row in rows.tolist()], np.float64)
 
     def request(self, row: int) -> Request:
-        """Return the request of a row, also of one that no server could hold."""
-        rows = len(self._workload)
-        return next(self.requests(np.array([row]))) if row < rows else self._returned[row - rows]
+        """Return the request of a row, also of one that no server could hold.
 
-    def running_request(self, row: int) -> Request:
-        """Return the request of a row that runs, and keep it."""
-        known = self._known
-        if row not in known:
-            if len(known) > 2 * len(self._running) + 1024:
-                self._known = known = {running: known[running] for running in self._running if running in known}
-            known[row] = self.request(row)
-        return known[row]
-
-    def next_request(self, row: int) -> Request:
-        """Return the request of a row that waits; those of the workload are made many at a time."""
-        request = self._next.get(row)
-        if request is None:
-            rows = len(self._workload)
-            if row >= rows or self._paced:
-                return self.request(row)
-            if row >= self._made:
-                if len(self._next) > 4 * CHUNK:
-                    self._next = {}
-                self._made = min(rows, row + CHUNK)
-                come = np.arange(row, self._made)
-                self._next.update(zip(come.tolist(), self.requests(come), strict=True))
-            else:
-                self._next[row] = self.request(row)
-            request = self._next[row]
+        Those of the workload are kept, and made many at a time where they are taken in order.
+        """
+        rows, known = len(self._workload), self._known
+        if row >= rows:
+            return self._returned[row - rows]
+        if self._paced:  # the arrival may be set later
+            return next(self.requests(np.array([row])))
+        if (request := known.get(row)) is None:
+            come = np.array([row])
+            if self._made <= row < self._made + CHUNK:
+                if len(known) > 4 * CHUNK:
+                    self._known = known = {}
+                come = np.arange(row, min(rows, row + CHUNK))
+                self._made = row + len(come)
+            known.update(zip(come.tolist(), self.requests(come), strict=True))
+            request = known[row]
         return request
 
     def requests(self, rows: Ints) -> Iterator[Request]:

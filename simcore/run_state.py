@@ -75,7 +75,7 @@ class RunState:
         listed, self._listed = self._listed, int(record.answers[0])
         for row in record.order[listed : self._listed].tolist() if self._lists else ():
             if record.server[row] >= 0:
-                request = rows.next_request(row)
+                request = rows.request(row)
                 if self.speeds:
                     request = self.speeds.as_seen(request)
                 place = int(record.server[row]), int(record.node[row])

@@ -80,7 +80,7 @@ class GangPlacement:
 
     def _count(self, first: int) -> int:
         """Return how many parts a gang that runs has, by its first row."""
-        return self._rows.running_request(first).parts
+        return self._rows.request(first).parts
 
     def evict_whole(self, interrupted: Sequence[int]) -> list[int]:
         """Have the other parts of interrupted gangs evicted, too; returns the rows of all parts."""
@@ -92,7 +92,7 @@ class GangPlacement:
         """Make new requests of these rows that were interrupted."""
         returned: list[Request] = []
         for lead in dict.fromkeys(map(self.lead, rows)):
-            gang = self._rows.running_request(lead).gang
+            gang = self._rows.request(lead).gang
             parts = range(lead, lead + (gang.parts if gang else 1))
             back = [self._rows.send_back(row, self._run.now, saved) for row in parts]
             returned += [request._replace(gang=gang and gang._replace(first=back[0].index)) for request in back]

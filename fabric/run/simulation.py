@@ -49,7 +49,7 @@ class Simulation(RunArrays):
         compiled: bool = False,
     ) -> None:
         super().__init__(workload, ledger, overflow, pacing, compiled)
-        self.running_request, self.source = self.rows.running_request, self.rows.source
+        self.source = self.rows.source
         workload, record = self.workload, self.record
         self.gangs = gangs = GangPlacement(self)
         self.lead, self.with_parts, self._parts = gangs.lead, gangs.with_parts, gangs.placed
@@ -173,7 +173,7 @@ class Simulation(RunArrays):
             clock.pass_to(now := self._time[0])
             self.view.now = now
             if status == loop.ASK:
-                self._head = head = self.rows.next_request(self._waiting[at[loop.FIRST]])
+                self._head = head = self.rows.request(self._waiting[at[loop.FIRST]])
                 return head
             if status == loop.OVER:
                 return None
@@ -313,7 +313,7 @@ class Simulation(RunArrays):
         """Have the next request of the workload arrive; returns its place in line, infinite if it has none."""
         row = int(self.requests.rows[self.at[loop.TAIL]])
         self.at[loop.TAIL] += 1
-        request = self.rows.next_request(row)
+        request = self.rows.request(row)
         self.view.now = self.clock.now
         return self.line.arrive(request)
 

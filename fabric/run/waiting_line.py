@@ -28,13 +28,13 @@ class WaitingLine(Sequence[Request]):
         return self._run.waiting
 
     def __iter__(self) -> Iterator[Request]:
-        return map(self._run.rows.next_request, self._run.waiting_rows.tolist())
+        return map(self._run.rows.request, self._run.waiting_rows.tolist())
 
     def __getitem__(self, place: Any) -> Any:
         rows = self._run.waiting_rows[place]
         if isinstance(place, slice):
-            return [self._run.rows.next_request(row) for row in rows.tolist()]
-        return self._run.rows.next_request(int(rows))
+            return [self._run.rows.request(row) for row in rows.tolist()]
+        return self._run.rows.request(int(rows))
 
     def _insert(self, place: int, request: Request) -> None:
         """Put a request at a place of the line."""

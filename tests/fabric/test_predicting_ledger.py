@@ -180,7 +180,7 @@ def test_both_books_hold_while_requests_move(seed: int, spec: Any) -> None:
                     run.record.server[row] = ledger.held[row].servers[0]
         slow.look()
         for row in sorted({*ledger.running} - {*ledger.moving}):
-            request, server = run.running_request(row), int(drawn.integers(len(run.view.free)))
+            request, server = run.request(row), int(drawn.integers(len(run.view.free)))
             nodes = run.view.free.shape[1]
             place = request.across(server, nodes) if request.spread else request.on(server, 0)
             if server in ledger.held[row].servers:
@@ -235,7 +235,7 @@ def test_those_give_way_who_have_to_and_both_books_hold(seed: int, spec: Any, re
     ledger.give_way = beside  # type: ignore[method-assign]
     play(run, Slow(run, predictor))
     for each in preempting.log:
-        assert run.request(each.row).priority < run.running_request(each.by).priority
+        assert run.request(each.row).priority < run.request(each.by).priority
 
 
 def test_an_agent_breaks_neither_book() -> None:

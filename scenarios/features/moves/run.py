@@ -74,7 +74,7 @@ class Moving:
         self._plan = Plan("schedule", Mover(), deque())
         self._flying: dict[int, tuple[Moved, Plan]] = {}
         self._tried = (-1, nan)
-        simulation.moving, self.request = self, simulation.running_request
+        simulation.moving, self.request = self, simulation.request
         if schedule:
             when, _ = schedule
             if when.every:

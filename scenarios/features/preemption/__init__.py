@@ -149,7 +149,7 @@ class Preemption:
         simulation, row = self._simulation, request.index
         if (before := self._made.pop(row, None)) is not None:
             since = [each for each in simulation.record.sequence[before:].tolist() if each in simulation.ledger.running]
-            less = any(simulation.running_request(each).priority < request.priority for each in since)
+            less = any(simulation.request(each).priority < request.priority for each in since)
             if less or not self._simulation.ledger.lacks_room(request):
                 self._vain.add(row)
         return row in self._vain
@@ -227,13 +227,13 @@ class Preemption:
         on_notice = {
             each.row
             for by, evictions in self._noticed.items()
-            if not noticed or simulation.running_request(by).priority < request.priority
+            if not noticed or simulation.request(by).priority < request.priority
             for each in evictions
         }
         total = simulation.view.capacity.sum(axis=(0, 1)).tolist()
         result: list[Victim] = []
         for row in sorted(simulation.ledger.running):
-            running = simulation.running_request(row)
+            running = simulation.request(row)
             if running.priority < request.priority and simulation.lead(row) == row:
                 rows = simulation.with_parts([row])
                 if moving.isdisjoint(rows) and on_notice.isdisjoint(rows) != noticed:

@@ -207,7 +207,7 @@ class QuotaBook:
             return []
         moving = simulation.moving.on_the_way if simulation.moving else ()
         running = {simulation.lead(row) for row in simulation.ledger.running}.difference(moving)
-        priority = {row: simulation.running_request(row).priority for row in running if table.granted[row]}
+        priority = {row: simulation.request(row).priority for row in running if table.granted[row]}
         chosen = list[int]()
         for row in sorted(priority, key=lambda row: (priority[row], -simulation.record.decided[row], -row)):
             other = tenant_of[row]
