@@ -8,15 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from binwright.analysis.results_api import Results
 from binwright.scenarios.batch.batch import Batch
-from binwright.scenarios.schema.load import (
-    Override,
-    folder_for,
-    load_scenario,
-    load_to_run,
-    loaded,
-    scenario_from,
-    with_keys,
-)
+from binwright.scenarios.schema.load import Override, folder_for, load_scenario, load_to_run, loaded, scenario_from
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.scenarios.schema.yaml_source import Source
 from binwright.simcore.errors import UserError
@@ -52,13 +44,11 @@ def agent(spec: str | Mapping[str, Any]) -> Agent:
         raise explain(error, Source(None, {})) from None
 
 
-def scenario(source: str | Path | Mapping[str, Any], *overrides: Override, **keys: Any) -> Scenario:
+def scenario(source: str | Path | Mapping[str, Any], *overrides: Override) -> Scenario:
     """Load the scenario in a file or a shipped one by name, or make one of plain data.
 
-    Overrides are for files and names. They are written as `"cluster.servers=100"`, as `{"cluster.servers": 100}`, or
-    as keywords: `agents="best-fit"`.
+    Overrides are for files and names. They are written as `"cluster.servers=100"` or `{"cluster.servers": 100}`.
     """
-    overrides = with_keys(overrides, keys)
     if isinstance(source, Mapping):
         if overrides:
             raise TypeError("plain data takes no overrides: change it instead")
@@ -75,17 +65,16 @@ def run(
     on: str = "local",
     finished: Callable[[dict[str, Any]], None] = lambda row: None,
     on_progress: Callable[[RunProgress], None] = lambda progress: None,
-    **keys: Any,
 ) -> Results:
     """Run a scenario: every point x agent x seed that `out` (default `results/<name>`) does not have yet.
 
-    Overrides, and `keys` of the scenario, are those of `scenario`.
+    Overrides are those of `scenario`.
 
     `fresh` runs everything again. `jobs` runs at a time (default: one per CPU) `on` this machine, `local`, or a Ray
     cluster: `ray` starts one, `ray://host:port` is there. `finished` is called with every finished run's row, and
     `on_progress` now and then with how far a run is.
     """
-    settings = loaded(scenario, with_keys(overrides, keys), load_to_run)
+    settings = loaded(scenario, overrides, load_to_run)
     batch = Batch(settings, folder_for(settings, out))
     return batch.run(fresh=fresh, jobs=jobs, on=on, finished=finished, on_progress=on_progress)
 
@@ -184,7 +173,6 @@ def train(
     jobs: int | None = None,
     on_progress: Callable[[dict[str, Any]], None] = lambda row: None,
     say: Callable[[str], None] = lambda text: None,
-    **keys: Any,
 ) -> pl.DataFrame:
     """Teach an agent what the scenario's `train:` says, and return the log; `out` is `results/<name>/training`.
 
@@ -197,7 +185,7 @@ def train(
     """
     from binwright.scenarios.learn.training import train
 
-    settings = loaded(scenario, with_keys(overrides, keys))
+    settings = loaded(scenario, overrides)
     return train(settings, folder_for(settings, out, "training"), fresh, on_progress, say, jobs)
 
 

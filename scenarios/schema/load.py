@@ -1,7 +1,7 @@
 """From a file to a scenario, and back."""
 
 import copy
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import inf
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -69,11 +69,6 @@ def load_to_run(path: str | Path, overrides: Iterable[Override] = ()) -> Scenari
 def scenario_from(data: Mapping[str, Any]) -> Scenario:
     """Make a scenario of plain data, such as a file holds; paths are relative to the working folder."""
     return validate(Source(None, dict(data)))
-
-
-def with_keys(overrides: Sequence[Override], keys: Mapping[str, Any]) -> tuple[Override, ...]:
-    """Add keys of a scenario that were given as keywords to overrides."""
-    return (*overrides, keys) if keys else tuple(overrides)
 
 
 def loaded(

@@ -24,7 +24,7 @@ from binwright.scenarios.build.cluster import ratios_of
 from binwright.scenarios.build.plan import plan
 from binwright.scenarios.features.feature import way
 from binwright.scenarios.run.check import check_scenario
-from binwright.scenarios.schema.load import Override, folder_for, load_to_run, loaded, with_keys
+from binwright.scenarios.schema.load import Override, folder_for, load_to_run, loaded
 from binwright.scenarios.schema.scenario import Scenario, Size, Sweep, place_of
 from binwright.simcore.errors import UserError
 from binwright.simcore.files import write_text
@@ -92,7 +92,6 @@ def size(
     out: str | Path | None = None,
     on_progress: Callable[[Row], None] = lambda row: None,
     finished: Callable[[Row], None] = lambda row: None,
-    **keys: Any,
 ) -> Sized:
     """Find for every agent the smallest number of servers with which a metric meets a target.
 
@@ -101,7 +100,7 @@ def size(
     sweep. `out` (default `results/<name>/size`) gets the runs, which are ordinary results, and sizes.csv; the same call
     goes on there. `on_progress` is called with what an agent came to at a size; `finished` with the row of every run.
     """
-    scenario = loaded(scenario, with_keys(overrides, keys), load_to_run)
+    scenario = loaded(scenario, overrides, load_to_run)
     folder, question = folder_for(scenario, out, "size"), Question.of(scenario, until, kind, most)
     if scenario.sweep.product or scenario.sweep.zip:
         remedy = "Size one point: sweep=null, and set what was swept."

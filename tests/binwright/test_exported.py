@@ -54,15 +54,15 @@ def test_agents_are_listed_and_made() -> None:
 
 
 @pytest.mark.parametrize(
-    ("overrides", "keys"),
+    "overrides",
     [
-        (["cluster.servers=20", "agents=[best-fit]"], {}),
-        ([{"cluster.servers": 20, "agents": ["best-fit"]}], {}),
-        (["cluster.servers=20"], {"agents": "best-fit"}),
-        ([], {"cluster.servers": 20, "agents": [{"best-fit": {}}]}),
+        ["cluster.servers=20", "agents=[best-fit]"],
+        [{"cluster.servers": 20, "agents": ["best-fit"]}],
+        ["cluster.servers=20", {"agents": "best-fit"}],
+        [{"cluster.servers": 20, "agents": [{"best-fit": {}}]}],
     ],
 )
-def test_overrides_are_texts_mappings_and_keywords(overrides: list[Any], keys: dict[str, Any]) -> None:
-    found = bw.scenario("quickstart", *overrides, **keys)
+def test_overrides_are_texts_and_mappings(overrides: list[Any]) -> None:
+    found = bw.scenario("quickstart", *overrides)
     assert found.cluster.servers == 20
     assert [agent.name for agent in found.agents] == ["best-fit"]
