@@ -1,7 +1,5 @@
 """`python -m binwright`, and the command `binwright`."""
 
-from __future__ import annotations
-
 import sys
 
 from binwright.cli import main

@@ -1,7 +1,5 @@
 """Checks an agent against the contract of `binwright.simcore.types.Agent`, as Gymnasium checks environments."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache

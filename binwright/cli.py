@@ -1,7 +1,5 @@
 """The command line: parses, calls, prints. What it does can be done from Python in as few lines."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import signal

@@ -6,8 +6,6 @@ client = Client("http://127.0.0.1:8000")
 client.solve(open("vms.alloc").read(), time=5)["alloc"]
 """
 
-from __future__ import annotations
-
 import json
 import time as clock
 from collections.abc import Callable

@@ -5,8 +5,6 @@ gymnasium.make_vec("binwright.environments:binwright/Fabric-v0", 64, scenario="n
 gymnasium.make("binwright.environments:binwright/Numa-v0", scenario="quickstart", reward="delta")
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any

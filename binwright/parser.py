@@ -1,7 +1,5 @@
 """The parser of the command line: a function per command, which names the function that answers it."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Sequence
 from typing import Any, NoReturn, TypeAlias

@@ -3,8 +3,6 @@
 Keys are short, amounts have units, and a comment says what was guessed.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Intervals of means, paired comparison, and whether seeds are independent. Samples lie along the last axis."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A kind of figure: what draws it, what it shows, and what it needs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

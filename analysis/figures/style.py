@@ -1,7 +1,5 @@
 """What all figures share: colours and markers by agent, headings, legends, and files whose bytes do not change."""
 
-from __future__ import annotations
-
 import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Looks at the cluster now and then while a run goes on."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from math import ceil, floor, frexp, ldexp
 from typing import Any

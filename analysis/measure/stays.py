@@ -1,7 +1,5 @@
 """Where requests lay, and when: those that were moved have several stays."""
 
-from __future__ import annotations
-
 from itertools import compress
 from typing import Any, NamedTuple
 

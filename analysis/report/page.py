@@ -1,7 +1,5 @@
 """The page of the report: the answer, why requests were refused, the table; the rest is folded."""
 
-from __future__ import annotations
-
 import base64
 import os
 import platform

@@ -1,7 +1,5 @@
 """Texts that users wrote (names, units, headings, options) as they stand in one line, in Markdown and in LaTeX."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

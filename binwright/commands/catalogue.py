@@ -1,7 +1,5 @@
 """`list KIND`: what there is to choose from; and `agents check`."""
 
-from __future__ import annotations
-
 import json
 from argparse import Namespace
 from collections.abc import Iterable

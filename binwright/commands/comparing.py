@@ -1,7 +1,5 @@
 """`compare` and `report`: results side by side, and as one HTML file."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`tune`, `search` and `evaluate`: options and rules that do best in a scenario."""
 
-from __future__ import annotations
-
 import json
 from argparse import Namespace
 from math import isnan

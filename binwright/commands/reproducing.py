@@ -1,7 +1,5 @@
 """`reproduce`: publications run here, and what they print beside what came out."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 
 from binwright.cli import FAILED

@@ -1,7 +1,5 @@
 """Print an answer of the solver."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`train`: an agent learns in a scenario."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from math import isfinite, prod
 from pathlib import Path

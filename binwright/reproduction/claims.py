@@ -1,7 +1,5 @@
 """What publications claim: published.csv, a value a row; ours beside each; and the verdict on it."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass

@@ -1,7 +1,5 @@
 """What a publication's file declares: experiments, which published tables each of them answers, and what differs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase

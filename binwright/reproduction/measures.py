@@ -1,7 +1,5 @@
 """How a published metric is read from our runs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass

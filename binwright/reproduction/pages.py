@@ -1,7 +1,5 @@
 """What a reproduction came to: a page in Markdown, and its figures."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Many runs: what is done already is believed, what fails is recorded and stops no other."""
 
-from __future__ import annotations
-
 import logging
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Where runs are done: in this process, in worker processes of this machine, on a Ray cluster; trainings as well."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

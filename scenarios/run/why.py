@@ -1,7 +1,5 @@
 """Plays a run again to tell why a request got its answer, and what was refused for which reason."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple

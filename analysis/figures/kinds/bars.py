@@ -1,7 +1,5 @@
 """Stacked bars of shares, one per agent: why requests were refused, and how far apart placements are spread."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """How agents differ: paired differences and values of every metric, and gains at many points."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from textwrap import fill
 from typing import Any

@@ -1,7 +1,5 @@
 """Servers over time, a panel per agent: how full each one was, and which requests it held."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from heapq import heappop, heappush
 from textwrap import fill

@@ -1,7 +1,5 @@
 """Metrics over a swept number, over one another, and over sizes of the cluster."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from operator import itemgetter

@@ -1,7 +1,5 @@
 """Means over the seeds over time: what was in use, what requests lacked, the energy of sites; and learning curves."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path

@@ -3,8 +3,6 @@
 Its tiers are rows: servers at the bottom, spines on top.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

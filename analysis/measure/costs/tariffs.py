@@ -1,7 +1,5 @@
 """The keys of `costs:`: what servers draw and cost, and what their energy costs and emits, also over time."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Literal, Self, TypeAlias

@@ -1,7 +1,5 @@
 """How full servers, links and devices were, what was fragmented, used, lacked and emptied, how requests were spread."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from operator import attrgetter
 from typing import Any

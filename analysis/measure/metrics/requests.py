@@ -1,7 +1,5 @@
 """What became of the requests, how long they waited, and how long the run was."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """ADRS (Cheng and others 2025): programs that language models evolve; of its case studies Prism, models on GPUs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 from time import monotonic

@@ -1,7 +1,5 @@
 """CVD-RL (Sheng and others 2025): how many requests servers take before the first that fits nowhere; VMAgent's rule."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

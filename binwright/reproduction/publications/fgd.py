@@ -1,7 +1,5 @@
 """FGD (Weng and others 2023): fragmentation of GPU clusters."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from binwright.fabric.fragmentation import CAUSES, USABLE

@@ -1,7 +1,5 @@
 """FunSearch (Romera-Paredes and others 2024): online bin packing of the OR-Library's and of Weibull's items."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from binwright.agents.solver.model.bounds import l2

@@ -1,7 +1,5 @@
 """Nara (Shabka and Zervas 2021): requests for several servers in a three-tier network."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from binwright.reproduction.claims import Value

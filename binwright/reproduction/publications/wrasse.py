@@ -1,7 +1,5 @@
 """Wrasse (Rai, Bhagwan and Guha 2012): allocation problems written as balls, bins and resources."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from importlib.resources import files
 

@@ -1,7 +1,5 @@
 """Sites: several sites of servers, and who chooses among them."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import replace
 from typing import Any, ClassVar, Self
