@@ -23,7 +23,7 @@ LADDERS = {
     ),
     "agents.learned": (
         "weights mlp", "loop", "ppo numa", "value replay", "dqn_update", "dqn",
-        "cvd_rl hindsight nara padrl sched_rl", "nara_network", "nara_training",
+        "cvd_rl hindsight nara padrl sched_rl", "nara_network",
     ),
     "agents.solver": (
         "model", "language", "specification", "backends", "local", "solving",

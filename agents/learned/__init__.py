@@ -6,7 +6,7 @@ TRAINERS = Registry(
     "trainer",
     "binwright.trainers",
     {
-        "nara": "binwright.agents.learned.nara_training:NaraTrainer",
+        "nara": "binwright.agents.learned.nara:NaraTrainer",
         "value-es": "binwright.agents.learned.value:EvolutionTrainer",
         "cvd-rl": "binwright.agents.learned.cvd_rl:CvdTrainer",
         "sched-rl": "binwright.agents.learned.sched_rl:SchedTrainer",

@@ -71,8 +71,7 @@ class DQNAgent(ScanAgent):
         """Describe the network that the agent takes of weights with these notes, or refuse servers."""
 
     def start(self, view: View, rng: np.random.Generator) -> None:
-        network = self.network(view, read(self._file)[1] if self._file else {})
-        self._servers = None if self.any_size else len(view.capacity)
+        network, self._servers = self.network(view, read(self._file)[1] if self._file else {}), len(view.capacity)
         weights = untrained(network.sizes, stream(self._seed, "train", "weights"))
         if self._file:
             weights = fitting(self._file, {"weights": weights.shape}, network.notes)["weights"].astype(np.float64)
@@ -80,8 +79,7 @@ class DQNAgent(ScanAgent):
         self.get_ready(view)
 
     def decide(self, view: View, request: Request) -> Placement | None:
-        """Place the request where the kernel says; a network of the whole cluster on as many servers as in training."""
-        if self._servers not in (None, len(view.free)):
+        if not self.any_size and len(view.free) != self._servers:
             problem = f"{self.name} sees the whole cluster of {self._servers} servers, and it has grown"
             raise UserError(problem, key="agents", remedy="Take value-es, or a cluster that does not grow.")
         return super().decide(view, request)
@@ -183,8 +181,7 @@ class DQN(NumaTrainer):
     def iterate(self, iteration: int) -> dict[str, float]:
         rng, stops = stream(self._seed, "train", iteration), self._training.overflow.mode == "stop"
         epsilon = max(self.explore, 1 - (1 - self.explore) * iteration / self.annealed)
-        placed, played = 0, 0
-        learned: list[Floats] = []
+        placed, played, learned = 0, 0, list[Floats]()
         for number in range(self.episodes):
             reset(self._trajectory, epsilon, self.slots, stops, int(rng.integers(2**53)))
             replay = self.replays[int(rng.integers(len(self.replays)))]
@@ -200,8 +197,6 @@ class DQN(NumaTrainer):
                 learned.append(self.learn(rng, count, iteration <= self.lessons))
         metrics = np.concatenate(learned)
         loss, value = metrics.mean(axis=0).tolist()
-        if not np.isfinite(self.networks[NETWORK]).all():
-            loss = float("nan")  # the last update may have led there, after a loss that was a number
         means = {"placed": placed / self.episodes, "loss": loss, "value": value, "epsilon": epsilon}
         return {**means, "decisions": float(played), "updates": float(len(metrics))}
 
@@ -211,14 +206,11 @@ class DQN(NumaTrainer):
             return np.zeros(decisions)
         first = replay.first
         end = replay.placed(self.teacher_rule) + replay.first  # what it filled the cluster with included
-        left = np.maximum(end - first - np.arange(decisions), 0)
-        baseline: Floats = 1 - self.discount**left
-        return baseline
+        return 1 - self.discount ** np.maximum(end - first - np.arange(decisions), 0)
 
     def rewards(self, decisions: Decisions) -> Floats:
         """Return the rewards of decisions, float64 [n], before these count 1 - discount."""
-        capacity = self.view.capacity
-        earned = np.ones(len(decisions))
+        capacity, earned = self.view.capacity, np.ones(len(decisions))
         if self.reward == "delta":
             earned *= decisions.demand[:, 0] * (len(capacity) / capacity[:, :, 0].sum())
         if self.reward == "residual-capacity":
@@ -234,20 +226,14 @@ class DQN(NumaTrainer):
             raise UserError(problem, key="train.episodes", remedy="Give more requests, or more servers.")
         samples = known[rng.integers(len(known), size=(updates, self.batch))]
         samples.sort(axis=1)  # the order makes no difference, but to the time that memory takes
-        layers = self.described.sizes
+        layers, own = self.described.sizes, ("dueling", "slots", "rate", "discount", "target", "tau", "averaged")
         how = Learning(
             layers=len(layers) - 1,
             width=layers[1],
             outputs=layers[-1],
-            dueling=self.dueling,
-            slots=self.slots,
-            rate=self.rate,
-            discount=self.discount,
             returns=len(buffer.outcome) if self.returns == "episode" else self.returns,
             huber=self.loss == "huber",
-            target=self.target,
-            tau=self.tau,
-            averaged=self.averaged,
+            **{name: getattr(self, name) for name in own},
         )
         memory = buffer.outcome, buffer.rewards, buffer.baseline, buffer.records, buffer.observations
         scratch = scratch_for(self.batch, how, buffer.records, buffer.observations, self.networks.shape[1])
@@ -279,14 +265,11 @@ def taught_slots(decisions: Decisions, capacity: Ints, teacher: Compiled) -> Int
     It decides as if there were only the servers of the candidates.
     """
     slots = np.full(len(decisions), -1)
-    parts = decisions.demand, decisions.candidates, decisions.spread, decisions.free
-    for row, (amounts, candidates, spread, left) in enumerate(zip(*parts, strict=True)):
-        demand, codes = tuple(amounts.astype(np.int64).tolist()), candidates.astype(np.int64)
-        servers = codes[codes >= 0] // capacity.shape[1]
-        free = np.zeros_like(capacity)
-        free[servers] = left[servers]
-        code = teacher.scan(free, capacity, demand, bool(spread), *teacher.weights)
-        places = np.flatnonzero(codes == code)
-        if code >= 0 and len(places):
-            slots[row] = places[0]
+    for row, decision in enumerate(decisions):
+        demand, codes = tuple(decision.demand.astype(np.int64).tolist()), decision.candidates.astype(np.int64)
+        free, servers = np.zeros_like(capacity), codes[codes >= 0] // capacity.shape[1]
+        free[servers] = decision.free[servers]
+        code = teacher.scan(free, capacity, demand, bool(decision.spread), *teacher.weights)
+        if code >= 0 and (codes == code).any():
+            slots[row] = (codes == code).argmax()
     return slots

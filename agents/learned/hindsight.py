@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from binwright.agents.learned.loop import Count, Positive, Share
 from binwright.agents.learned.numa import SIMPLE, discriminative_episodes, rules_of
-from binwright.agents.learned.ppo import descend, finite
+from binwright.agents.learned.ppo import descend
 from binwright.agents.learned.value import (
     HIDDEN,
     INPUTS,
@@ -73,7 +74,7 @@ class HindsightTrainer(ValueTrainer):
             if not len(staying):
                 continue
             sample = sample_of(replay, student, int(rng.choice(staying)), plans, self._known)
-            if sample is not None and np.ptp(sample.reached) > 0:
+            if sample and np.ptp(sample.reached) > 0:
                 samples.append(sample)
         metrics = {
             "episodes": len(self._replays),
@@ -85,34 +86,25 @@ class HindsightTrainer(ValueTrainer):
             loss = self._loss(samples)
             descend(self.optimiser, loss)
             metrics["loss"] = float(loss.detach())
-            if not finite(self.learned.values()):
-                metrics["loss"] = float("nan")
         self.follow(self.learned["weights"].detach().numpy())
         return metrics
 
     def _loss(self, samples: Sequence[Sample]) -> Any:
         """Return how much less the policy's choices reach, in percent of the best place of each sample."""
-        torch = extra("torch")
-        most = max(len(sample.reached) for sample in samples)
-        before, after = np.zeros((2, len(samples), most, INPUTS + len(self._scale) - SIZE))
-        short = np.zeros((len(samples), most))
-        present = np.zeros((len(samples), most), np.bool_)
-        for row, sample in enumerate(samples):
-            present[row, : len(sample.reached)] = True
-            before[row, present[row]], after[row, present[row]] = sample.before, sample.after
-            reached = np.log(np.maximum(sample.reached, 1))
-            short[row, present[row]] = 100 * (reached.max() - reached)
-        gain = self._worth(after) - self._worth(before)
-        gain = torch.where(torch.from_numpy(present), gain / self.temperature, -1e9)
-        return (torch.softmax(gain, 1) * torch.from_numpy(short)).sum(1).mean()
+        torch, logs = extra("torch"), [np.log(np.maximum(sample.reached, 1)) for sample in samples]
+        before, after = (np.concatenate([sample[part] for sample in samples]) for part in (0, 1))
+        gains = ((self._worth(after) - self._worth(before)) / self.temperature).split([len(each) for each in logs])
+        short = [torch.from_numpy(100 * (each.max() - each)) for each in logs]
+        pad = partial(torch.nn.utils.rnn.pad_sequence, batch_first=True)
+        return (torch.softmax(pad(gains, padding_value=-1e9), 1) * pad(short)).sum(1).mean()
 
     def _worth(self, seen: Floats) -> Any:
         """Compute the worth of servers, as `agents.learned.value` does, of what `places_of` sees of them."""
         torch = extra("torch")
         weights = self.learned["weights"] * torch.from_numpy(self._scale)
         network, inputs = weights[TERMS:SIZE].reshape(INPUTS + 2, HIDDEN), seen[..., :INPUTS]
-        hidden = torch.relu(torch.from_numpy(np.ascontiguousarray(inputs)) @ network[:INPUTS] + network[INPUTS])
-        fits = torch.from_numpy(np.ascontiguousarray(seen[..., INPUTS:])) @ weights[SIZE:]
+        hidden = torch.relu(torch.from_numpy(inputs) @ network[:INPUTS] + network[INPUTS])
+        fits = torch.from_numpy(seen[..., INPUTS:]) @ weights[SIZE:]
         return torch.from_numpy(terms_of(inputs)) @ weights[:TERMS] + hidden @ network[INPUTS + 1] + fits
 
 
@@ -134,23 +126,19 @@ def inputs_of(free: Ints, capacity: Ints) -> Floats:
     First cpu and mem of the node that has less free, then those of the other.
     """
     shares = free / capacity
-    first, second = shares[..., 0, :], shares[..., 1, :]
-    swap = (first[..., 0] > second[..., 0]) | ((first[..., 0] == second[..., 0]) & (first[..., 1] > second[..., 1]))
-    less, more = np.where(swap[..., None], second, first), np.where(swap[..., None], first, second)
-    return np.concatenate([less, more], axis=-1)
+    inputs = shares.reshape(*shares.shape[:-2], INPUTS)
+    cpu, mem, other_cpu, other_mem = np.moveaxis(inputs, -1, 0)
+    swap = (cpu > other_cpu) | ((cpu == other_cpu) & (mem > other_mem))
+    return np.where(swap[..., None], np.roll(inputs, 2, axis=-1), inputs)
 
 
 def terms_of(inputs: Floats) -> Floats:
     """Compute the terms of `agents.learned.value.worth`, float64 [..., TERMS], of inputs [..., INPUTS]."""
     cpu, mem, other_cpu, other_mem = np.moveaxis(inputs, -1, 0)
     least = np.minimum(mem, other_mem)
-    terms = np.empty((*inputs.shape[:-1], TERMS))
-    terms[..., 0] = ((cpu + other_cpu) / 2) ** 2
-    terms[..., 1] = np.minimum(cpu, least)
-    terms[..., 2] = cpu * cpu + other_cpu * other_cpu
-    for number, (of_cpu, of_mem) in enumerate((LARGE, MIDDLE, SMALL)):
-        terms[..., 3 + number] = (cpu >= of_cpu) & (least >= of_mem)
-    return terms
+    room = [(cpu >= of_cpu) & (least >= of_mem) for of_cpu, of_mem in (LARGE, MIDDLE, SMALL)]
+    sums = ((cpu + other_cpu) / 2) ** 2, np.minimum(cpu, least), cpu * cpu + other_cpu * other_cpu
+    return np.stack([*sums, *room], axis=-1)
 
 
 def places_of(offer: Offer, capacity: Ints, sizes: Floats = NO_SIZES) -> tuple[list[int], Floats, Floats]:
@@ -179,11 +167,9 @@ def sample_of(
     Of every place it says what the best plan reaches that goes on from there, knowing what comes. `None` where there is
     nothing to choose.
     """
-    offer = replay.follow(student, answers)
-    if offer is None:
+    if (offer := replay.follow(student, answers)) is None:
         return None
     codes, before, after = places_of(offer, replay.capacity, sizes)
     if len(codes) < 2:
         return None
-    reached = np.max([replay.tried(codes, plan) for plan in plans], axis=0)
-    return Sample(before, after, reached.astype(np.float64))
+    return Sample(before, after, np.max([replay.tried(codes, plan) for plan in plans], axis=0).astype(np.float64))

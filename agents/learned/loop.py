@@ -10,7 +10,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite
 from operator import attrgetter
 from pathlib import Path
 from time import perf_counter, process_time
@@ -73,14 +72,12 @@ class Trainer(ABC):
 
     def save(self) -> dict[str, Any]:
         """Return everything that training goes on from, as `torch.save` takes it."""
-        torch, values = extra("torch"), {name: attrgetter(name)(self) for name in self.state}
+        tensor, values = extra("torch").as_tensor, {name: attrgetter(name)(self) for name in self.state}
         for name, value in values.items():
             if hasattr(value, "state_dict"):
                 values[name] = value.state_dict()
-            elif isinstance(value, np.ndarray):
-                values[name] = torch.from_numpy(value)
-            elif isinstance(value, np.generic):
-                values[name] = value.item()
+            elif isinstance(value, np.ndarray | np.generic):
+                values[name] = tensor(value)
         return values
 
     def load(self, state: dict[str, Any]) -> None:
@@ -94,8 +91,8 @@ class Trainer(ABC):
                 for key, tensor in value.items():
                     tensor.data.copy_(saved[key])
             else:
-                number = isinstance(saved, int | float)
-                setattr(attrgetter(owner)(self) if owner else self, attribute, saved if number else saved.numpy())
+                plain = isinstance(saved, int | float)
+                setattr(attrgetter(owner)(self) if owner else self, attribute, saved if plain else saved.numpy()[()])
 
 
 def arrays_of(tensors: Mapping[str, Any]) -> Tensors:
@@ -188,7 +185,8 @@ class Training:
         """Train for one iteration, and validate where it is time to; returns the new rows of the log."""
         begun, step = (perf_counter(), process_time()), self.step + 1
         rows = [self._row("train", self.trainer.iterate(step), *begun)]
-        wrong = [key for key, value in rows[0].items() if isinstance(value, float) and not isfinite(value)]
+        numbers = {**rows[0], **self.trainer.weights()[0]}
+        wrong = [key for key, value in numbers.items() if not (isinstance(value, str) or np.isfinite(value).all())]
         if wrong:
             raise UserError(
                 f"training went astray: {', '.join(wrong)} of iteration {step} is not a finite number",
@@ -243,7 +241,6 @@ def forget(folder: Path) -> None:
     if (state := folder / "state.pt").exists():
         state.unlink()
         sync(folder)  # nothing else may be missing while it is there
-    for name in ("state.safetensors", "state.json", "best.safetensors", "best.json", "log.parquet"):
-        (folder / name).unlink(missing_ok=True)
-    for file in folder.glob("step-*.*"):
-        file.unlink()
+    for pattern in ("state.*", "best.*", "step-*.*", "log.parquet"):
+        for file in folder.glob(pattern):
+            file.unlink()

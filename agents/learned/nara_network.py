@@ -14,17 +14,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from binwright.agents.learned.nara import CLUSTER, STAGES, WIDTH, wiring
-from binwright.fabric.topology import Topology
-
-
-class GraphTensors:
-    """Holds a topology as the network wants it."""
-
-    def __init__(self, topology: Topology) -> None:
-        self.servers, self.switches, self.racks = topology.servers, topology.switches, topology.racks
-        self.rack_of, self.inner, self.sender, self.receiver, share = map(torch.from_numpy, wiring(topology))
-        self.share = share[:, None, None]
+from binwright.agents.learned.nara import CLUSTER, STAGES, WIDTH, Wiring
 
 
 class Stage(nn.Module):
@@ -36,16 +26,16 @@ class Stage(nn.Module):
         self.link = nn.Parameter(torch.empty(WIDTH))
         nn.init.uniform_(self.link, -((inputs + 1) ** -0.5), (inputs + 1) ** -0.5)
 
-    def forward(self, graph: GraphTensors, servers: Tensor, switches: Tensor, edges: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(self, wires: Wiring, servers: Tensor, switches: Tensor, edges: Tensor) -> tuple[Tensor, Tensor]:
         """Return the next states: `servers` [servers, b, f], `switches` [switches, b, f], `edges` [edges, b, 1]."""
         from_server, from_switch = self.state(servers), self.state(switches)
         # In place where autograd lets it be: most of the time goes to memory.
-        up = edges[: graph.servers] * self.link  # [servers, b, width]
-        between = from_switch.index_select(0, graph.sender).addcmul_(edges.index_select(0, graph.inner), self.link)
-        total = torch.relu(from_switch).index_add(0, graph.receiver, between.relu_())
-        total.index_add_(0, graph.rack_of, (from_server + up).relu_())
-        down = from_switch[: graph.racks].index_select(0, graph.rack_of).add_(up).relu_()
-        return (torch.relu(from_server) + down).mul_(0.5), total.mul_(graph.share)
+        up = edges[: len(servers)] * self.link  # [servers, b, width]
+        between = from_switch.index_select(0, wires.sender).addcmul_(edges.index_select(0, wires.inner), self.link)
+        total = torch.relu(from_switch).index_add(0, wires.receiver, between.relu_())
+        total.index_add_(0, wires.rack_of, (from_server + up).relu_())
+        down = from_switch.index_select(0, wires.rack_of).add_(up).relu_()
+        return (torch.relu(from_server) + down).mul_(0.5), total.mul_(wires.share[:, None, None])
 
 
 def drawn_as_in_keras(policy: PolicyNetwork) -> None:
@@ -94,13 +84,13 @@ class PolicyNetwork(nn.Module):
         else:
             self.value = nn.Sequential(nn.Linear(2 * WIDTH + seen, 2 * WIDTH), nn.ReLU(), nn.Linear(2 * WIDTH, 1))
 
-    def forward(self, graph: GraphTensors, nodes: Tensor, edges: Tensor, cluster: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(self, wires: Wiring, nodes: Tensor, edges: Tensor, cluster: Tensor) -> tuple[Tensor, Tensor]:
         """Return logits [b, servers] and values [b] for `nodes` [b, vertices, f], `edges` [b, e], `cluster` [b, f]."""
-        wires, states = edges.t().unsqueeze(2), nodes.transpose(0, 1)
-        servers, switches = states[graph.switches :], states[: graph.switches]
+        links, states = edges.t().unsqueeze(2), nodes.transpose(0, 1)
+        switches, servers = states[: len(wires.share)], states[len(wires.share) :]
         chosen, text = servers[:, :, -1:], self.text
         for stage in self.stages:
-            servers, switches = stage(graph, servers, switches, wires)
+            servers, switches = stage(wires, servers, switches, links)
         if text:
             servers = nn.functional.normalize(servers, dim=2)
         taken = (servers * chosen).sum(0) / chosen.sum(0).clamp(min=1)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from binwright.agents.learned.loop import TRAINING, Count, CountFromZero, Positive, arrays_of
 from binwright.agents.learned.mlp import add_products, dense, flatten
 from binwright.agents.learned.numa import NODES, SIMPLE, NumaTrainer, check_servers, discriminative_episodes, rules_of
-from binwright.agents.learned.ppo import Batch, Proximal, descend, finite, masked
+from binwright.agents.learned.ppo import Batch, Proximal, descend, masked
 from binwright.agents.learned.replay import NONE
 from binwright.agents.learned.weights import Tensors, extra, find, fitting
 from binwright.agents.rules.scan import ScanAgent, places_with_room
@@ -46,11 +46,16 @@ SIZE = sum(int(np.prod(shape)) for shape in SHAPES.values())
 MEMORY = 2 * CELLS + FORECAST
 OF_FORECAST = 5
 """Tensors of the forecast: the first so many of `SHAPES`."""
+AHEAD = 100
+"""How many of the next requests are forecast together."""
+LARGE = (0.2, 0.4, 0.8)
+"""Shares of a node's cpu: how many of the next requests want as much."""
+LENGTH, UNHEARD = 256, 64
+"""The LSTM learns from pieces of so many requests, from the errors after the first few."""
 
 
 @kernel
 def sigmoid(x: float) -> float:
-    """Return 1 / (1 + exp(-x))."""
     return 1 / (1 + exp(-x))
 
 
@@ -80,22 +85,6 @@ def observe(
 
 
 @kernel
-def describe(free: Ints, capacity: Ints, demand: Amounts, spread: bool, server: int, node: int, out: Floats) -> None:
-    """Describe a place on which the request fits in `out` [PLACE].
-
-    These are the free shares of this node and of the other, cpu and mem, as they are and as they would be.
-    """
-    for n in range(2):
-        where = node if n == 0 else 1 - node
-        for r in range(2):
-            # Of a spread request the first node takes the odd quanta.
-            taken = demand[r] // 2 + (n < demand[r] % 2) if spread else demand[r] * (n == 0)
-            left, of = free[server, where, r], capacity[server, where, r]
-            out[n * 2 + r] = left / of
-            out[4 + n * 2 + r] = (left - taken) / of
-
-
-@kernel
 def padrl(
     free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: Floats, memory: Floats, diary: Floats
 ) -> int:
@@ -116,8 +105,15 @@ def padrl(
     mask, scores = row[1 + SHARED : 1 + SHARED + places], np.full(places, -np.inf)
     mask[:] = 0.0
     for code in places_with_room(free, demand, spread):
+        # The free shares of this node and of the other, cpu and mem, as they are and as they would be.
         place = row[1 + SHARED + places + code * PLACE : 1 + SHARED + places + (code + 1) * PLACE]
-        describe(free, capacity, demand, spread, code // 2, code % 2, place)
+        for n in range(2):
+            node = (code + n) % 2
+            for r in range(2):
+                # Of a spread request the first node takes the odd quanta.
+                taken = demand[r] // 2 + (n < demand[r] % 2) if spread else demand[r] * (n == 0)
+                left, of = free[code // 2, node, r], capacity[code // 2, node, r]
+                place[n * 2 + r], place[4 + n * 2 + r] = left / of, (left - taken) / of
         mask[code], hidden[:], scores[code] = 1.0, common, 0.0
         readout = add_products(place, PLACE, weights, at, hidden, HIDDEN)
         for j in range(HIDDEN):
@@ -175,12 +171,6 @@ def joined(tensors: Tensors) -> Floats:
     return flatten(tensors, SHAPES).astype(np.float64)
 
 
-AHEAD = 100
-"""How many of the next requests are forecast together."""
-LARGE = (0.2, 0.4, 0.8)
-"""Shares of a node's cpu: how many of the next requests want as much."""
-
-
 def sequence(workload: Workload, cluster: Cluster) -> tuple[Floats, Floats]:
     """Describe every request that has `AHEAD` after it, [n, ASKED], and what those are like, [n, FORECAST].
 
@@ -193,20 +183,13 @@ def sequence(workload: Workload, cluster: Cluster) -> tuple[Floats, Floats]:
     like = np.column_stack([shares, spread, *(shares[:, 0] >= large for large in LARGE)])
     sums = np.concatenate([np.zeros((1, like.shape[1])), like.cumsum(axis=0)])
     wanted = (sums[1 + AHEAD :] - sums[1:-AHEAD]) / AHEAD
-    assert seen.shape[1] == ASKED
     return seen[: len(wanted)], wanted
 
 
-LENGTH, UNHEARD = 256, 64
-"""The LSTM learns from pieces of so many requests, from the errors after the first few."""
-
-
-def drawn_first(name: str, rng: np.random.Generator) -> Floats:
-    """Draw weights to begin with: uniform within one over the root of the inputs, scores near 0."""
-    shape = SHAPES[name]
-    inputs = shape[-1] if len(shape) > 1 else {"lstm.bias": CELLS, "forecast.bias": CELLS}.get(name, HIDDEN)
-    drawn: Floats = rng.uniform(-1, 1, shape) / np.sqrt(inputs)
-    return drawn
+def untrained(rng: np.random.Generator) -> Tensors:
+    """Draw weights to begin with: uniform within one over the root of the inputs."""
+    inputs = {name: shape[-1] for name, shape in SHAPES.items()} | {"lstm.bias": CELLS, "forecast.bias": CELLS}
+    return {name: rng.uniform(-1, 1, shape) / np.sqrt(inputs[name]) for name, shape in SHAPES.items()}
 
 
 @dataclass
@@ -236,16 +219,15 @@ class PADRLTrainer(Proximal, NumaTrainer):
 
     def begin(self, training: World, validation: World, seed: int) -> None:
         super().begin(training, validation, seed)
-        torch = extra("torch")
-        self._cluster = training.ledger(0).cluster
-        self._width = self.view.capacity.shape[0]
-        rng = stream(seed, "train", "weights")
-        self.tensors = {name: torch.nn.Parameter(torch.from_numpy(drawn_first(name, rng))) for name in SHAPES}
-        parts = [list(self.tensors.values())[part] for part in (slice(OF_FORECAST), slice(OF_FORECAST, None))]
-        self.forecaster, self.optimiser = torch.optim.Adam(parts[0], lr=self.learning), torch.optim.Adam(parts[1])
+        torch, self._cluster = extra("torch"), training.ledger(0).cluster
+        drawn = untrained(stream(seed, "train", "weights"))
+        self.tensors = {name: torch.nn.Parameter(torch.from_numpy(array)) for name, array in drawn.items()}
+        every, adam = list(self.tensors.values()), torch.optim.Adam
+        self.forecaster, self.optimiser = adam(every[:OF_FORECAST], lr=self.learning), adam(every[OF_FORECAST:])
         self._replays, _ = discriminative_episodes(training, self._seeds, self.shares, rules_of(SIMPLE))
-        rows = max(replay.requests for replay in self._replays)
-        self._diary = np.zeros(1 + rows * row_type(self._width).itemsize // 8)
+        kind, rows = row_type(len(self.view.capacity)), max(replay.requests for replay in self._replays)
+        self._diary = np.zeros(1 + rows * kind.itemsize // 8)
+        self._rows: npt.NDArray[Any] = self._diary[1:].view(kind)
         some = [sequence(training.draw(int(seed)), self._cluster)[1] for seed in self._seeds[:64]]
         if not any(map(len, some)):
             remedy = f"Give more than {AHEAD + LENGTH} requests."
@@ -256,21 +238,16 @@ class PADRLTrainer(Proximal, NumaTrainer):
     def iterate(self, iteration: int) -> dict[str, float]:
         rng = stream(self._seed, "train", iteration)
         metrics = self._forecast(rng) if iteration <= self.lessons else {}
-        seen, batch, played = self._play(rng)
-        metrics |= played
+        (shared, places), batch, played = self._play(rng)
+
+        def evaluate(rows: Any) -> Any:
+            return self._evaluate(shared[rows], places[rows])
+
         if iteration <= self.lessons:
-            metrics |= self._imitate(seen, batch)
-            if not finite(self.tensors.values()):
-                metrics["policy_loss"] = float("nan")
-        else:
-            self.optimiser.param_groups[0]["lr"] = self.rate
-
-            def evaluate(rows: Any) -> Any:
-                return self._evaluate(*(part[rows] for part in seen))
-
-            improved = self.improve(evaluate, self.optimiser, self.tensors.values(), batch, rng)
-            metrics |= {key: improved[key] for key in ("policy_loss", "kl", "entropy", "kl_weight")}
-        return metrics
+            return metrics | played | {"imitation_loss": self._imitate(places, evaluate, batch)}
+        self.optimiser.param_groups[0]["lr"] = self.rate
+        improved = self.improve(evaluate, self.optimiser, batch, rng)
+        return metrics | played | {key: improved[key] for key in ("policy_loss", "kl", "entropy", "kl_weight")}
 
     def _forecast(self, rng: np.random.Generator) -> dict[str, float]:
         """Take a step of the LSTM; returns the mean square of its errors, which is 1 for always saying the mean."""
@@ -310,59 +287,53 @@ class PADRLTrainer(Proximal, NumaTrainer):
         hidden = torch.relu(common[:, None] + places @ tensors["place.weight"].T)
         return hidden @ tensors["score.weight"], torch.zeros(len(shared), dtype=torch.float64)
 
-    def _play(self, rng: np.random.Generator) -> tuple[list[Any], Any, dict[str, float]]:
-        torch, weights = extra("torch"), joined(arrays_of(self.tensors))
-        rows_played: list[npt.NDArray[Any]] = []
-        lengths, advantages = [], []
+    def _play(self, rng: np.random.Generator) -> tuple[list[Any], Batch, dict[str, float]]:
+        """Sample plays; returns inputs of their decisions, [n, SHARED] and [n, places, PLACE], and these as a batch."""
+        torch, rule = extra("torch"), self._rule(self._diary)
         share = max(1, self.decisions // (self.episodes * self.plays))
+        sampled, lengths, gains = list[npt.NDArray[Any]](), list[int](), list[Floats]()
         for number in rng.permutation(len(self._replays))[: self.episodes].tolist():
-            replay, placed, mine = self._replays[number], [], []
+            placed = []
             for _ in range(self.plays):
-                self._diary[0], rows = 0.0, self._diary[1:].view(row_type(self._width))
-                rows["action"] = rng.random(len(rows))
-                rule = Compiled(padrl, (weights, np.zeros(MEMORY), self._diary))
-                placed.append(replay.placed(rule, self.used()))
-                rows = rows[: int(self._diary[0])]
+                self._diary[0], self._rows["action"], rule.weights[1][:] = 0.0, rng.random(len(self._rows)), 0.0
+                placed.append(self._replays[number].placed(rule, self.used()))
+                rows = self._rows[: int(self._diary[0])]
                 discriminative = np.flatnonzero(rows["mask"].sum(axis=1) > 1)
-                mine.append(rows[rng.permutation(discriminative)[:share]])
-            rows_played += mine
-            lengths += placed
+                sampled.append(rows[rng.permutation(discriminative)[:share]])
             logs = np.log(np.maximum(placed, 1))
-            advantages += [np.full(len(rows), gain) for rows, gain in zip(mine, logs - logs.mean(), strict=True)]
-        rows = np.concatenate(rows_played)
+            gains += [np.full(len(rows), gain) for rows, gain in zip(sampled[-self.plays :], logs - logs.mean(), strict=True)]
+            lengths += placed
+        rows = np.concatenate(sampled)
         actions, mask = torch.from_numpy(rows["action"].astype(np.int64)), torch.from_numpy(rows["mask"] > 0)
-        shared, places = (torch.from_numpy(np.ascontiguousarray(rows[name])) for name in ("shared", "places"))
-        advantage = torch.from_numpy(np.concatenate(advantages))
+        seen = [torch.from_numpy(np.ascontiguousarray(rows[name])) for name in ("shared", "places")]
+        advantages = torch.from_numpy(np.concatenate(gains))
+        advantages /= advantages.std(correction=0).clamp(min=1e-4)
         with torch.no_grad():
-            logits, values = self._evaluate(shared, places)
-        batch = Batch(
-            actions=actions,
-            mask=mask,
-            old_logits=masked(logits, mask),
-            values=values,
-            returns=values,
-            advantages=advantage / advantage.std(correction=0).clamp(min=1e-4),
-        )
+            logits, values = self._evaluate(*seen)
+        batch = Batch(actions, mask, masked(logits, mask), values, values, advantages)
         metrics = {"episodes": float(len(self._replays)), "placed": float(np.mean(lengths)), "decisions": len(actions)}
-        return [shared, places], batch, metrics
+        return seen, batch, metrics
 
-    def _imitate(self, seen: list[Any], batch: Any) -> dict[str, float]:
+    def _imitate(self, places: Any, evaluate: Any, batch: Batch) -> float:
         """Learn the choices of Best-Fit: the server with the least free cpu, then the node with the least."""
-        torch, (shared, places) = extra("torch"), seen
+        torch = extra("torch")
         self.optimiser.param_groups[0]["lr"] = self.learning
         least = places[..., 0] + places[..., 2] + places[..., 0] * 1e-3
         wanted = torch.where(batch.mask, least, torch.inf).argmin(1)
         order = torch.randperm(len(wanted), generator=torch.Generator().manual_seed(self._seed))
         loss = 0.0
         for rows in order.split(self.minibatch):
-            logits = masked(self._evaluate(shared[rows], places[rows])[0], batch.mask[rows])
+            logits = masked(evaluate(rows)[0], batch.mask[rows])
             error = torch.nn.functional.cross_entropy(logits, wanted[rows])
             descend(self.optimiser, error)
             loss += float(error.detach()) * len(rows) / len(wanted)
-        return {"imitation_loss": loss}
+        return loss
+
+    def _rule(self, diary: Floats) -> Compiled:
+        return Compiled(padrl, (joined(arrays_of(self.tensors)), np.zeros(MEMORY), diary))
 
     def used(self) -> Compiled:
-        return Compiled(padrl, (joined(arrays_of(self.tensors)), np.zeros(MEMORY), NONE))
+        return self._rule(NONE)
 
     def weights(self) -> tuple[Tensors, dict[str, Any]]:
         return arrays_of(self.tensors), described(self.view)

@@ -5,7 +5,7 @@ Both the clipped ratio and a KL penalty whose coefficient adapts to a target; th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -51,13 +51,12 @@ class Proximal:
         self,
         evaluate: Callable[[Tensor], tuple[Tensor, Tensor]],
         optimiser: Any,
-        parameters: Iterable[Tensor],
         batch: Batch,
         rng: np.random.Generator,
     ) -> dict[str, float]:
         """Train for some epochs on a batch; `evaluate(rows)` returns the logits and values of these rows now.
 
-        Returns the means over the last epoch, and adapts `kl_weight`. Stops at a loss that is not a number.
+        Returns the means over the last epoch, and adapts `kl_weight`.
         """
         torch = extra("torch")
         means = torch.zeros(4)
@@ -69,12 +68,8 @@ class Proximal:
                 descend(optimiser, loss)
                 parts.append(part)
             means = torch.stack(parts).mean(0)
-            if not means.isfinite().all():
-                break
         metrics = dict(zip(("policy_loss", "value_loss", "kl", "entropy"), means.tolist(), strict=True))
         metrics["kl_weight"] = self.kl_weight
-        if not finite(parameters):
-            metrics["policy_loss"] = float("nan")
         self.kl_weight = next_kl_weight(self.kl_weight, metrics["kl"], self.kl_target)
         return metrics
 
@@ -87,10 +82,10 @@ def descend(optimiser: Any, loss: Tensor) -> None:
 
 
 def returns_of(rewards: Floats, discount: float) -> Floats:
-    """Return for every decision of an episode, float64 [n], the discounted sum of its reward and those after it."""
-    returns, following = np.zeros(len(rewards)), 0.0
-    for t in range(len(rewards) - 1, -1, -1):
-        returns[t] = following = rewards[t] + discount * following
+    """Return for every decision, float64 [n, ...], the discounted sum of its reward and those after it."""
+    returns = rewards.copy()
+    for t in range(len(rewards) - 2, -1, -1):
+        returns[t] += discount * returns[t + 1]
     return returns
 
 
@@ -123,8 +118,3 @@ def loss_of(logits: Tensor, values: Tensor, batch: Batch, rows: Tensor, settings
 def next_kl_weight(weight: float, kl: float, target: float) -> float:
     """Return the next KL weight: half as much again when the policy moved over twice too far, half when under half."""
     return weight * (1.5 if kl > 2 * target else 0.5 if kl < 0.5 * target else 1.0)
-
-
-def finite(parameters: Iterable[Tensor]) -> bool:
-    """Tell whether all numbers of the parameters are finite."""
-    return all(bool(part.isfinite().all()) for part in parameters)

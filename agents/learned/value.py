@@ -281,22 +281,6 @@ class ValueTrainer(NumaTrainer):
         return {"weights": self.average * self._scale, **sizes}, described(self.view, self.agent)
 
 
-def climb(
-    mean: Floats, moments: Floats, fitness: Floats, errors: Floats, sigma: float, rate: float, iteration: int
-) -> tuple[Floats, Floats]:
-    """Take a step from `mean` along the ranks of `fitness`, of `mean` + `sigma` x each of `errors`, by Adam.
-
-    Returns where it leads, float64 [size], and Adam's moments then, float64 [2, size]; iterations start at 1.
-    """
-    ranks = fitness.argsort(kind="stable").argsort(kind="stable") / (len(fitness) - 1) - 0.5
-    gradient = rows_dot(errors.T, ranks) / len(errors) / sigma
-    first, second = 0.9, 0.99
-    slope = first * moments[0] + (1 - first) * gradient
-    square = second * moments[1] + (1 - second) * gradient**2
-    step = slope / (1 - first**iteration)
-    return mean + rate * step / (np.sqrt(square / (1 - second**iteration)) + 1e-8), np.stack([slope, square])
-
-
 @dataclass
 class EvolutionTrainer(ValueTrainer):
     """Mirrored Gaussian perturbations, their ranks as fitness, and Adam (Salimans et al. 2017, arXiv:1703.03864).
@@ -325,18 +309,18 @@ class EvolutionTrainer(ValueTrainer):
 
     def iterate(self, iteration: int) -> dict[str, float]:
         rng = stream(self._seed, "train", iteration)
-        chosen = rng.permutation(len(self._replays))[: self.episodes]
-        replays = [self._replays[number] for number in chosen]
+        replays = [self._replays[number] for number in rng.permutation(len(self._replays))[: self.episodes]]
         drawn = rng.normal(size=(self.pairs, len(self.mean)))
         errors = np.concatenate([drawn, -drawn])
         rules = [self.rule(self.mean + self.sigma * error) for error in errors]
         placed = play_all(replays, rules)
         fitness = np.log(np.maximum(placed, 1)).mean(axis=1)
-        self.mean, self.moments = climb(self.mean, self.moments, fitness, errors, self.sigma, self.rate, iteration)
+        ranks = fitness.argsort(kind="stable").argsort(kind="stable") / (len(fitness) - 1) - 0.5
+        gradient = rows_dot(errors.T, ranks) / len(errors) / self.sigma
+        kept = np.array([[0.9], [0.99]])  # Adam's
+        self.moments = kept * self.moments + (1 - kept) * [gradient, gradient**2]
+        slope, square = self.moments / (1 - kept**iteration)
+        self.mean = self.mean + self.rate * slope / (np.sqrt(square) + 1e-8)
         self.follow(self.mean)
-        return {
-            "episodes": len(self._replays),
-            "placed": float(placed.mean()),
-            "fitness": float(fitness.mean()),
-            "spread": float(fitness.std()),
-        }
+        scores = {"placed": float(placed.mean()), "fitness": float(fitness.mean()), "spread": float(fitness.std())}
+        return {"episodes": len(self._replays), **scores}

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from binwright.agents import AGENTS
 from binwright.agents.learned import ppo
 from binwright.agents.learned.mlp import dense
-from binwright.agents.learned.nara import FEATURES, WIDTH, infer, joined, shapes, wiring
-from binwright.agents.learned.nara_network import GraphTensors, PolicyNetwork, drawn_as_in_keras
-from binwright.agents.learned.nara_training import NaraTrainer
+from binwright.agents.learned.nara import FEATURES, WIDTH, NaraTrainer, Wiring, infer, joined, shapes, wiring
+from binwright.agents.learned.nara_network import PolicyNetwork, drawn_as_in_keras
 from binwright.agents.learned.ppo import Proximal
 from binwright.agents.learned.weights import read, write
 from binwright.fabric.run.play import play
@@ -82,7 +81,7 @@ NETS = [*(shape.topology for shape in SHAPES), topology("alpha")]
 def test_nara_network_passes_messages_as_written_out(net: Topology, text: bool, seed: int) -> None:
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        policy, graph = PolicyNetwork(2, text), GraphTensors(net)
+        policy = PolicyNetwork(2, text)
     rng = np.random.default_rng(seed)
     nodes = rng.random((3, net.switches + net.servers, 3)).astype(np.float32)
     nodes[:, : net.switches] = 0
@@ -90,7 +89,8 @@ def test_nara_network_passes_messages_as_written_out(net: Topology, text: bool, 
     edges = rng.random((3, net.links)).astype(np.float32)
     cluster = rng.random((3, 3)).astype(np.float32)
     with torch.no_grad():
-        logits, values = policy(graph, *map(torch.from_numpy, (nodes, edges, cluster)))
+        wires = Wiring(*map(torch.from_numpy, wiring(net)))
+        logits, values = policy(wires, *map(torch.from_numpy, (nodes, edges, cluster)))
     for i in range(3):
         expected, value = slow(policy, net, nodes[i], edges[i], cluster[i])
         np.testing.assert_allclose(logits[i], expected, rtol=2e-5, atol=5e-6)

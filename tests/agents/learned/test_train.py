@@ -12,7 +12,7 @@ import torch
 import binwright as bw
 from binwright.agents.learned import loop, ppo
 from binwright.agents.learned.loop import TRAINING, forget
-from binwright.agents.learned.nara_training import NaraTrainer
+from binwright.agents.learned.nara import NaraTrainer
 from binwright.agents.learned.weights import read
 from binwright.cli import main
 from binwright.scenarios.learn.training import course_of
