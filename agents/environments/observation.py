@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from binwright.fabric.compiled.many_networks import NetworkEpisodes, filling_of
+from binwright.fabric.compiled.many_networks import NetworkEpisodes, NetworkState, filling_of
 from binwright.fabric.multi_server import Filling
 from binwright.fabric.topology import Topology
 from binwright.simcore.jit import lean, prepared
@@ -16,6 +16,8 @@ from binwright.simcore.types import Floats, Ints
 Reals: TypeAlias = npt.NDArray[np.float32]
 USUAL = 32.0
 """Seconds (steps of the published experiments): a request that is held this long has .5 as its holding time."""
+REWARD = 10.0
+"""For a request placed; as much is lost for one rejected."""
 NOTHING = float(1 / (1 + np.exp(np.float32(1))))
 """enough(0, wanted)."""
 
@@ -69,32 +71,26 @@ def shown(topology: Topology, resources: int, count: int, text: bool) -> Observa
 class Observer:
     """Writes what all simulations look like, in one compiled call.
 
-    `text` is as in `Observation`; `worth` float64 [3] rewards a request placed, one rejected, and a choice. `rewards`
-    float64 [s] and `ended` bool [s] say what came of the last step.
+    `text` is as in `Observation`. `rewards` float64 [s] and `ended` bool [s] say what came of the last step.
     """
 
-    def __init__(self, episodes: NetworkEpisodes, text: bool = False, worth: Floats | None = None) -> None:
+    _state: NetworkState | None = None
+
+    def __init__(self, episodes: NetworkEpisodes, text: bool = False) -> None:
         self.episodes, self._text = episodes, text
-        self._worth = np.zeros(3) if worth is None else worth
         self.rewards, self.ended = np.zeros(episodes.count), np.zeros(episodes.count, np.bool_)
         self.shown = shown(episodes.view.topology, len(episodes.view.resources), episodes.count, text)
-        self._observe()
-        self._show: Any = prepared(
-            show, self._watched, text, self._worth, self.shown, self.rewards, self.ended, 0, episodes.count, True
-        )
+        self._show: Any = prepared(show, *self._arguments(), 0, episodes.count, True)
 
-    def _observe(self) -> None:
-        """Collect what is looked at: a `reset` may replace the arrays."""
-        state = self._state = self.episodes.state
-        arrays = state.many.state.free, state.link_free, state.at, state.expected, state.bandwidth, state.result
-        self._watched = Watched(self.episodes.rules.total, *arrays, self.episodes.filling)
+    def _arguments(self) -> tuple[Any, ...]:
+        if self._state is not (state := self.episodes.state):  # a `reset` may replace the arrays
+            arrays = state.many.state.free, state.link_free, state.at, state.expected, state.bandwidth, state.result
+            self._state, self._watched = state, Watched(self.episodes.rules.total, *arrays, self.episodes.filling)
+        return self._watched, self._text, self.shown, self.rewards, self.ended
 
     def show(self, first: int, end: int, stepped: bool) -> None:
         """Write what changed of simulations `first` to `end` - 1, and if `stepped` what came of it."""
-        if self._state is not self.episodes.state:
-            self._observe()
-        results = self.rewards, self.ended
-        self._show(self._watched, self._text, self._worth, self.shown, *results, first, end, stepped)
+        self._show(*self._arguments(), first, end, stepped)
 
     def __call__(self) -> Observation:
         """Return the same arrays every time, written anew. After an episode they show its last request, or nothing."""
@@ -104,14 +100,14 @@ class Observer:
 
 @lean
 def show(
-    watched: Watched, text: bool, worth: Floats, shown: Observation, rewards: Floats, ended: npt.NDArray[np.bool_],
-    first: int, end: int, stepped: bool,
+    watched: Watched, text: bool, shown: Observation, rewards: Floats, ended: npt.NDArray[np.bool_], first: int,
+    end: int, stepped: bool,
 ) -> None:  # fmt: skip
     """Write all that is `shown` of simulations `first` to `end` - 1: of those that are over the last request."""
     for i in range(first, end):
         at, last, result = watched.at[i, 0], watched.at[i, 1] - 1, watched.result[i]
         if stepped:
-            rewards[i], ended[i] = result[0] * worth[0] + result[1] * worth[1] + worth[2], at > last
+            rewards[i], ended[i] = REWARD * (result[0] - result[1]), at > last
         if last >= 0:
             row, room, free, link_free = min(at, last), watched.filling, watched.free[i], watched.link_free[i]
             seen = Observation(shown.nodes[i], shown.edges[i], shown.cluster[i], shown.chosen[i])

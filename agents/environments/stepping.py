@@ -98,33 +98,19 @@ class NumaBatch(EpisodeBatch):
         self.episodes.reset(simulation, workload, worth)
 
 
-Rewards: TypeAlias = Mapping[str, float]
-REWARDS: Rewards = {"placed": 10.0, "rejected": -10.0, "choice": 0.0}
-"""For a request placed, for one rejected, and for every choice."""
-
-
 class FabricBatch(EpisodeBatch):
     """Requests for several servers of a network, answered one server at a time.
 
     An action is a server. Choosing one that the observation's `mask` forbids (nothing free, or chosen already) fails
-    the request; with `mask="feasible"` servers without a working route to those chosen are forbidden, too. `info`
-    counts what a step placed and rejected.
+    the request; with `mask="feasible"` servers without a working route to those chosen are forbidden, too. A request
+    placed earns 10, one rejected -10. `info` counts what a step placed and rejected.
     """
 
     episodes: NetworkEpisodes
 
-    def __init__(
-        self,
-        world: World,
-        count: int,
-        mask: Literal["any", "feasible"] = "any",
-        rewards: Rewards = REWARDS,
-    ) -> None:
+    def __init__(self, world: World, count: int, mask: Literal["any", "feasible"] = "any") -> None:
         if mask not in ("any", "feasible"):
             raise UserError("no such mask", key="mask", value=mask, remedy="Give any, or feasible.")
-        if unknown := rewards.keys() - REWARDS.keys():
-            remedy = f"Known: {', '.join(REWARDS)}."
-            raise UserError("no such reward", key="rewards", value=sorted(unknown), remedy=remedy)
         self.world, self.episodes = world, world.episodes(count, feasible=mask == "feasible")
         topology, resources = self.episodes.view.topology, len(self.episodes.view.resources)
         servers, vertices = topology.servers, topology.switches + topology.servers
@@ -143,10 +129,8 @@ class FabricBatch(EpisodeBatch):
         }
         super().__init__(boxes, servers, count)
         self.info = {"placed": self.episodes.state.result[:, 0], "rejected": self.episodes.state.result[:, 1]}
-        worth = np.array([{**REWARDS, **rewards}[name] for name in REWARDS], np.float64)
-        self._observer = Observer(self.episodes, False, worth)
-        shown = self._observer.shown
-        self.rewards, self.ended = self._observer.rewards, self._observer.ended
+        self._observer = Observer(self.episodes)
+        shown, self.rewards, self.ended = self._observer.shown, self._observer.rewards, self._observer.ended
         self.seen |= {"nodes": shown.nodes, "links": shown.edges[:, :, None], "chosen": shown.chosen}
         self.seen |= {"cluster": shown.cluster, "mask": self.episodes.state.mask.view(np.int8)}
         self.seen["edges"][:] = ends
@@ -171,10 +155,6 @@ class BatchEnv(gymnasium.Env[Seen, np.int64]):
         self._ready = False
         self.observation_space, self.action_space = batch.space, spaces.Discrete(batch.actions)
         self._seen = {name: array[0] for name, array in batch.seen.items()}
-        # Memoryviews read one number several times faster than numpy's indexing.
-        self._info = [(name, array.data) for name, array in batch.info.items()]
-        self._reward: Any = batch.rewards.data
-        self._ended: Any = batch.ended.data
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Seen, dict[str, Any]]:
         super().reset(seed=seed)
@@ -185,12 +165,13 @@ class BatchEnv(gymnasium.Env[Seen, np.int64]):
     def step(self, action: np.int64) -> tuple[Seen, float, bool, bool, dict[str, Any]]:
         if not self._ready:
             raise gymnasium.error.ResetNeeded("call reset() first")
-        self.batch.choices[0] = action
-        self.batch.act()
-        over = self._ended[0]
+        batch = self.batch
+        batch.choices[0] = action
+        batch.act()
+        over = batch.ended.item()
         self._ready = not over
         seen, info = self._shown()
-        return seen, self._reward[0], over, False, info
+        return seen, batch.rewards.item(), over, False, info
 
     def action_masks(self) -> Flags:
         """Tell which actions are allowed now, bool [actions], as `MaskablePPO` of sb3-contrib asks."""
@@ -199,9 +180,8 @@ class BatchEnv(gymnasium.Env[Seen, np.int64]):
 
     def _shown(self) -> tuple[Seen, dict[str, Any]]:
         seen = {name: array.copy() for name, array in self._seen.items()}
-        info = {name: numbers[0] for name, numbers in self._info}
-        info["action_mask"] = seen["mask"]
-        return seen, info
+        info = {name: array.item() for name, array in self.batch.info.items()}
+        return seen, {**info, "action_mask": seen["mask"]}
 
 
 class BatchVector(VectorEnv[Seen, npt.NDArray[np.int64], npt.NDArray[Any]]):

@@ -105,7 +105,7 @@ class Course:
     """Holds everything that the outcome of a training depends on but for the seed.
 
     `terms` says the same in plain data, so that no checkpoint is continued on other terms. Every `every` iterations the
-    agent is validated with the seeds `held_out`, then in the worlds `also`; with `keep` all weights are kept.
+    agent is validated with the seeds `held_out`; with `keep` all weights are kept.
     """
 
     trainer: Callable[[], Trainer]
@@ -117,14 +117,6 @@ class Course:
     threads: int
     terms: dict[str, Any]
     keep: bool = False
-    also: Sequence[tuple[str, World, Sequence[int]]] = ()
-
-    def validated(self, trainer: Trainer) -> dict[str, float]:
-        """Return the metrics of a validation; those in other worlds begin with the name of the world."""
-        metrics = trainer.validate(self.validation, self.held_out)
-        for name, world, seeds in self.also:
-            metrics |= {f"{name}_{metric}": value for metric, value in trainer.validate(world, seeds).items()}
-        return metrics
 
 
 class Training:
@@ -194,7 +186,8 @@ class Training:
                 remedy="Lower the learning rate (`rate`), and give --fresh or another folder with --out.",
             )
         if step == self.course.iterations or step % self.course.every == 0:
-            row, score = self._row("validation", self.course.validated(self.trainer), *begun), self.trainer.score
+            metrics = self.trainer.validate(self.course.validation, self.course.held_out)
+            row, score = self._row("validation", metrics, *begun), self.trainer.score
             rows.append(row)
             if not any(before["split"] == "validation" and before[score] >= row[score] for before in self.rows):
                 self._write("best", row)

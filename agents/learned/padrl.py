@@ -56,6 +56,7 @@ LENGTH, UNHEARD = 256, 64
 
 @kernel
 def sigmoid(x: float) -> float:
+    """Return 1 / (1 + exp(-x))."""
     return 1 / (1 + exp(-x))
 
 
@@ -301,7 +302,7 @@ class PADRLTrainer(Proximal, NumaTrainer):
                 discriminative = np.flatnonzero(rows["mask"].sum(axis=1) > 1)
                 sampled.append(rows[rng.permutation(discriminative)[:share]])
             logs = np.log(np.maximum(placed, 1))
-            gains += [np.full(len(rows), gain) for rows, gain in zip(sampled[-self.plays :], logs - logs.mean(), strict=True)]
+            gains.append(np.repeat(logs - logs.mean(), [len(rows) for rows in sampled[-self.plays :]]))
             lengths += placed
         rows = np.concatenate(sampled)
         actions, mask = torch.from_numpy(rows["action"].astype(np.int64)), torch.from_numpy(rows["mask"] > 0)

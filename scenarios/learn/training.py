@@ -83,7 +83,7 @@ def learn(job: TrainingJob, say: Callable[[Row | str], None]) -> None:
 def check_sweep(scenario: Scenario) -> None:
     """Refuse a scenario of whose `train:` a point could not begin. Files of requests need not be here."""
     for _, point in points(scenario):
-        for each in (*_others(point).values(), point) if point.train else ():
+        for each in (_episodes_of(point), point) if point.train else ():
             _world_of(each)
 
 
@@ -96,37 +96,24 @@ def course_of(scenario: Scenario) -> Course:
     base = {key: value for key, value in scenario.dump().items() if key not in FIXED}
     judging = spec.validation
     held_out = range(judging.seed, judging.seed + judging.episodes)
-    others = _others(scenario)
-    for each in (*others.values(), scenario):
+    episodes = _episodes_of(scenario)
+    training, validation = _world_of(episodes), _world_of(scenario)
+    for each, world in ((episodes, training), (scenario, validation)):
         try:
-            _world_of(each).draw(held_out[0])  # what cannot be drawn is found out before anything is written
+            world.draw(held_out[0])  # what cannot be drawn is found out before anything is written
         except WorkloadError as error:
             locate(error, each._source, undotted(error.key or "workload"))
             raise
     unnamed = ("iterations", "seeds", "seed", "threads", "sweep")
     base["train"] = {key: value for key, value in spec.dump().items() if key not in unnamed}
-    episodes = _world_of(others.pop(""))
-    elsewhere = [
-        (name, _world_of(each), range(judging.seed, judging.seed + judging.also[name].episodes))
-        for name, each in others.items()
-    ]
-    judged = _world_of(scenario), spec.iterations, judging.every, held_out
-    return Course(lambda: kind(**settings), episodes, *judged, spec.threads, base, judging.keep, elsewhere)
+    numbers = spec.iterations, judging.every, held_out, spec.threads
+    return Course(lambda: kind(**settings), training, validation, *numbers, base, judging.keep)
 
 
 def _world_of(scenario: Scenario) -> World:
     """Make the world of a scenario for the trainer that its `train:` names."""
     agent = spec_of(scenario).agent
     return build_learning(scenario, agent.registry.load(agent.chosen[0]).warms)
-
-
-def _others(scenario: Scenario) -> dict[str, Scenario]:
-    """Return the scenario of the training episodes, named "", and those in which the agent is judged, too."""
-    spec = spec_of(scenario)
-    result = {"": _varied(scenario, spec.episodes, ("train", "episodes"))}
-    for name, overrides in spec.validation.also.items():
-        result[name] = _varied(scenario, overrides.changes, ("train", "validation", "also", name, "changes"))
-    return result
 
 
 def spec_of(scenario: Scenario) -> Train:
@@ -136,17 +123,17 @@ def spec_of(scenario: Scenario) -> Train:
     return scenario.train
 
 
-def _varied(scenario: Scenario, changes: dict[str, Any], at: tuple[str, ...]) -> Scenario:
-    """Change these dotted keys of a scenario, as it says at the keys `at`."""
+def _episodes_of(scenario: Scenario) -> Scenario:
+    """Return the scenario of the training episodes, which differs in some dotted keys."""
     source = source_of(scenario)
-    for key, value in changes.items():
+    for key, value in spec_of(scenario).episodes.items():
         above, keys = Source(None), undotted(key)
-        above.set(keys, value, {keys: source.place((*at, key))})
+        above.set(keys, value, {keys: source.place(("train", "episodes", key))})
         source.lay_over(above)
     try:
         return validate(source)
     except ScenarioError as error:
-        error.key = f"{'.'.join(at)}.{error.key}"
+        error.key = f"train.episodes.{error.key}"
         raise
 
 

@@ -20,16 +20,6 @@ class Learner(Registered):
     by_word: ClassVar[bool] = True
 
 
-class Elsewhere(Model):
-    """Another world in which the agent is judged while it learns; it does not choose the best weights."""
-
-    changes: dict[str, Any] = Field(
-        examples=["{cluster.network.topology: gamma, workload.requests: 896, workload.holding: 480}"]
-    )
-    """What is different there from the scenario, by dotted keys."""
-    episodes: Count = Field(default=10, description="How many episodes.")
-
-
 class Validation(Model):
     """How the agent is judged while it learns, with requests that it never learns from."""
 
@@ -38,10 +28,6 @@ class Validation(Model):
     episodes: Count = Field(default=100, description="How many episodes of the scenario.")
     seed: Index = Field(default=2**30, description="The first seed of these episodes; the others follow it.")
     keep: bool = Field(default=False, description="Keep the weights of every validation, not only the best ones.")
-    also: dict[str, Elsewhere] = Field(
-        default_factory=dict, examples=["{gamma: {changes: {cluster.network.topology: gamma}, episodes: 5}}"]
-    )
-    """Other worlds, by a name that begins their metrics in the log."""
 
 
 class Train(Model):

@@ -39,7 +39,7 @@ def test_json_schema_describes_every_key() -> None:
         (("agnets",), []),
         (("cluster", "sevrers"), 3),
         (("cluster", "network"), {"topology": "alpha", "pahts": 3}),
-        (("train",), {"validation": {"also": {"gamma": {"chnages": {}}}}}),
+        (("train",), {"validation": {"evry": 2}}),
         (("cluster", "groups"), [{"cuont": 1}]),
         (("train",), {"device": "tpu"}),
     ],

@@ -132,7 +132,6 @@ def test_observation_shows_free_shares_links_and_the_request(seed: int, steps: i
     ("overrides", "options", "match"),
     [
         ((), {"mask": "none"}, "no such mask"),
-        ((), {"rewards": {"win": 1.0}}, "no such reward"),
         (("overflow=wait",), {}, "must be dropped"),
         (("cluster.failures={mtbf: 1 d, mttr: 1 h}",), {}, "nothing is learned with it"),
     ],
