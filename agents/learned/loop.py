@@ -211,7 +211,7 @@ class Training:
         if (best := self.folder / "best.safetensors").exists():
             tensors, notes = read(best)
             write(best, tensors, {**notes, "iterations": self.step})
-        write_log(self.folder / "log.parquet", self.rows)
+        write_table(self.folder / "log.parquet", pl.DataFrame(self.rows, infer_schema_length=None))
         state = {"step": self.step, "terms": self.course.terms, "trainer": self.trainer.save()}
         with replacing(self._file) as unfinished:
             extra("torch").save(state, unfinished)
@@ -222,11 +222,6 @@ def _flat(terms: Any, at: str = "") -> Row:
     if not isinstance(terms, dict) or not terms:
         return {at: terms}
     return {key: value for name in terms for key, value in _flat(terms[name], f"{at}.{name}" if at else name).items()}
-
-
-def write_log(file: Path, rows: Sequence[Row]) -> None:
-    """Write rows as Parquet, whole or not at all; a row has null for what it does not say."""
-    write_table(file, pl.DataFrame(rows, infer_schema_length=None))
 
 
 def forget(folder: Path) -> None:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from binwright.agents.learned.loop import Course, Row, Training, forget, write_log
+from binwright.agents.learned.loop import Course, Row, Training, forget
 from binwright.agents.world import World
 from binwright.scenarios.batch.journal import lock
 from binwright.scenarios.batch.pool import Pool, Work, checked_jobs, serve
@@ -60,12 +60,12 @@ def taken(trainings: Sequence[TrainingJob], fresh: bool) -> Iterator[None]:
             clear(job.own)
             if fresh:
                 forget(job.own)
-        stack.callback(lambda: [gathered(folder) for folder in folders])
+        stack.callback(lambda: [*map(gather, folders)])
         yield
 
 
 def learn(job: TrainingJob, say: Callable[[Row | str], None]) -> None:
-    """Go on with a training, to its end; says rows of its log, words of what begins, and an empty row at the end."""
+    """Go on with a training, to its end; says rows of its log, and words of what begins."""
     training = Training(course_of(job.scenario), job.own, job.seed)
     iterations = training.course.iterations
     say(f"seed {job.seed}: after iteration {training.step} of {iterations}; episodes are prepared first")
@@ -77,7 +77,6 @@ def learn(job: TrainingJob, say: Callable[[Row | str], None]) -> None:
         if error.key:
             locate(error, job.scenario._source, undotted(error.key))
         raise
-    say({})
 
 
 def check_sweep(scenario: Scenario) -> None:
@@ -137,14 +136,12 @@ def _episodes_of(scenario: Scenario) -> Scenario:
         raise
 
 
-def gathered(folder: Path) -> pl.DataFrame:
-    """Gather the logs of all seeds in a folder into one, and write it."""
-    logs = [pl.read_parquet(file) for file in sorted(folder.glob("seed-*/log.parquet"))]
-    if not logs:
-        return pl.DataFrame()
-    log = pl.concat(logs, how="diagonal_relaxed").sort("seed", "step", maintain_order=True)
-    write_log(folder / "log.parquet", log.to_dicts())
-    return log
+def gather(folder: Path) -> None:
+    """Write the logs of all seeds in a folder as one."""
+    if logs := [pl.read_parquet(file) for file in sorted(folder.glob("seed-*/log.parquet"))]:
+        write_table(
+            folder / "log.parquet", pl.concat(logs, how="diagonal_relaxed").sort("seed", "step", maintain_order=True)
+        )
 
 
 def _lost(job: TrainingJob, how: str) -> UserError:
@@ -211,32 +208,23 @@ def train(
     log, `say` with what begins before there is one.
 
     Of a sweep every point has a folder of its own, the log has the settings as columns, such as `set.rate`,
-    `watch` is called with rows that have the number of their point, too, and the folder gets sweep.parquet
-    (`summary`) after every training.
+    `watch` is called with rows that have the number of their point, too, and at the end the folder gets sweep.parquet
+    (`summary`).
     """
     checked_jobs(jobs)
     swept, spec = points(scenario), spec_of(scenario)
+    folders = [folder / named(point) if spec.sweep else folder for point, _ in swept]
     trainings = [
-        TrainingJob(each, folder / named(point) if spec.sweep else folder, seed, number)
-        for number, (point, each) in enumerate(swept)
+        TrainingJob(each, folders[number], seed, number)
+        for number, (_, each) in enumerate(swept)
         for seed in range(spec.seed, spec.seed + spec.seeds)
     ]
-    logs: dict[int, pl.DataFrame] = {}
-
-    def joined() -> pl.DataFrame:
-        return pl.concat([log for _, log in sorted(logs.items())], how="diagonal_relaxed")
 
     def hear(job: TrainingJob, new: Row | str) -> None:
-        point = swept[job.point][0]
         if isinstance(new, str):
-            say(f"{named(point)} ({job.point + 1} of {len(swept)}), {new}" if spec.sweep else new)
-        elif new:
-            watch({**new, "point": job.point} if spec.sweep else new)
+            say(f"{named(swept[job.point][0])} ({job.point + 1} of {len(swept)}), {new}" if spec.sweep else new)
         else:
-            settings = {SETTING + key: pl.lit(plain(value)) for key, value in point.items()}
-            logs[job.point] = gathered(job.folder).with_columns(**settings)
-            if spec.sweep:
-                write_table(folder / TABLE, summary(scenario, joined()))
+            watch({**new, "point": job.point} if spec.sweep else new)
 
     seeds = f"seeds {spec.seed} to {spec.seed + spec.seeds - 1}"
     say(f"{spec.agent.chosen[0]} in {scenario.name}: {spec.iterations} iterations, {seeds}, into {folder}")
@@ -251,7 +239,14 @@ def train(
                 for _, problem in pool.rows(trainings, hear):
                     if problem:  # the first one ends all trainings
                         raise problem
-    return joined()
+    logs = []
+    for (point, _), own in zip(swept, folders, strict=True):
+        settings = {SETTING + key: pl.lit(plain(value)) for key, value in point.items()}
+        logs.append(pl.read_parquet(own / "log.parquet").with_columns(**settings))
+    log = pl.concat(logs, how="diagonal_relaxed")
+    if spec.sweep:
+        write_table(folder / TABLE, summary(scenario, log))
+    return log
 
 
 def summary(scenario: Scenario, log: pl.DataFrame) -> pl.DataFrame:

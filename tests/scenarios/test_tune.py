@@ -10,8 +10,7 @@ import yaml
 
 import binwright as bw
 from binwright.cli import INTERRUPTED, main
-from binwright.scenarios.learn.cma import Cma
-from binwright.scenarios.learn.tune import Range
+from binwright.scenarios.learn.tune import Cma, Range
 from binwright.simcore.errors import UserError
 from binwright.simcore.rng import stream
 from tests.support.scenarios import random_requests
