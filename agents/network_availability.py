@@ -26,6 +26,7 @@ class NetworkAvailability(ClusterAvailability):
     def __init__(self, view: NetworkView, jobs: Sequence[Job], agent: Agent) -> None:
         self.now, self._view, self._agent = view.now, view, agent
         self._jobs, self._reserved, self._shape = [*jobs], [], view.free.shape
+        self._promised = [0] * len(view.free)
         self._failed = view.link_free == FAILED
         free = np.concatenate([view.everything_free.ravel(), np.maximum(view.link_free, 0)])
         self._profile = AvailabilityProfile(view.now, free)
@@ -91,10 +92,6 @@ class NetworkAvailability(ClusterAvailability):
         return bool(free) and all(
             self._may(held.request, start)[[*servers_of(held.placement)]].all() for held in promised
         )
-
-    def reserve(self, reservation: Reservation, sign: int = 1) -> None:
-        self._take(reservation, sign)
-        (self._reserved.append if sign > 0 else self._reserved.remove)(reservation)
 
     @property
     def overdrawn(self) -> bool:

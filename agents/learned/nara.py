@@ -124,8 +124,13 @@ def infer(
         for switch in range(switches):
             for unit in range(WIDTH):
                 states[switch, unit] *= wires.share[switch]
-    if text:
-        _normalise(states[switches:])
+    for server in range(switches, switches + servers if text else 0):  # to the length 1, unless it is 0
+        square = np.float32(0)
+        for unit in range(WIDTH):
+            square += states[server, unit] * states[server, unit]
+        length = max(np.sqrt(square), np.float32(1e-12))
+        for unit in range(WIDTH):
+            states[server, unit] /= length
     last, readout = states[switches:], weights[len(weights) - WIDTH - 1 :]
     if not text:
         common = _common(weights, at, nodes[switches:, nodes.shape[1] - 1], last, cluster)
@@ -139,18 +144,6 @@ def infer(
         for unit in range(WIDTH):
             total += last[server, unit] * readout[unit]
         logits[server] = total
-
-
-@kernel
-def _normalise(states: Reals) -> None:
-    """Give every row of `states` float32 [n, WIDTH] the length 1, unless it is 0."""
-    for n in range(len(states)):
-        square = np.float32(0)
-        for unit in range(WIDTH):
-            square += states[n, unit] * states[n, unit]
-        length = max(np.sqrt(square), np.float32(1e-12))
-        for unit in range(WIDTH):
-            states[n, unit] /= length
 
 
 @kernel

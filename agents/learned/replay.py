@@ -81,16 +81,13 @@ def write(free: Ints, demand: Amounts, spread: bool, codes: Ints, code: int, tra
         return
     trajectory[ROWS] += 1
     trajectory[at], trajectory[at + 1], trajectory[at + 2] = TRUNCATED, code, spread
-    at += 3
     for r in range(resources):
-        trajectory[at + r] = demand[r]
-    at += resources
+        trajectory[at + 3 + r] = demand[r]
+    at += 3 + resources
     for i in range(slots):
         trajectory[at + i] = codes[i] if i < len(codes) else -1
-    at += slots
-    for amount in free.flat:
-        trajectory[at] = amount
-        at += 1
+    for i, amount in enumerate(free.flat):
+        trajectory[at + slots + i] = amount
 
 
 CHOSEN, TAUGHT, DIFFERENT, CELLS = range(4)

@@ -35,8 +35,7 @@ from binwright.simcore.ordered_sums import rows_dot
 from binwright.simcore.rng import stream
 from binwright.simcore.types import Compiled, Floats, Ints, View, Workload
 
-SIZE_COLUMNS = 4
-NO_SIZES: Floats = np.zeros((0, SIZE_COLUMNS))
+NO_SIZES: Floats = np.zeros((0, 4))
 PER_SIZE = 2
 """Weights of a size: of every request that fits, and of whether one does."""
 ROW = 3 + PER_SIZE
@@ -59,9 +58,8 @@ def sizes_of(workloads: Iterable[Workload], ledger: Ledger, most: int) -> Floats
     rows, count = np.unique(demands[ledger.possible(demands)], axis=0, return_counts=True)
     share = (rows / ledger.view.capacity.mean(axis=(0, 1))).max(axis=1)
     chosen = np.sort(np.argsort(-count * share, kind="stable")[:most])
-    rows, count, share = rows[chosen], count[chosen], share[chosen]
-    table = _table(rows, ledger, count * share / (count * share).sum() * share)
-    return table[np.argsort(share, kind="stable")]
+    share, taken = share[chosen], (count * share)[chosen]
+    return _table(rows[chosen], ledger, taken / taken.sum() * share)[np.argsort(share, kind="stable")]
 
 
 def frequent_sizes(workloads: Iterable[Workload], ledger: Ledger) -> Floats:
