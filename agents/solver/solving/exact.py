@@ -1,8 +1,8 @@
 """Prove with CP-SAT what is best, or that nothing is possible: of small problems without ALLOC and wishes.
 
 What a ball adds to each bin is a number then, so that an allocation is a choice of one bin for each unit, and a rule of
-the problem is a linear one. Goals become constraints by their program: every expression is followed together with its
-least and largest value. All is in the whole numbers of the problem itself, and no sum leaves 62 bits.
+the problem is a linear one. Goals become constraints by running their program, on expressions of the model with their
+least and largest values. All is in the whole numbers of the problem itself, and no sum leaves 62 bits.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
+from functools import partial
 from itertools import takewhile
 from math import ceil
 from threading import Event
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias, cast
 
 from binwright.agents.solver.model import program as p
 from binwright.agents.solver.model.arithmetic import OPERATIONS, SYMBOLS
@@ -30,8 +31,8 @@ except ModuleNotFoundError:
 
 CHOICES = 20_000
 """Units times bins, at most; entries of tables that goals read at an index that depends on the allocation, too."""
-FOLLOWED = 60_000
-"""Nodes of the goals' program that are followed, at most."""
+OPERATIONS_STATED = 25_000
+"""Operations of the goals' program, at most."""
 
 
 class Proof(NamedTuple):
@@ -81,24 +82,65 @@ class _Unstated(Exception):
 
 
 class Bounded(NamedTuple):
-    """An expression of the model, or a number, and between what it lies."""
+    """An expression of the model, and between what it lies."""
 
     value: Any
     low: int
     high: int
 
-    @classmethod
-    def of(cls, number: int) -> Bounded:
-        """Return a number."""
-        return cls(number, number, number)
 
-    @property
-    def fixed(self) -> bool:
-        """Tell whether it is a number."""
-        return self.low == self.high
+Number: TypeAlias = int | Bounded
 
 
-ZERO, ONE, MILLION = Bounded.of(0), Bounded.of(1), Bounded.of(p.MICRO)
+def _bounded(number: Number) -> Bounded:
+    return number if isinstance(number, Bounded) else Bounded(number, number, number)
+
+
+def _known(number: Number) -> int:
+    """Return a number that does not depend on the allocation."""
+    if isinstance(number, Bounded):
+        raise _Unstated
+    return number
+
+
+class _Symbolic(ast.NodeTransformer):
+    """Rewrites the source of goals for numbers of a model: operators and reads become calls, and so do branches."""
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        """Call what is read."""
+        self.generic_visit(node)
+        return node if isinstance(node.ctx, ast.Store) else ast.Call(node.value, [node.slice], [])
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
+        """Take a test as the number that it is: programs have no choices but `1 if test else 0`."""
+        return cast(ast.expr, self.visit(node.test))
+
+    def visit_operation(self, node: ast.UnaryOp | ast.BinOp | ast.Compare | ast.BoolOp) -> ast.expr:
+        """Call `operation` with the symbol and both sides."""
+        self.generic_visit(node)
+        match node:
+            case ast.UnaryOp(op=ast.USub(), operand=number):
+                symbol, sides = "-", [ast.Constant(0), number]
+            case ast.UnaryOp(operand=test):
+                symbol, sides = "==", [test, ast.Constant(0)]
+            case ast.Compare(ops=[operator], left=left, comparators=[right]) | ast.BinOp(left, operator, right):
+                symbol, sides = SYMBOLS[type(operator)], [left, right]
+            case ast.BoolOp(op=operator, values=sides):
+                symbol = {"and": "min", "or": "max"}[SYMBOLS[type(operator)]]
+        return ast.Call(ast.Name("operation", ast.Load()), [ast.Constant(symbol), *sides], [])
+
+    visit_UnaryOp = visit_BinOp = visit_Compare = visit_BoolOp = visit_operation
+
+    def visit_If(self, node: ast.If) -> list[ast.stmt]:
+        """Make functions of both branches: from all that one of them assigns to what it is afterwards."""
+        self.generic_visit(node)
+        assigned = {ast.unparse(part.targets[0]) for part in ast.walk(node) if isinstance(part, ast.Assign)}
+        names = ", ".join(sorted({p.BALL} | assigned)) + ","
+        functions = "".join(f"def {branch}({names}): return {names}\n" for branch in ("then", "other"))
+        chosen = f"{names} = choose({ast.unparse(node.test)}, then, other, ({names}))"
+        then, other, choice = ast.parse(functions + chosen).body
+        cast(ast.FunctionDef, then).body[:0], cast(ast.FunctionDef, other).body[:0] = node.body, node.orelse
+        return [then, other, choice]
 
 
 class _Model:
@@ -111,16 +153,12 @@ class _Model:
         self.units = [members for members, _ in problem.units]
         self.there: list[dict[int, Any]] = []
         """[units]: by bin; bins that it cannot be in are left out"""
-        self.used: dict[int, Bounded] = {}
-        """By dimension, those that something is added to"""
-        self.local: dict[str, Bounded] = {}
-        """The numbers of the program of the goals."""
-        self.goals: list[Bounded] = []
-        """What they come to, less being better."""
-        self.places: dict[int, Bounded] = {}
-        """By ball, those that goals ask for."""
-        self.followed = 0
-        """Nodes of the program so far."""
+        self.used: dict[int, Number] = {}
+        """By dimension, those that something is added to."""
+        self.places: dict[int, Number] = {}
+        """By ball, those whose bins goals read."""
+        self.operations = 0
+        """Operations of the goals so far."""
 
     def solve(self, alloc: list[int] | None, stop: Event) -> Proof:
         """Solve for one goal after another, last for the balls that stay, from an allocation if there is one."""
@@ -185,7 +223,7 @@ class _Model:
         over: dict[int, list[Any]] = {}
         for dim, pairs in terms.items():
             low, high = (sum(sign * max(0, sign * amount) for _, amount in pairs) for sign in (-1, 1))
-            total = self.sat.LinearExpr.weighted_sum([variable for variable, _ in pairs], [by for _, by in pairs])
+            total = self.sat.LinearExpr.weighted_sum(*zip(*pairs, strict=True))
             self.used[dim] = _checked(Bounded(total, low, high))
             if high > ceiling[dim]:
                 model.add(total <= ceiling[dim])
@@ -207,189 +245,137 @@ class _Model:
         Goals are left out from the first one that cannot be stated on, and a number comes last instead.
         """
         objective, now = self.problem.objective, self.problem.now.tolist()
+        stated = list[Bounded]()
         if objective is not None:
-            [function] = ast.parse(goals(objective, spelt=True)[0]).body
-            assert isinstance(function, ast.FunctionDef)
+            values = list[Number]([0] * len(objective.goals))
+            tree = ast.fix_missing_locations(_Symbolic().visit(ast.parse(goals(objective, spelt=True)[0])))
+            names = {name: partial(self._operation, name) for name in ("min", "max", "qmul", "qdiv")}
+            names |= {"operation": self._operation, "choose": self._choose, "placed": self._place}
+            names["range"] = lambda *ends: range(*map(_known, ends))
+            exec(compile(tree, "<goals>", "exec"), names)
             try:
-                self._follow(function.body)
+                names["goals"](None, self._read, None, self._use, values)
+                every = [_bounded(self._fix(value)) for value in values]
             except _Unstated:
-                return [ZERO]
-            stated = [*takewhile(lambda goal: max(-goal.low, goal.high) <= 2**53, self.goals)]  # bounds are floats
-            if len(stated) < len(objective.goals):
-                return [*stated, ZERO]
+                return [_bounded(0)]
+            stated = [*takewhile(lambda goal: max(-goal.low, goal.high) <= 2**53, every)]  # bounds are floats
+            if len(stated) < len(every):
+                return [*stated, _bounded(0)]
         units = zip(self.units, self.there, strict=True)
         stays = [places[now[ball]] for members, places in units for ball in members if now[ball] in places]
-        return [*self.goals, Bounded(-sum(stays), -len(stays), 0)]
+        return [*stated, Bounded(-sum(stays), -len(stays), 0)]
 
-    def _variable(self, low: int, high: int) -> Bounded:
+    def _variable(self, low: int, high: int) -> Number:
         _checked(Bounded(None, low, high))
-        return Bounded.of(low) if low == high else Bounded(self.model.new_int_var(low, high, ""), low, high)
+        return low if low == high else Bounded(self.model.new_int_var(low, high, ""), low, high)
 
-    def _fix(self, bounded: Bounded) -> Bounded:
+    def _fix(self, number: Number) -> Number:
         """Return a variable of the same value, or a number."""
-        variable = self._variable(bounded.low, bounded.high)
-        if not bounded.fixed:
-            self.model.add(variable.value == bounded.value)
+        if isinstance(number, int) or isinstance(number.value, self.sat.IntVar):
+            return number
+        variable = self._variable(number.low, number.high)
+        self.model.add(_bounded(variable).value == number.value)
         return variable
 
-    def _follow(self, body: list[ast.stmt]) -> None:
-        """Follow statements, with expressions for numbers; writes `local` and `goals`."""
-        for statement in body:
-            match statement:
-                case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                    self.local[name] = self._value(value)
-                case ast.Assign(value=ast.UnaryOp(op=ast.USub(), operand=value)):
-                    self.goals.append(self._operation("-", ZERO, self._fix(self._value(value))))
-                case ast.Assign(value=value):
-                    self.goals.append(self._fix(self._value(value)))
-                case ast.For(target=ast.Name(id=name), iter=ast.Call(args=[start, stop]), body=inner):
-                    for number in range(self._number(start), self._number(stop)):
-                        self.local[name] = Bounded.of(number)
-                        self._follow(inner)
-                case ast.If():
-                    self._choose(self._value(statement.test), statement)
+    def _choose(
+        self, test: Number, then: Callable[..., Any], other: Callable[..., Any], before: tuple[Number, ...]
+    ) -> tuple[Number, ...]:
+        """Run both branches, and let what they assign depend on the test; or one of them where the test is a number."""
+        if isinstance(test, int):
+            return cast(tuple[Number, ...], (then if test else other)(*before))
+        otherwise, chosen = _bounded(self._operation("==", test, 0)), list[Number]()
+        for yes, no in zip(then(*before), other(*before), strict=True):
+            if not (yes is no or (isinstance(yes, int) and yes == no)):
+                mine, theirs = _bounded(yes), _bounded(no)
+                yes = self._variable(min(mine.low, theirs.low), max(mine.high, theirs.high))
+                self.model.add(_bounded(yes).value == mine.value).only_enforce_if(~otherwise.value)
+                self.model.add(_bounded(yes).value == theirs.value).only_enforce_if(otherwise.value)
+            chosen.append(yes)
+        return tuple(chosen)
 
-    def _choose(self, test: Bounded, node: ast.If) -> None:
-        """Run both branches, and let what they assign depend on the test."""
-        if test.fixed:
-            return self._follow(node.body if test.low else node.orelse)
-        otherwise, before = self._operation("==", test, ZERO), self.local.copy()
-        self._follow(node.body)
-        yes, self.local = self.local, before.copy()
-        self._follow(node.orelse)
-        no, self.local = self.local, before
-        for name in yes.keys() | no.keys():
-            then, other = yes.get(name, ZERO), no.get(name, ZERO)
-            if then is not other and not (then.fixed and then[1:] == other[1:]):
-                chosen = self._variable(min(then.low, other.low), max(then.high, other.high))
-                self.model.add(chosen.value == then.value).only_enforce_if(~otherwise.value)
-                self.model.add(chosen.value == other.value).only_enforce_if(otherwise.value)
-                then = chosen
-            self.local[name] = then
-        return None
-
-    def _number(self, node: ast.expr) -> int:
-        """Return a number that does not depend on the allocation."""
-        value = self._value(node)
-        if not value.fixed:
-            raise _Unstated
-        return value.low
-
-    def _value(self, node: ast.expr) -> Bounded:
-        self.followed += 1
-        if self.followed > FOLLOWED:
-            raise _Unstated
-        match node:
-            case ast.Constant(value=int(number)):
-                return Bounded.of(number)
-            case ast.Name(id=name):
-                return self.local[name]
-            case ast.IfExp(test=test):  # 1 or 0
-                return self._value(test)
-            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(number))):
-                return Bounded.of(-number)
-            case ast.UnaryOp(operand=test):
-                return self._operation("==", self._value(test), ZERO)
-            case ast.Subscript(value=ast.Name(id="used"), slice=dim):
-                return self._used(self._number(dim))
-            case ast.Subscript(slice=ast.BinOp(left=first, right=index)):
-                return self._read(self._number(first), self._value(index))
-            case ast.Call(func=ast.Name(id="placed"), args=[_, ball, _]):
-                return self._place(self._number(ball))
-            case ast.Call(func=ast.Name(id=symbol), args=[left, right]):
-                return self._operation(symbol, self._value(left), self._value(right))
-            case ast.Compare(ops=[operator], left=left, comparators=[right]):
-                return self._operation(SYMBOLS[type(operator)], self._value(left), self._value(right))
-            case ast.BoolOp(op=operator, values=[left, right]) | ast.BinOp(left=left, op=operator, right=right):
-                return self._operation(SYMBOLS[type(operator)], self._value(left), self._value(right))
-        raise AssertionError(f"programs have no {ast.unparse(node)}")
-
-    def _place(self, ball: int) -> Bounded:
+    def _place(self, _: None, ball: Number, __: int) -> Number:
         """Return the bin of a ball."""
+        ball = _known(ball)
         if ball not in self.places:
             places = self.there[int(self.problem.unit_of[ball])]
             total = self.sat.LinearExpr.weighted_sum([*places.values()], [*places])
             self.places[ball] = self._fix(Bounded(total, min(places), max(places)))
         return self.places[ball]
 
-    def _read(self, offset: int, index: Bounded) -> Bounded:
-        """Read the table; an index outside of it is one that is not used."""
+    def _read(self, index: Number) -> Number:
+        """Read the tables; an index outside of them is one that is not used."""
         assert self.problem.objective is not None
-        data = self.problem.objective.data
-        first, last = max(0, offset + index.low), min(len(data) - 1, offset + index.high)
+        data, (_, low, high) = self.problem.objective.data, _bounded(index)
+        first, last = max(0, low), min(len(data) - 1, high)
         if last - first >= CHOICES or last < first:
             raise _Unstated
-        row = data[first : last + 1].tolist()
-        if index.fixed or len(set(row)) == 1:
-            return Bounded.of(row[0])
-        index = self._operation("max", index, Bounded.of(first - offset))
-        index = self._operation("min", index, Bounded.of(last - offset))
-        entry = self._variable(min(row), max(row))
-        self.model.add_element(index.value - (first - offset), row, entry.value)
+        entries = data[first : last + 1].tolist()
+        if isinstance(index, int) or len(set(entries)) == 1:
+            return int(entries[0])
+        inside = self._operation("min", self._operation("max", index, first), last)
+        entry = _bounded(self._variable(min(entries), max(entries)))
+        self.model.add_element(_bounded(inside).value - first, entries, entry.value)
         return entry
 
-    def _used(self, dim: int) -> Bounded:
+    def _use(self, dim: Number) -> Number:
         """Return what is used of a dimension, a variable from then on."""
-        used = self.used.get(dim, ZERO)
-        if not isinstance(used.value, int | self.sat.IntVar):
+        dim = _known(dim)
+        used = self.used.get(dim, 0)
+        if isinstance(used, Bounded):
             high = min(used.high, int(self.problem.ceiling[dim]))
             used = self.used[dim] = self._fix(used._replace(high=max(high, used.low)))
         return used
 
-    def _operation(self, symbol: str, left: Bounded, right: Bounded) -> Bounded:
-        """Return what two values come to: a linear expression, or a variable that is constrained to be that."""
-        if symbol in ("//", "%", "qdiv") and (not right.fixed or right.low == 0):
+    def _operation(self, symbol: str, one: Number, two: Number) -> Number:
+        """Return what two values come to: a number, or an expression that is constrained to be that."""
+        self.operations += 1
+        divides = symbol in ("//", "%", "qdiv")
+        if self.operations > OPERATIONS_STATED or (divides and not _known(two)):
             raise _Unstated
-        if left.fixed and right.fixed and symbol in OPERATIONS:
-            return Bounded.of(int(OPERATIONS[symbol](left.low, right.low)))
+        if isinstance(one, int) and isinstance(two, int):
+            return int(OPERATIONS[symbol](one, two))
+        left, right = _bounded(one), _bounded(two)
         match symbol:
-            case "and" | "or":
-                return self._operation("min" if symbol == "and" else "max", left, right)
             case "qmul":
-                return self._operation("//", self._operation("*", left, right), MILLION)
+                return self._operation("//", self._operation("*", one, two), p.MICRO)
             case "qdiv":
-                return self._operation("//", self._operation("*", left, MILLION), right)
+                return self._operation("//", self._operation("*", one, p.MICRO), two)
             case "%":
-                whole = self._operation("*", self._operation("//", left, right), right)
+                whole = _bounded(self._operation("*", self._operation("//", one, two), two))
                 return Bounded(left.value - whole.value, min(0, right.low + 1), max(0, right.low - 1))
             case "!=":
-                equal = self._operation("==", left, right)
-                return Bounded(1 - equal.value, 1 - equal.high, 1 - equal.low)
+                return self._operation("-", 1, self._operation("==", one, two))
             case "<":
-                return self._operation("<=", left, self._operation("-", right, ONE))
+                return self._operation("<=", one, self._operation("-", two, 1))
             case "<=" | "==":
-                return self._compared(symbol, self._operation("-", left, right))
+                value, low, high = _bounded(self._operation("-", one, two))
+                if low > 0 or high < 0 or low == high:
+                    return int(OPERATIONS[symbol](high, 0))
+                test = self.model.new_bool_var("")
+                self.model.add(value <= 0 if symbol == "<=" else value == 0).only_enforce_if(test)
+                self.model.add(value > 0 if symbol == "<=" else value != 0).only_enforce_if(~test)
+                return Bounded(test, 0, 1)
             case "min" | "max":
-                for mine, theirs in ((left, right), (right, left)):  # the same one, whatever the allocation is
-                    if (mine.high <= theirs.low) if symbol == "min" else (mine.low >= theirs.high):
-                        return mine
+                least, most = (one, two) if symbol == "min" else (two, one)
+                if left.high <= right.low:  # whatever the allocation is
+                    return least
+                if left.low >= right.high:
+                    return most
         corners = [OPERATIONS[symbol](a, b) for a in left[1:] for b in right[1:]]
         low, high = min(corners), max(corners)
-        if symbol in ("+", "-") or (symbol == "*" and (left.fixed or right.fixed)):
-            value = low if low == high else OPERATIONS[symbol](left.value, right.value)
-            return _checked(Bounded(value, low, high))
+        if symbol in ("+", "-") or (symbol == "*" and (isinstance(one, int) or isinstance(two, int))):
+            return low if low == high else _checked(Bounded(OPERATIONS[symbol](left.value, right.value), low, high))
         result = self._variable(low, high)
+        value = _bounded(result).value
         if symbol == "//":
-            rest = left.value - right.low * result.value
+            rest = left.value - right.low * value
             self.model.add(rest >= min(0, right.low + 1))
             self.model.add(rest <= max(0, right.low - 1))
-            return result
-        state = {
-            "*": self.model.add_multiplication_equality,
-            "min": self.model.add_min_equality,
-            "max": self.model.add_max_equality,
-        }[symbol]
-        state(result.value, [self._fix(left).value, self._fix(right).value])
+        else:
+            name = {"*": "multiplication", "min": "min", "max": "max"}[symbol]
+            sides = [_bounded(self._fix(side)).value for side in (one, two)]
+            getattr(self.model, f"add_{name}_equality")(value, sides)
         return result
-
-    def _compared(self, symbol: str, less: Bounded) -> Bounded:
-        """Return whether a value is at most, or equal to, 0."""
-        if less.low > 0 or less.high < 0 or less.fixed or (less.high == 0 and symbol == "<="):
-            return Bounded.of(int(OPERATIONS[symbol](less.high, 0)))
-        test = self.model.new_bool_var("")
-        self.model.add(less.value <= 0 if symbol == "<=" else less.value == 0).only_enforce_if(test)
-        self.model.add(less.value >= 1 if symbol == "<=" else less.value != 0).only_enforce_if(~test)
-        return Bounded(test, 0, 1)
 
 
 def _checked(value: Bounded) -> Bounded:
