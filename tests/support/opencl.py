@@ -1,6 +1,7 @@
 """The back ends of the published search, for tests: those of OpenCL skip where no device can be used."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -34,5 +35,6 @@ BACKENDS: dict[str, Callable[..., Iterator[Found]]] = {
     "cpu": cpu.attempts,
     "opencl": _attempts,
     "opencl, four attempts beside one another": _beside,
+    "cpu, without matrices": partial(cpu.attempts, dense=False),
 }
 """The calls that make attempts, by name."""

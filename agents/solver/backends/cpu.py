@@ -15,6 +15,7 @@ import numpy as np
 from binwright.agents.solver.backends.attempt import Utilfn, attempt
 from binwright.agents.solver.backends.flat import Flat, Room, room
 from binwright.agents.solver.backends.numbered_attempts import Found, in_waves
+from binwright.agents.solver.backends.vectors import attempt_vectors
 from binwright.agents.solver.model import arithmetic
 from binwright.agents.solver.model.emit import utilfn
 from binwright.agents.solver.model.problem import Problem
@@ -26,23 +27,31 @@ CALLED: dict[str, Any] = {"Ints": Ints} | {
     function.__name__: kernel(function) for function in (arithmetic.placed, arithmetic.qmul, arithmetic.qdiv)
 }
 """What the sources of programs name."""
+WORK = 1 << 22
+"""Nodes of programs that a thread evaluates, roughly, before it comes back to Python: some milliseconds."""
 
 
 @kernel
-def search(call: Utilfn, flat: Flat, room: Room, seed: int, first: int, last: int) -> tuple[int, int]:
-    """Make numbers first, ..., last - 1, up to the first success: (attempts made, units that the best leaves).
+def search(
+    call: Utilfn, flat: Flat, room: Room, demand: Ints, capacity: Ints, seed: int, first: int, last: int
+) -> tuple[int, int, int]:
+    """Make numbers first, ..., last - 1, up to the first success: (how many, the best's number, the units it leaves).
 
-    The best allocation is in `room.best` then. Number n is attempt n // groupings in grouping n % groupings.
+    The best allocation is in `room.best` then. Number n is attempt n // groupings in grouping n % groupings. Vector
+    problems have demand [units, d] and capacity [bins, d]; those of others are empty.
     """
     ways = len(flat.ways) - 1
-    number, fewest = first, len(room.left) + 1
+    number, best, fewest = first, first, len(room.left) + 1
     while number < last and fewest > 0 and not (room.stop[0] and number > first):
-        left = attempt(call, flat, room, seed, number % ways, number // ways, len(room.left), True)
+        if len(demand) > 0:
+            left = attempt_vectors(flat, room, demand, capacity.copy(), seed, number % ways, number // ways)
+        else:
+            left = attempt(call, flat, room, seed, number % ways, number // ways, len(room.left), True)
         if left < fewest:
-            fewest = left
+            best, fewest = number, left
             room.best[:] = room.alloc
         number += 1
-    return number - first, fewest
+    return number - first, best, fewest
 
 
 @lru_cache(maxsize=32)
@@ -60,16 +69,20 @@ def compiled_problem(problem: Problem, elastic: bool = False) -> tuple[Utilfn, F
     return call, Flat.of_problem(problem, numbers, elastic)
 
 
-def attempts(problem: Problem, seed: int, first: int, count: int, until: float = inf) -> Iterator[Found]:
-    """Make attempts, each in every grouping, as `solving.searches.Search` says."""
+def attempts(
+    problem: Problem, seed: int, first: int, count: int, until: float = inf, *, dense: bool = True
+) -> Iterator[Found]:
+    """Make attempts, each in every grouping, as `solving.searches.Search` says; of a vector problem on its matrices."""
     (call, flat), ways, seed = compiled_problem(problem), len(problem.groupings), word(seed)
-    stop, free = np.zeros(1, np.int64), list[Room]()
+    matrices = problem.packing[:2] if dense and problem.packing is not None else (np.zeros((0, 0), np.int64),) * 2
+    stop, free, end = np.zeros(1, np.int64), list[Room](), (first + count) * ways
+    size = max(1, WORK // (ways * problem.balls * problem.program.steps)) * ways
 
-    def attempt(number: int, _: Callable[[], bool]) -> Found:
-        place = free.pop() if free else room(problem)._replace(stop=stop)
-        made, left = search(call, flat, place, seed, number * ways, (number + 1) * ways)
-        result = Found(left, place.best.copy(), number, made)
+    def attempt(chunk: int, _: Callable[[], bool]) -> Found:
+        place, begin = free.pop() if free else room(problem)._replace(stop=stop), first * ways + chunk * size
+        made, best, left = search(call, flat, place, *matrices, seed, begin, min(begin + size, end))
+        result = Found(left, place.best.copy(), best // ways, made)
         free.append(place)
         return result
 
-    return in_waves(attempt, range(first, first + count), until, stop)
+    return in_waves(attempt, range(-(-count * ways // size)), until, stop)

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from binwright.agents.solver.backends.vectors import TINY, first_fit
 from binwright.agents.solver.model.bounds import packing_bound
 from binwright.agents.solver.model.program import MICRO
 from binwright.agents.solver.packing import heuristics
 from binwright.agents.solver.solving.answer import Progress
-from binwright.agents.solver.solving.first_fit import TINY, first_fit
 from binwright.agents.solver.solving.searches import searches
 from binwright.agents.solver.solving.solve import solve
 from binwright.agents.solver.specification.load import problem as problem_of

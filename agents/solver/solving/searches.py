@@ -11,7 +11,6 @@ from binwright.agents.solver.backends import cpu
 from binwright.agents.solver.backends.numbered_attempts import Found
 from binwright.agents.solver.local import runs
 from binwright.agents.solver.model.problem import Problem
-from binwright.agents.solver.solving import published
 from binwright.simcore.errors import UserError, suggest
 from binwright.simcore.removed import REMOVED
 
@@ -41,8 +40,7 @@ def searches(problem: Problem, device: str, search: str) -> list[Search]:
     if problem.objective is not None and search == PUBLISHED:
         remedy = "Leave search as it is: ours looks at goals."
         raise UserError("goals are for our search", key="search", value=search, remedy=remedy)
-    is_vector = problem.packing is not None
-    by_publication = Search(PUBLISHED, published.attempts if is_vector else cpu.attempts)
+    by_publication = Search(PUBLISHED, cpu.attempts)
     name, colon, number = str(device).partition(":")
     if name == "opencl" and (number.isdecimal() or not colon):
         from binwright.agents.solver.backends import opencl

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from binwright.agents.solver.backends.numbered_attempts import LONGEST
+from binwright.agents.solver.backends.vectors import TINY, first_fit
 from binwright.agents.solver.local.construct import Construction, Tenants, tenants
 from binwright.agents.solver.local.runs import LocalSearch
 from binwright.agents.solver.model.bounds import impossible, lower_bound
@@ -23,7 +24,6 @@ from binwright.agents.solver.model.verify import faults, goals_of
 from binwright.agents.solver.solving import exact
 from binwright.agents.solver.solving.answer import Answer, Progress, verify
 from binwright.agents.solver.solving.bin_count import fewest, rounds
-from binwright.agents.solver.solving.first_fit import TINY, first_fit
 from binwright.agents.solver.solving.searches import LOCAL, OURS, searches
 from binwright.simcore.errors import UserError
 from binwright.simcore.extras import install

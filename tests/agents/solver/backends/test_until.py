@@ -21,7 +21,7 @@ def test_attempts_that_are_cut_short_count_what_they_placed(name: str) -> None:
         found = list(BACKENDS[name](given, 3, 0, 2, until=monotonic()))
         assert len(found) == 1
         assert not faults(given, found[0].where.tolist())
-        assert found[0].left == len(given.units) or name == "cpu"  # which may be quicker than its clock
+        assert found[0].left == len(given.units) or name.startswith("cpu")  # which may be quicker than its clock
 
 
 def test_parts_of_an_attempt_are_the_attempt(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binwright.agents.solver.backends.flat import groups_of
+from binwright.agents.solver.backends import cpu
+from binwright.agents.solver.backends.flat import room
 from binwright.agents.solver.backends.numbered_attempts import Found, lowest
 from binwright.agents.solver.local import runs
 from binwright.agents.solver.local.runs import luby
@@ -19,7 +20,6 @@ from binwright.agents.solver.model.problem import Matrix, Problem
 from binwright.agents.solver.model.program import MICRO
 from binwright.agents.solver.model.verify import faults
 from binwright.agents.solver.packing.pack import PACKING, pack
-from binwright.agents.solver.solving import published
 from binwright.agents.solver.solving.bin_count import fewest, rounds
 from binwright.simcore.errors import BinwrightError
 from binwright.simcore.types import Ints
@@ -49,7 +49,7 @@ def best(given: Problem, seed: int = 0, count: int = 1 << 30, until: float = np.
     return found
 
 
-@pytest.mark.parametrize(("search", "bins"), [(runs, 8), (published, 9)])
+@pytest.mark.parametrize(("search", "bins"), [(runs, 8), (cpu, 9)])
 def test_a_success_has_the_lowest_number_whatever_the_threads(search: Any, bins: int) -> None:
     given, answers = packed(vectors(), bins), set()
     for threads in (1, 2, 7):
@@ -79,12 +79,12 @@ def test_fitted_inputs_are_packed_into_the_known_number_of_bins(
         assert found.left == 0
         assert not faults(given, found.where.tolist())
     given = packed(machines(name), published_bins)
-    found = best(given, 1, 200, search=published)  # a seed that is soon successful with imgproc
+    found = best(given, 1, 200, search=cpu)  # a seed that is soon successful with imgproc
     assert found.left == 0
     assert not faults(given, found.where.tolist())
 
 
-@pytest.mark.parametrize("search", [runs, published])
+@pytest.mark.parametrize("search", [runs, cpu])
 def test_a_search_ends_in_time_with_a_verified_partial_answer(search: Any) -> None:
     given = packed(machines("pgrank"), 87)
     assert given.matrix is not None  # computed before the clock runs
@@ -120,20 +120,21 @@ def test_problems_of_the_language_have_the_same_attempts_in_their_dense_form(
     )
     dense = written.packing
     assert dense is not None
-    groups, stop = groups_of(written), np.zeros(1, np.int64)
-    seed, kept = data.draw(st.integers(-(2**63), 2**63 - 1)), np.empty(len(dense.demand), np.int64)
-    given = *dense[:2], groups, seed
+    seed, (call, flat), place = (
+        data.draw(st.integers(-(2**63), 2**63 - 1)),
+        cpu.compiled_problem(written),
+        room(written),
+    )
+    given = call, flat, place, *dense[:2], seed
     ways, first, answers = len(written.groupings), data.draw(st.integers(0, 1000)), dict[tuple[int, int], list[int]]()
     for number in range(first, first + 2 * ways):
-        _, _, count = published.search(*given, number, number + 1, stop, kept)
-        assert (kept[written.unit_of].tolist(), count) == reference.attempt(
-            written, seed, number % ways, number // ways
-        )
-        answers[count, number] = kept.tolist()
+        _, _, count = cpu.search(*given, number, number + 1)
+        assert (place.best.tolist(), count) == reference.attempt(written, seed, number % ways, number // ways)
+        answers[count, number] = place.best.tolist()
     solved = [number for count, number in answers if count == 0]
-    made, number, count = published.search(*given, first, first + 2 * ways, stop, kept)
+    made, number, count = cpu.search(*given, first, first + 2 * ways)
     assert made == (solved[0] - first + 1 if solved else 2 * ways)
-    assert ((count, number), kept.tolist()) == min(answers.items())
+    assert ((count, number), place.best.tolist()) == min(answers.items())
 
 
 def test_restarts_follow_luby() -> None:

@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given
 
 import binwright as bw
-from binwright.agents.solver.backends.flat import groups_of
+from binwright.agents.solver.backends import cpu
+from binwright.agents.solver.backends.flat import room
+from binwright.agents.solver.backends.vectors import first_fit, next_fit, weights
 from binwright.agents.solver.model.problem import Matrix, Problem
 from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.verify import faults, utilisation
-from binwright.agents.solver.solving import published
-from binwright.agents.solver.solving.first_fit import first_fit, next_fit, weights
 from tests.reference.utilisation import evaluate
 from tests.support.packings import keeps, packings
 from tests.support.properties import first, scaled
@@ -51,13 +51,15 @@ def test_a_hundred_thousand_balls(search: str, bins: int | str) -> None:
 
 def test_a_published_attempt_ends_soon_after_it_is_stopped() -> None:
     """It had gone through the balls that are left for each group of bins, of which there may be as many as bins."""
-    given, stop, where = many(100_000, 12_500), np.ones(1, np.int64), np.empty(100_000, np.int64)
-    packing, groups = given.packing, groups_of(given)
-    assert packing is not None
-    number = len(groups[0]) - 2  # each bin is a group
-    published.search(*packing[:2], groups, 1, 0, 0, stop, where)  # compiled
+    given = many(100_000, 12_500)
+    (call, flat), place = cpu.compiled_problem(given), room(given)
+    assert given.packing is not None
+    place.stop[:] = 1
+    searched = call, flat, place, *given.packing[:2], 1
+    number = len(flat.ways) - 2  # each bin is a group
+    cpu.search(*searched, 0, 0)  # compiled
     began = monotonic()
-    _, _, left = published.search(*packing[:2], groups, 1, number, number + 1, stop, where)
+    _, _, left = cpu.search(*searched, number, number + 1)
     assert left > 90_000
     assert monotonic() - began < 1
 
