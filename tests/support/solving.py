@@ -83,8 +83,7 @@ def nothing_compiled() -> Iterator[None]:
         yield None
 
     with pytest.MonkeyPatch.context() as patch:
-        kernels = "solving.published", "backends.cpu", "local.runs"
-        for what in (*(f"{module}.attempts" for module in kernels), "local.runs.LocalSearch.better"):
+        for what in ("backends.cpu.attempts", "local.runs.attempts", "local.runs.LocalSearch.better"):
             patch.setattr(f"binwright.agents.solver.{what}", waiting)
         yield
     over.set()

@@ -12,8 +12,6 @@ from typing import NamedTuple, TypeAlias
 from binwright.simcore.cores import usable_threads
 from binwright.simcore.types import Ints
 
-LONGEST = 10_000_000
-"""Seconds that a search may have: the system counts no billions of them."""
 LARGEST = 10_000
 """Attempts of a wave, at most."""
 

@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from binwright.agents.solver.backends.vectors import TINY, first_fit
 from binwright.agents.solver.model.bounds import packing_bound
 from binwright.agents.solver.model.program import MICRO
 from binwright.agents.solver.packing import heuristics
 from binwright.agents.solver.solving.answer import Progress
-from binwright.agents.solver.solving.searches import searches
+from binwright.agents.solver.solving.searches import prepare, searches
 from binwright.agents.solver.solving.solve import solve
 from binwright.agents.solver.specification.load import problem as problem_of
 from binwright.simcore.errors import BinwrightError, UserError, suggest
@@ -77,9 +76,7 @@ def pack(demand: Ints, capacity: Ints, method: str = "solver", *, seconds: float
     check(demand, capacity)
     stated = problem_of(PACKING, tables={"DEMAND": demand / MICRO, "ROOM": capacity / MICRO})
     if method in SEARCHES:  # before the clock runs
-        first_fit(TINY)
-        for search in searches(stated, "cpu", SEARCHES[method]):
-            search.prepare(stated)
+        prepare(stated, searches(stated, "cpu", SEARCHES[method]))
     began, first_seen = monotonic(), dict[int, float]()
 
     def seen(state: Progress) -> None:

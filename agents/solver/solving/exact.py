@@ -249,7 +249,7 @@ class _Model:
         if objective is not None:
             values = list[Number]([0] * len(objective.goals))
             tree = ast.fix_missing_locations(_Symbolic().visit(ast.parse(goals(objective, spelt=True)[0])))
-            names = {name: partial(self._operation, name) for name in ("min", "max", "qmul", "qdiv")}
+            names: dict[str, Any] = {name: partial(self._operation, name) for name in ("min", "max", "qmul", "qdiv")}
             names |= {"operation": self._operation, "choose": self._choose, "placed": self._place}
             names["range"] = lambda *ends: range(*map(_known, ends))
             exec(compile(tree, "<goals>", "exec"), names)

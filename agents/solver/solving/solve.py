@@ -6,15 +6,14 @@ import time as clock
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import inf
 from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from binwright.agents.solver.backends.numbered_attempts import LONGEST
-from binwright.agents.solver.backends.vectors import TINY, first_fit
+from binwright.agents.solver.backends.vectors import first_fit
 from binwright.agents.solver.local.construct import Construction, Tenants, tenants
 from binwright.agents.solver.local.runs import LocalSearch
 from binwright.agents.solver.model.bounds import impossible, lower_bound
@@ -24,11 +23,13 @@ from binwright.agents.solver.model.verify import faults, goals_of
 from binwright.agents.solver.solving import exact
 from binwright.agents.solver.solving.answer import Answer, Progress, verify
 from binwright.agents.solver.solving.bin_count import fewest, rounds
-from binwright.agents.solver.solving.searches import LOCAL, OURS, searches
+from binwright.agents.solver.solving.searches import LOCAL, OURS, prepare, searches
 from binwright.simcore.errors import UserError
 from binwright.simcore.extras import install
 
 FIRST_FIT, TENANTS = "first fit", "whole tenants"
+LONGEST = 10_000_000
+"""Seconds that a search may have: the system counts no billions of them."""
 PATIENCE = 2_000
 """Attempts without a better answer after which wishes are given up, once all balls are placed."""
 RESERVE = 0.5
@@ -87,8 +88,8 @@ class _Over(Exception):
     """Raised when time is over, or patience with wishes; or when nothing can be better."""
 
 
-class _Allocated(NamedTuple):
-    """An allocation that a search has found."""
+class _Best(NamedTuple):
+    """The best allocation so far."""
 
     problem: Problem
     """With the number of bins."""
@@ -96,44 +97,38 @@ class _Allocated(NamedTuple):
     """[balls]: the bin, -1 for a ball that is left out."""
     search: str
     """What found it."""
-
-    @property
-    def complete(self) -> bool:
-        """Tell whether all balls are placed."""
-        return NULL not in self.alloc
+    rank: tuple[int, int, int]
+    """Balls left, those of tenants that are not placed whole, too; wishes not met; bins."""
 
 
+@dataclass
 class _Search:
     """Places balls in plain Python, proves what it can, and makes rounds of attempts with bins that `fewest` says."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        device: str,
-        search: str,
-        seed: int,
-        time: float | None,
-        attempts: int | None,
-        progress: Callable[[Progress], None] | None,
-    ) -> None:
-        self.start, self.end, self.reserve = clock.monotonic(), inf, RESERVE
-        if time is not None:
+    problem: Problem
+    device: str
+    search: str
+    seed: int
+    time: float | None
+    attempts: int | None
+    progress: Callable[[Progress], None] | None
+
+    def __post_init__(self) -> None:
+        problem = self.problem
+        self.start, self.end, self.reserve, self.shown = clock.monotonic(), inf, RESERVE, 0.0
+        if self.time is not None:
             # What the verifier takes for a node and a ball, and first fit and the rest for a ball.
             checks = (3e-8 * problem.program.steps + 1e-5) * problem.balls
-            self.end, self.reserve = self.start + time - min(time / 2, checks), min(RESERVE, time / 4)
-        self.problem, self.device, self.seed, self.attempts = problem, device, seed, attempts
-        self.progress, self.shown = progress, 0.0
-        self.searches = searches(problem, device, search)
-        self.ours, self.small = search == OURS, problem.balls * problem.bins <= SMALL
+            self.end = self.start + self.time - min(self.time / 2, checks)
+            self.reserve = min(RESERVE, self.time / 4)
+        self.searches = searches(problem, self.device, self.search)
+        self.ours, self.small = self.search == OURS, problem.balls * problem.bins <= SMALL
         self.compiler = ThreadPoolExecutor(1, "compile")
         self.kernels: Future[Any] | None = None
         """What is compiled now, or is compiled."""
         self.bound = self.most = problem.bins
         """No allocation of all balls has fewer bins, and none may have more."""
-        self.best: _Allocated | None = None
-        """The allocation with the lowest rank."""
-        self.rank = (0, 0, 0)
-        """Of the best: balls left, those of tenants that are not placed whole, too; wishes not met; bins."""
+        self.best: _Best | None = None
         self.bins: int | None = None
         """The fewest with which an allocation of all balls misses nothing."""
         self.checked = self.better = 0
@@ -161,21 +156,26 @@ class _Search:
                 self.prove()
         # Of a problem that is impossible, what first fit has placed is the answer: no kernel is waited for.
         if not self.settled and not (self.impossible and self.best is not None):
-            self.search()
-        if self.device != "cpu" and not self.compiled(self.end - self.reserve):  # whether it is there is told
-            raise _Over
-        if self.problem.objective is not None and self.best is not None and self.best.complete:
-            self.improve(self.best.problem, self.best.alloc)
+            self.wait(self.end - self.reserve)
+            if self.ours and self.problem.searched:
+                self.first_fit(self.end)
+            if not self.settled:
+                numbers = rounds(2, 1 if self.impossible else self.attempts)
+                fewest(lambda: self.bound, self.most, self.bins, numbers, self.attempt)
+        if self.device != "cpu":  # whether it is there is told
+            self.wait(self.end - self.reserve)
+        if self.problem.objective is not None and self.best is not None and not self.best.rank[0]:
+            self.improve(self.best)
 
     def keep(self, problem: Problem, alloc: list[int], search: str) -> bool:
         """Keep what is better than the best; returns whether all balls are placed, and no set is missing."""
-        result = _Allocated(problem, alloc, search)
-        places = alloc if self.tenants is None else self.tenants.whole(alloc).tolist()
-        missing = sum(wish.missing(alloc) for wish in problem.wishes) if result.complete else 0
-        rank = places.count(NULL), missing, problem.bins
-        if self.best is None or rank < self.rank:
-            self.best, self.rank, self.better = result, rank, self.checked
-        if rank[:2] != (0, 0):
+        places = np.array(alloc) if self.tenants is None else self.tenants.whole(alloc)
+        left = int((places == NULL).sum())
+        missing = 0 if left else sum(wish.missing(alloc) for wish in problem.wishes)
+        rank = left, missing, problem.bins
+        if self.best is None or rank < self.best.rank:
+            self.best, self.better = _Best(problem, alloc, search, rank), self.checked
+        if left or missing:
             return False
         self.bins = min(problem.bins, self.bins or self.most)
         return True
@@ -191,9 +191,9 @@ class _Search:
         Of a small problem single balls are placed so, for a moment: its first answer comes before anything is compiled.
         """
         problem, left = self.problem, self.end - clock.monotonic()
-        if self.problem.packing is not None and not (self.small and self.attempts is None):
-            return
-        if (problem.balls + problem.bins) * problem.program.steps > 25_000_000:  # finding tenants takes half a second
+        # Finding tenants takes half a second at most.
+        too_long = (problem.balls + problem.bins) * problem.program.steps > 25_000_000
+        if too_long or (problem.packing is not None and not (self.small and self.attempts is None)):
             return
         over = self.within(left / 2)
         units = tenants(problem, over)
@@ -210,7 +210,7 @@ class _Search:
             return self.bins
 
         fewest(lambda: self.bound, self.most, None, [range(1)], into)
-        if self.best is None or (2 * self.rank[0] > problem.balls and not over()):  # most are of too large tenants
+        if self.best is None or (2 * self.best.rank[0] > problem.balls and not over()):  # most are too large
             self.tenants = None
         self.look_at_clock()
 
@@ -243,13 +243,13 @@ class _Search:
         That takes a quarter of the time at most. It keeps the best that is found.
         """
         over = self.within(10.0 if self.end == inf else (self.end - clock.monotonic()) / 4)
-        ranked = self.problem.objective is not None or (self.problem.now != NULL).any()  # by goals, or by what moves
-        while not (over() or self.impossible or (self.settled and not ranked)):
+        all_alike = self.problem.objective is None and (self.problem.now == NULL).all()
+        while not (over() or self.impossible or (all_alike and self.settled)):
             problem, best = self.problem.with_bins(self.bound), self.best
             if not (exact.suits(problem) and exact.installed()):
                 self.unproven = exact.suits(problem)
                 break
-            begin = best.alloc if best is not None and best.complete and best.problem.bins == problem.bins else None
+            begin = best.alloc if best is not None and best.rank == (0, 0, problem.bins) else None
             proof = exact.prove(problem, over, begin)
             self.checked += 1
             if proof.alloc is not None:
@@ -265,33 +265,16 @@ class _Search:
     def compile(self) -> None:
         """Begin to compile the searches, or to read them from disk, in a thread."""
         if self.kernels is None:
-            self.kernels = self.compiler.submit(self._prepare)
+            self.kernels = self.compiler.submit(prepare, self.problem, self.searches)
 
-    def _prepare(self) -> None:
-        if self.problem.packing is not None:
-            first_fit(TINY)
-        for search in self.searches:
-            search.prepare(self.problem)
-
-    def compiled(self, until: float) -> bool:
-        """Wait until kernels are compiled, or `monotonic()` is `until`; returns whether they are."""
+    def wait(self, until: float) -> None:
+        """Wait until kernels are compiled; raises `_Over` if they are not when `monotonic()` is `until`."""
         self.compile()
         assert self.kernels is not None
         try:
             self.kernels.result(None if until == inf else max(0.0, until - clock.monotonic()))
         except TimeoutError:
-            return False
-        return True
-
-    def search(self) -> None:
-        """Search with compiled code for an allocation of all balls."""
-        if not self.compiled(self.end - self.reserve):
-            raise _Over
-        if self.ours and self.problem.searched:
-            self.first_fit(self.end)
-        if not self.settled:
-            attempts = 1 if self.impossible else self.attempts
-            fewest(lambda: self.bound, self.most, self.bins, rounds(2, attempts), self.attempt)
+            raise _Over from None
 
     def first_fit(self, until: float) -> None:
         """Keep what first fit comes to, or next fit, of vector problems if bins are alike or their number is given."""
@@ -308,51 +291,50 @@ class _Search:
     def attempt(self, bins: int, numbers: range) -> int | None:
         """Let all searches make some attempts with this many bins; returns the fewest bins known then."""
         problem = self.problem.with_bins(bins)
-        for search in self.searches:
+        for name, attempts in self.searches.items():
             number, left = numbers.start, 0
             while number < numbers.stop and left == 0:  # all are placed, and wishes are not kept
                 before, left = self.checked, 1
-                for result in search.attempts(problem, self.seed, number, numbers.stop - number, self.end):
+                for result in attempts(problem, self.seed, number, numbers.stop - number, self.end):
                     self.checked, left, number = before + result.checked, result.left, result.attempt + 1
-                    done = self.keep(problem, result.where.tolist(), search.name)
+                    done = self.keep(problem, result.where.tolist(), name)
                     self.look_at_clock()
                     if done:
                         return self.bins
                 self.look_at_clock()  # attempts that were cut short before they came to anything tell nothing
         return self.bins
 
-    def improve(self, problem: Problem, alloc: list[int]) -> None:
+    def improve(self, best: _Best) -> None:
         """Look for allocations that are better by the goals, by local search."""
-        assert problem.objective is not None
-        if problem.objective.bounds == goals_of(problem, alloc):
+        problem, objective, before = best.problem, best.problem.objective, self.checked
+        assert objective is not None
+        if objective.bounds == goals_of(problem, best.alloc):
             return
-        self.kernels = self.compiler.submit(next, LocalSearch(problem, self.seed).better(alloc, 1, -inf))
-        if not self.compiled(self.end):
-            raise _Over
-        before = self.checked
-        for run in LocalSearch(problem, self.seed).better(alloc, self.attempts, self.end):
+        self.kernels = self.compiler.submit(next, LocalSearch(problem, self.seed).better(best.alloc, 1, -inf))
+        self.wait(self.end)
+        for run in LocalSearch(problem, self.seed).better(best.alloc, self.attempts, self.end):
             self.checked = before + run.checked
-            self.goals = tuple(goal.number(raw) for goal, raw in zip(problem.objective.goals, run.values, strict=True))
-            self.best = _Allocated(problem, run.where.tolist(), LOCAL)
+            self.goals = tuple(goal.number(raw) for goal, raw in zip(objective.goals, run.values, strict=True))
+            self.best = best._replace(alloc=run.where.tolist(), search=LOCAL)
             self.look_at_clock()
 
     def look_at_clock(self) -> None:
         """Tell how it goes, and stop in time, or when there is no hope for wishes."""
         now, best = clock.monotonic(), self.best
-        if self.progress is not None and now - self.shown > 0.2 and best is not None:
+        if best is not None and self.progress is not None and now - self.shown > 0.2:
             self.shown = now
             placed = best.problem.balls - best.alloc.count(NULL)
             self.progress(Progress(best.problem.bins, self.bound, placed, self.checked, now - self.start, self.goals))
-        left, missing, _ = self.rank
+        hopeless = best is not None and best.rank[0] == 0 < best.rank[1]
         waited = self.attempts is None and self.checked - self.better >= PATIENCE
-        if now > self.end or (waited and left == 0 and missing):
+        if now > self.end or (waited and hopeless):
             raise _Over
 
     def last_resort(self) -> None:
         """Answer although time is over, by first fit with all bins: what can stay where it is does."""
-        if self.best is not None and self.best.complete:
-            return
         until = clock.monotonic() + self.reserve
+        if self.best is not None and NULL not in self.best.alloc:
+            return
         if self.problem.packing is not None:
             self.first_fit(until)
         elif self.best is None or self.problem.searched:
@@ -386,8 +368,8 @@ class _Search:
         """Return the best answer that is known, verified."""
         if self.end < inf or interrupted:
             self.last_resort()
-        nothing = _Allocated(self.problem, [NULL] * self.problem.balls, self.searches[0].name)
-        problem, alloc, search = self.best or nothing
+        nothing = self.problem, [NULL] * self.problem.balls, next(iter(self.searches)), ()
+        problem, alloc, search, _ = self.best or nothing
         if NULL in alloc and self.tenants is not None:  # without parts of tenants, unless others need what they give
             whole = self.tenants.whole(alloc).tolist()
             alloc = alloc if faults(problem, whole) else whole

@@ -195,7 +195,7 @@ def test_ctrl_c_ends_a_search_with_what_it_has(monkeypatch: pytest.MonkeyPatch) 
 
     given = machines("binpack2")
     pack(given.demand, given.capacity, seconds=0.01)  # compiled
-    monkeypatch.setitem(pack.__globals__, "searches", lambda *_: [])  # it need not be compiled again
+    monkeypatch.setitem(pack.__globals__, "searches", lambda *_: {})  # it need not be compiled again
     monkeypatch.setattr("binwright.agents.solver.backends.numbered_attempts.wait", interrupted)
     packed = pack(given.demand, given.capacity, seconds=60)
     assert packed.interrupted

@@ -17,6 +17,7 @@ from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.verify import faults, utilisation
 from binwright.agents.solver.solving import exact
+from binwright.agents.solver.solving.solve import _Over
 from binwright.cli import main
 from tests.support.properties import scaled
 from tests.support.solving import changed, problem
@@ -192,7 +193,11 @@ def test_solve_from_starts_at_an_earlier_answer(tmp_path: Path, capsys: pytest.C
 @pytest.mark.parametrize("text", [PLAIN, SHARED])
 def test_nobody_is_thrown_out_for_want_of_time(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is compiled in time: all stay but the two that have to go, and their friends."""
-    monkeypatch.setattr("binwright.agents.solver.solving.solve._Search.compiled", lambda *_: False)
+
+    def late(*_: object) -> None:
+        raise _Over
+
+    monkeypatch.setattr("binwright.agents.solver.solving.solve._Search.wait", late)
     home = [0, 0, 1, 2, 2, 3]
     given = problem(f"{text} FRIENDS 1, 4", balls=6, bins=4, resources={"C[b in BINS]": 9, "Z[z in 2]": 9},
                     tables={"D": [9, 0, 9, 9, 0, 9]})  # fmt: skip
