@@ -72,7 +72,10 @@ def compiled_problem(problem: Problem, elastic: bool = False) -> tuple[Utilfn, F
 def attempts(
     problem: Problem, seed: int, first: int, count: int, until: float = inf, *, dense: bool = True
 ) -> Iterator[Found]:
-    """Make attempts, each in every grouping, as `solving.searches.Search` says; of a vector problem on its matrices."""
+    """Make attempts, each in every grouping, as `solving.searches.Attempts` says.
+
+    Those at a vector problem are made on its matrices, if `dense`.
+    """
     (call, flat), ways, seed = compiled_problem(problem), len(problem.groupings), word(seed)
     matrices = problem.packing[:2] if dense and problem.packing is not None else (np.zeros((0, 0), np.int64),) * 2
     stop, free, end = np.zeros(1, np.int64), list[Room](), (first + count) * ways

@@ -59,20 +59,26 @@ __kernel void lanes({arguments}, GLOBAL long *rooms, GLOBAL long *outcome, const
 def attempts(
     problem: Problem, seed: int, first: int, count: int, until: float = inf, *, number: int | None = None
 ) -> Iterator[Found]:
-    """Make attempts, each in every grouping, as `solving.searches.Search` says.
+    """Make attempts, each in every grouping, as `solving.searches.Attempts` says.
 
     `number` is that of the device, by default that of the first usable one.
     """
-    session, ways = Session(problem, choose(number), until), len(problem.groupings)
-    at, end, best = first * ways, (first + count) * ways, None
-    while at < end:
-        made = session.make(seed, at, min(session.each, end - at), best.left if best else inf)
-        at += made.checked
-        if best is None or made.left < best.left:
-            best = made._replace(attempt=made.attempt // ways)
-        yield best._replace(checked=at - first * ways)
-        if best.left == 0 or monotonic() >= until:
-            return
+    device = choose(number)
+    with reported(device):
+        session, ways = Session(problem, device), len(problem.groupings)
+        at, end, each, best = first * ways, (first + count) * ways, 1, None
+        while at < end:
+            began = monotonic()
+            left = session.make(seed, at, min(each, end - at), until)
+            which = int(left.argmin())
+            if best is None or left[which] < best.left:
+                best = Found(int(left[which]), session.allocation(which), (at + which) // ways, 0)
+            at += len(left)
+            each = min(4 * len(left), int(len(left) * WAVE / max(monotonic() - began, 1e-6)))
+            each = max(1, min(each, session.most))
+            yield best._replace(checked=at - first * ways)
+            if best.left == 0 or monotonic() >= until:
+                return
 
 
 def _sizes(problem: Problem) -> dict[str, int]:
@@ -115,58 +121,30 @@ def _program(number: int, text: str) -> Any:
 class Session:
     """A problem on a device: its kernel, its arrays, and room for many attempts at a time."""
 
-    def __init__(self, problem: Problem, device: Device, until: float = inf) -> None:
-        self.device, self._until = device, until
-        self.each = 1
-        """Attempts that it should make next."""
-        self._units = FIRST
-        """Units that a launch tries in every attempt."""
-        with reported(device):
-            self._build(problem)
-
-    def _build(self, problem: Problem) -> None:
-        context = _context(self.device.number)
-        device = context.devices[0]
-        self._queue = cl.CommandQueue(context)
+    def __init__(self, problem: Problem, device: Device) -> None:
+        context, flags = _context(device.number), cl.mem_flags
+        [on], self._queue = context.devices, cl.CommandQueue(context)
         body, numbers = utilfn(problem.program, spelt=not problem.searched)
-        self._kernel = cl.Kernel(_program(self.device.number, source(problem, body)), "lanes")
+        self._kernel = cl.Kernel(_program(device.number, source(problem, body)), "lanes")
         info = cl.kernel_work_group_info
         lanes, most = (
-            self._kernel.get_work_group_info(key, device)
+            self._kernel.get_work_group_info(key, on)
             for key in (info.PREFERRED_WORK_GROUP_SIZE_MULTIPLE, info.WORK_GROUP_SIZE)
         )
-        self._beside = ON_PROCESSORS if device.type & cl.device_type.CPU else max(1, min(lanes, most, 128))
-        flags, sizes = cl.mem_flags, _sizes(problem)
-        flat = Flat.of_problem(problem, numbers)
-        self._flat = [cl.Buffer(context, flags.READ_WRITE | flags.COPY_HOST_PTR, hostbuf=part) for part in flat]
+        self._beside = ON_PROCESSORS if on.type & cl.device_type.CPU else max(1, min(lanes, most, 128))
+        sizes, flat = _sizes(problem), Flat.of_problem(problem, numbers)
         self._room, self._dims, self._balls = sum(sizes.values()), sizes["used"], sizes["alloc"]
-        memory = min(device.max_mem_alloc_size, device.global_mem_size // 4)
-        groups = 64 * device.max_compute_units  # when one ends, another takes its place
+        memory = min(on.max_mem_alloc_size, on.global_mem_size // 4)
+        groups = 64 * on.max_compute_units  # when one ends, another takes its place
         self.most = max(1, min(groups * self._beside, memory // (8 * self._room)))
         """Attempts that there is room for at a time."""
-        self._rooms, self._outcome = (
-            cl.Buffer(context, flags.READ_WRITE, 8 * size * self.most) for size in (self._room, 1)
-        )
+        self._buffers = [cl.Buffer(context, flags.READ_WRITE | flags.COPY_HOST_PTR, hostbuf=part) for part in flat]
+        self._buffers += [cl.Buffer(context, flags.READ_WRITE, 8 * size * self.most) for size in (self._room, 1)]
+        self._units = FIRST
+        """Units that a launch tries in every attempt."""
 
-    def make(self, seed: int, first: int, count: int, fewest: float) -> Found:
-        """Make numbers first, ..., first + count - 1 of all groupings in turn, `most` at most; returns the best.
-
-        The allocation is read if it leaves less than `fewest` units. Then `each` is as many as should take `WAVE`.
-        """
-        began = monotonic()
-        with reported(self.device):
-            left = self._run(seed, first, count)
-            which = int(left.argmin())
-            alloc = np.empty(self._balls if left[which] < fewest else 0, np.int64)
-            if len(alloc):
-                offset = 8 * (which * self._room + self._dims)
-                cl.enqueue_copy(self._queue, alloc, self._rooms, src_offset=offset)
-        each = min(4 * count, int(count * WAVE / max(monotonic() - began, 1e-6)))
-        self.each = max(1, min(each, self.most))
-        return Found(int(left[which]), alloc, first + which, count)
-
-    def _run(self, seed: int, first: int, count: int) -> Ints:
-        """Return the units that each attempt leaves, int64 [count].
+    def make(self, seed: int, first: int, count: int, until: float) -> Ints:
+        """Make numbers first, ..., first + count - 1 of all groupings in turn; returns the units left, int64 [count].
 
         A launch cannot be cut short: so an attempt goes on in one launch after another, each for some units, and when
         time is over those that are not tried yet are left.
@@ -176,10 +154,16 @@ class Session:
         left, fresh = np.full(count, -1), True
         while left.min() < 0:
             began = monotonic()
-            over = began >= self._until
+            over = began >= until
             how = np.int32(fresh), np.int64(ENDLESS if over else self._units), np.int32(over)
-            self._kernel(self._queue, (size,), (self._beside,), *self._flat, self._rooms, self._outcome, *numbers, *how)
-            cl.enqueue_copy(self._queue, left, self._outcome)
-            faster = min(WAVE, max(self._until - began, 0)) / max(monotonic() - began, 1e-6)
+            self._kernel(self._queue, (size,), (self._beside,), *self._buffers, *numbers, *how)
+            cl.enqueue_copy(self._queue, left, self._buffers[-1])
+            faster = min(WAVE, max(until - began, 0)) / max(monotonic() - began, 1e-6)
             self._units, fresh = max(1, min(ENDLESS, int(self._units * min(2.0, faster)))), False
         return left
+
+    def allocation(self, which: int) -> Ints:
+        """Read an allocation [balls] of those that were made last, by its place among them."""
+        alloc, offset = np.empty(self._balls, np.int64), 8 * (which * self._room + self._dims)
+        cl.enqueue_copy(self._queue, alloc, self._buffers[-2], src_offset=offset)
+        return alloc

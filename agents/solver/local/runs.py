@@ -102,7 +102,7 @@ class LocalSearch:
 
 
 def attempts(problem: Problem, seed: int, first: int, count: int, until: float = inf) -> Iterator[Found]:
-    """Make runs that place balls, as `solving.searches.Search` says."""
+    """Make runs that place balls, as `solving.searches.Attempts` says."""
     searching = LocalSearch(problem, seed)
     return in_waves(searching.place, range(first, first + count), until, searching.stop)
 
