@@ -33,7 +33,7 @@ CALLS = 5_000
 
 def left(problem: Problem, alloc: Sequence[int]) -> list[dict[str, Any]]:
     """Say for the first balls that are left out how many bins each rule keeps them out of."""
-    from binwright.agents.solver.solving.explain import summary
+    from binwright.agents.solver.solving.answer import summary
 
     some = [ball for ball, place in enumerate(alloc) if place < 0][: min(LEFT, CALLS // problem.bins)]
     return [{"ball": ball, "in_the_way": summary(problem, alloc, ball)} for ball in some]

@@ -30,7 +30,7 @@ def pack(args: Namespace) -> int:
             remedy = "Name another file."
             raise UserError("would overwrite the machines themselves", file=file, key="--out", remedy=remedy)
     methods = args.methods.split(",") if args.methods else METHODS
-    answers = dict(compare(machines.demand, machines.capacity, methods, seconds=limit, seeds=args.seeds))
+    answers = compare(machines.demand, machines.capacity, methods, seconds=limit, seeds=args.seeds)
     rows = [row_of(method, result) for method, result in answers.items()]
     if args.json:
         print(json.dumps({"input": machines.name, "machines": len(machines.demand), "rows": rows}))

@@ -78,8 +78,7 @@ def solve(args: Namespace) -> int:
 def _explain(args: Namespace) -> int:
     """Say what goals come to in an answer, and what stands in the way of a ball."""
     from binwright.agents.solver.model.verify import faults, utilisation
-    from binwright.agents.solver.solving.answer import reached
-    from binwright.agents.solver.solving.explain import obstacles
+    from binwright.agents.solver.solving.answer import obstacles, reached
 
     file, problem = Path(args.explain), _problem_of(args)
     alloc = _with_places(file, lambda places: problem.source.changed(places).problem()).now.tolist()

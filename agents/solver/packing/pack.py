@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
@@ -71,8 +71,6 @@ def pack(demand: Ints, capacity: Ints, method: str = "solver", *, seconds: float
 
     A search ends at the lower bound, or when its time is up. Heuristics take what time they need.
     """
-    if method not in METHODS:
-        raise UserError("unknown way to pack", key="--with", value=method, remedy=suggest(method, METHODS))
     check(demand, capacity)
     stated = problem_of(PACKING, tables={"DEMAND": demand / MICRO, "ROOM": capacity / MICRO})
     if method in SEARCHES:  # before the clock runs
@@ -112,22 +110,21 @@ def check(demand: Ints, capacity: Ints) -> None:
 
 def compare(
     demand: Ints, capacity: Ints, methods: Sequence[str] = METHODS, *, seconds: float = 10.0, seeds: int = 1
-) -> Iterator[tuple[str, list[Packed]]]:
-    """Pack by each method with seeds 0, 1, ...; heuristics have no use for more than one."""
+) -> dict[str, list[Packed]]:
+    """Pack by each method with seeds 0, 1, ..., until Ctrl-C; heuristics have no use for more than one."""
     for method in methods:
         if method not in METHODS:
             raise UserError("unknown way to pack", key="with", value=method, remedy=suggest(method, METHODS))
     if seeds < 1:
         raise UserError("is not a count of seeds", key="seeds", value=seeds, remedy="Give 1 or more.")
+    answers: dict[str, list[Packed]] = {}
     for method in methods:
-        answers = list[Packed]()
         for seed in range(1 if method in HEURISTICS else seeds):
-            answers.append(pack(demand, capacity, method, seconds=seconds, seed=seed))
-            if answers[-1].interrupted:
-                break
-        yield method, answers
-        if answers[-1].interrupted:
-            return
+            packed = pack(demand, capacity, method, seconds=seconds, seed=seed)
+            answers.setdefault(method, []).append(packed)
+            if packed.interrupted:
+                return answers
+    return answers
 
 
 def row_of(method: str, answers: list[Packed]) -> dict[str, Any]:

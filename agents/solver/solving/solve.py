@@ -22,8 +22,7 @@ from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.verify import faults, goals_of
 from binwright.agents.solver.solving import exact
 from binwright.agents.solver.solving.answer import Answer, Progress, verify
-from binwright.agents.solver.solving.bin_count import fewest, rounds
-from binwright.agents.solver.solving.searches import LOCAL, OURS, prepare, searches
+from binwright.agents.solver.solving.searches import LOCAL, OURS, fewest, prepare, rounds, searches
 from binwright.simcore.errors import UserError
 from binwright.simcore.extras import install
 

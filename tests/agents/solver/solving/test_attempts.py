@@ -20,7 +20,7 @@ from binwright.agents.solver.model.problem import Matrix, Problem
 from binwright.agents.solver.model.program import MICRO
 from binwright.agents.solver.model.verify import faults
 from binwright.agents.solver.packing.pack import PACKING, pack
-from binwright.agents.solver.solving.bin_count import fewest, rounds
+from binwright.agents.solver.solving.searches import fewest, rounds
 from binwright.simcore.errors import BinwrightError
 from binwright.simcore.types import Ints
 from binwright.workloads.offline import Machines, machines

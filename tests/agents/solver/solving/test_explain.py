@@ -13,7 +13,7 @@ from binwright.agents.solver import problem
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.verify import faults
-from binwright.agents.solver.solving.explain import obstacles, summary
+from binwright.agents.solver.solving.answer import obstacles, summary
 from binwright.cli import main
 from binwright.simcore.errors import UserError
 from tests.support.forms import forms
