@@ -5,9 +5,9 @@ Each folder imports only those above it:
     model           the data of a problem, and what can be said of it without a search
     language        from text to tree, constants and tables; from UTILFN's tree to a program, and what is proven of it
     specification   from declarations to a problem; files, shipped examples, and Python
-    backends        the published search: processors, OpenCL
+    backends        the published search: processors, OpenCL; first fit of vector problems
     local           our search
-    solving         from a problem to a verified answer: `solve`; first fit of vector problems
+    solving         from a problem to a verified answer: `solve`
     packing         balls into equal bins, all known at once; heuristics beside our search
     online          the agent `solver` of simulations
 
