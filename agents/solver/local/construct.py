@@ -97,7 +97,8 @@ class Construction:
         self._units = [list(dict.fromkeys(problem.unit_of[balls].tolist())) for balls in self._balls]
         source, numbers = utilfn(problem.program)
         self._call, flat = function_of(source, "utilfn"), Flat.of_problem(problem, numbers, elastic=True)
-        self._flat, self._room = (type(parts)(*(part.tolist() for part in parts)) for parts in (flat, room(problem)))
+        lists: list[Any] = [type(arrays)(*(part.tolist() for part in arrays)) for arrays in (flat, room(problem))]
+        self._flat, self._room = lists
         self._room.alloc[:], self._room.imposed[:] = [NULL] * problem.balls, (flat.chance == MICRO).tolist()
         self.where, self.used = self._room.alloc, self._room.used
         """[balls]: the bins; [dims]: what is used."""
