@@ -137,6 +137,15 @@ def test_problems_of_the_language_have_the_same_attempts_in_their_dense_form(
     assert ((count, number), place.best.tolist()) == min(answers.items())
 
 
+def test_attempts_at_vector_problems_are_counted_as_at_others() -> None:
+    """In every grouping; chunks of them had been counted."""
+    given = packed(vectors(), 7)
+    found, alike = (list(cpu.attempts(given, 3, 5, 2, dense=dense))[-1] for dense in (True, False))
+    assert found.checked == alike.checked == 2 * len(given.groupings)
+    assert (found.left, found.attempt, found.where.tolist()) == (alike.left, alike.attempt, alike.where.tolist())
+    assert found.left > 0
+
+
 def test_restarts_follow_luby() -> None:
     assert [luby(number) for number in range(15)] == [1, 1, 2, 1, 1, 2, 4, 1, 1, 2, 1, 1, 2, 4, 8]
 
