@@ -20,41 +20,35 @@ def lower_bound(problem: Problem) -> int:
 
     It may be more than the most bins that are allowed.
     """
-    least, most = problem.limits
-    units = None if problem.counted else _units(problem)
-    if units is None or (units.demand > units.capacity.max(axis=0)).any():
-        for_sizes = 1
-    elif not problem.bins_differ:
+    least = problem.limits[0]
+    if not problem.bins_alike:
+        return least
+    units, for_sizes = _units(problem), 1
+    if units is not None and (units.demand <= units.capacity[0]).all():
         for_sizes = packing_bound(units.demand, units.capacity[0])
-    else:
-        enough = (units.capacity.cumsum(axis=0, dtype=object) >= units.demand.sum(axis=0)).all(axis=1)
-        for_sizes = int(enough.argmax()) + 1 if enough.any() else most + 1
-    return max(least, for_sizes, 1 if problem.counted else int(np.diff(problem.different.offsets).max(initial=1)))
+    return max(least, for_sizes, int(np.diff(problem.different.offsets).max(initial=1)))
 
 
 def _units(problem: Problem) -> Matrix | None:
-    """Return the dense form, with as many bins as show all that there are; None if an amount is below zero."""
-    shown = problem.widest if problem.bins_differ else problem
-    matrix = None if shown is None else shown.matrix
+    """Return the dense form; None if an amount is below zero."""
+    matrix = problem.matrix
     return None if matrix is None or not matrix.names or (matrix.demand < 0).any() else matrix
 
 
 def impossible(problem: Problem) -> str:
     """Say why no allocation places all balls, if that is plain to see; otherwise return an empty text."""
-    if problem.searched and problem.counted:
+    if problem.searched and not problem.bins_alike:
         return ""  # other numbers of bins are other problems
     return next(_reasons(problem), "")
 
 
 def _reasons(problem: Problem) -> Iterator[str]:
     """Find reasons why not all balls can be placed, the simple ones first."""
-    most, widest = problem.most_moves, problem.widest
-    if widest is not None:
-        leave = int(leaving(widest.now, widest.drained, widest.pins).sum())
-        if most is not None and leave > most:
-            yield f"{leave:,} balls have to leave their bins, and MOVES allows {most:,}"
-        if widest.drained.all():
-            yield "all bins are to be empty"
+    most, leave = problem.most_moves, int(leaving(problem.now, problem.drained, problem.pins).sum())
+    if most is not None and leave > most and not problem.searched:  # with more bins fewer are gone
+        yield f"{leave:,} balls have to leave their bins, and MOVES allows {most:,}"
+    if problem.drained.all():
+        yield "all bins are to be empty"
     yield from _sets(problem)
     for dim, amount, or_none in problem.least:
         if amount > problem.ceiling[dim] and not or_none:

@@ -135,10 +135,9 @@ class Problem:
     groupings: tuple[Sets, ...]
     """Ways to split the bins into groups, each an order of disjoint groups with every bin in one of them. Search key
     `group` is the index here. The chance has no meaning."""
-    counted: bool
-    """Something besides GROUPS, and how many dimensions there are, may depend on how many bins there are."""
-    bins_differ: bool
-    """A capacity may depend on which bin it is of."""
+    bins_alike: bool
+    """No declaration besides PIN and GROUPS tells bins apart, and on how many there are nothing depends but how many
+    dimensions there are."""
     wishes: tuple[Wish, ...]
     """What is declared WITH a chance below one."""
     objective: Objective | None
@@ -167,14 +166,6 @@ class Problem:
     def with_bins(self, bins: int) -> Problem:
         """Return the problem with this many bins; only for `BINS ?` another number than it has."""
         return self if bins == self.bins else self.source.problem(bins)
-
-    @cached_property
-    def widest(self) -> Problem | None:
-        """The problem with as many bins as may be tried; None if it has more than two million capacities."""
-        if not self.searched:
-            return self
-        most = self.limits[1]
-        return None if most * self.dims // self.bins > 2_000_000 else self.with_bins(most)
 
     @cached_property
     def owner(self) -> Ints:

@@ -278,7 +278,7 @@ class _Search:
     def first_fit(self, until: float) -> None:
         """Keep what first fit comes to, or next fit, of vector problems if bins are alike or their number is given."""
         problem, packing = self.problem, self.problem.packing
-        if packing is None or (problem.searched and (problem.counted or problem.bins_differ)):
+        if packing is None or (problem.searched and not problem.bins_alike):
             return
         if problem.searched:
             bins = min(self.most, len(packing.demand) + problem.bins)

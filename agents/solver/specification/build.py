@@ -57,8 +57,8 @@ class Build(Constants):
         self.softs: list[tuple[list[int], int, int]] = []
         self._soft_dims: set[int] = set()
         self.pins: dict[int, tuple[int, At]] = {}
-        self.counted = self.bins_differ = False
-        """See `Problem`."""
+        self.alike = True
+        """See `Problem.bins_alike`."""
         self.now: Ints | None = None
         self.moves: tuple[int, At] | None = None
         self.added: s.Block = ()
@@ -128,7 +128,7 @@ class Build(Constants):
             families, capacity, ceiling, soft_group, allowed, program,
             Sets.of(self.sets["friends"]), Sets.of(self.sets["foes"]), Sets.of(self.sets["different"]), pins,
             groupings(bins, [members for members, _ in self.sets["groups"]], self.spec.searched),
-            self.counted or self._depends(self.spec.tree.body), self.bins_differ,
+            self.alike and not self._depends(self.spec.tree.body),
             tuple(self.wishes), objective, base, now, drained, self.moves and self.moves[0],
             self._labels("balls", balls), self._labels("bins", bins), tuple(self.least),
         )  # fmt: skip
@@ -156,18 +156,17 @@ class Build(Constants):
         return not self.by_bins.isdisjoint(s.names_in(part))
 
     def _note(self, node: s.Node) -> None:
-        """Note what depends on how many bins there are."""
+        """Note what depends on how many bins there are, or on which one it is."""
         if node.kind in ("param", "table", "table_of") and self._depends(node):
             self.by_bins.add(node.parts[0])
         elif node.kind == "family":
             _, axes, value = node.parts
-            over_bins = [axis for axis in axes if self._depends(axis.parts[1])]
-            by_number = any(axis.parts[1] != s.name(axis.at, "BINS") for axis in over_bins)
-            self.counted = self.counted or by_number or self._depends(value)
-            self.bins_differ = self.bins_differ or any(axis.parts[0] in s.names_in(value) for axis in over_bins)
+            ranges = {axis.parts[0]: axis.parts[1] for axis in axes if self._depends(axis.parts[1])}
+            self.alike &= all(range_ == s.name(node.at, "BINS") for range_ in ranges.values())
+            self.alike &= (self.by_bins | ranges.keys()).isdisjoint(s.names_in(value))
         elif node.kind in COUNTED:
-            self.counted = self.counted or self._depends(node) or node.parts[0] in self.by_bins
-            self.bins_differ = self.bins_differ or node.kind == "drain"  # whether or not it is there yet
+            by_number = self._depends(node) or node.parts[0] in self.by_bins
+            self.alike &= not (by_number or node.kind == "drain")  # whether or not that bin is there yet
 
     def _once(self, node: s.Node, make: Callable[[], Any]) -> Any:
         """Return what a declaration of the text makes, once if it is the same for every number of bins."""

@@ -62,7 +62,6 @@ def test_no_bound_of_a_problem_is_above_what_is_needed(
         ("UTIL.C[BIN] += 2", "PIN 0 TO 1 FOES 1, 2", "4", 3),
         ("UTIL.C[BIN] += 1", "FRIENDS 0, 1, 2 FRIENDS 3, 4, 5", "4", 2),
         ("UTIL.C[BIN] += 1", "DIFFERENT 0 .. 5", "4", 5),
-        ("UTIL.C[BIN] += 1", "", "1 + s", 3),
         ("UTIL.C[BIN] += 1 / BINS", "", "1", 1),
     ],
 )

@@ -49,5 +49,5 @@ def test_another_number_of_bins_is_refused_where_it_is_not_searched(bins: str, g
 
 def test_links_that_depend_on_how_many_bins_there_are_are_noted() -> None:
     hose = "RESOURCES UP[r in 2] => 9 HOSE 0, 1 RATE 1 OVER UP[{}]"
-    assert not made("? TO 6", hose.format("BIN // 3")).counted
-    assert made("? TO 6", hose.format("BIN // BINS")).counted
+    assert made("? TO 6", hose.format("BIN // 3")).bins_alike
+    assert not made("? TO 6", hose.format("BIN // BINS")).bins_alike
