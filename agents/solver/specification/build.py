@@ -22,7 +22,7 @@ from binwright.agents.solver.language.statements import compile_goals, compile_u
 from binwright.agents.solver.language.tables import Table, from_array, from_file, from_names, from_places
 from binwright.agents.solver.language.values import INT, PLACE, Scope, Typed
 from binwright.agents.solver.model.problem import Problem, Sets, Wish, groupings, leaving
-from binwright.agents.solver.model.program import MICRO, NULL, Family, Program
+from binwright.agents.solver.model.program import MICRO, NULL, Family
 from binwright.simcore.types import Ints
 
 if TYPE_CHECKING:
@@ -90,23 +90,19 @@ class Build(Constants):
     @property
     def body(self) -> s.Block:
         """Return UTILFN with what declarations add to it, for whoever evaluates it; DRAIN is not in it."""
-        limited = () if self.moves is None else declared.statements(self.moves[1], declared.ADDED[declared.MOVES])
-        return (*self.spec.tree.body, *limited, *self.added)
-
-    def utilfn(self, first: s.Block = ()) -> tuple[Program, tuple[Family, ...]]:
-        """Compile UTILFN, with statements before it."""
-        return compile_utilfn((*first, *self.body), self.scope)
+        return (*self.spec.tree.body, *self.added)
 
     def problem(self) -> Problem:
         """Make the whole problem."""
         balls, bins = self.scope.balls, self.scope.bins
-        base, families = self.utilfn()
+        base, families = compile_utilfn(self.body, self.scope)
         program, drained = base, np.zeros(bins, np.bool_)
         for members, _ in self.sets["drain"]:
             drained[[place for place in members if place < bins]] = True
         if drained.any():
             self.tables[declared.DRAIN] = Table(declared.DRAIN, True, (bins,), drained.astype(np.int64))
-            program, _ = self.utilfn(declared.statements(self._first("drain"), declared.ADDED[declared.DRAIN]))
+            first = declared.statements(self._first("drain"), declared.ADDED[declared.DRAIN])
+            program, _ = compile_utilfn((*first, *self.body), self.scope)
         capacity = np.concatenate(self.capacity) if self.capacity else np.zeros(0, np.int64)
         ceiling, soft_group = capacity.copy(), np.full(self.dims, -1, np.int64)
         for group, (dims, _, over) in enumerate(self.softs):
@@ -389,6 +385,7 @@ class Build(Constants):
     def _moves(self, node: s.Node, limit: s.Node) -> None:
         self.moves = self.count(limit, "moves"), node.at
         self._add_family(declared.MOVES, (), self.moves[0] * MICRO)
+        self.added += declared.statements(node.at, declared.ADDED[declared.MOVES])
 
     def _goal(self, node: s.Node, *_: Any) -> None:
         self.goals = (*self.goals, declared.with_moves(node))
