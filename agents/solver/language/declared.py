@@ -94,25 +94,20 @@ def what_is_missing(nodes: Sequence[s.Node]) -> s.Node:
 
 
 def opening(goals: Sequence[s.Node], least: int, at: At) -> tuple[s.Node, ...]:
-    """Return goals of `BINS ?`, in which BINS is how many bins are opened; the last one is that they are few."""
-    number = s.name(at, "BINS")
-    few = [] if any(each.parts[1] == number for each in goals) else [goal(at, number, "BINS")]
-    return tuple(opened(each, least) for each in (*goals, *few))
-
-
-def opened(part: Any, least: int) -> Any:
-    """Return a part of a goal with how many bins have balls, or are there in any case, in the place of BINS.
+    """Return goals of `BINS ?`, the last one that bins are few; BINS is how many have balls, or are there in any case.
 
     Behind `in` it goes on being how many there may be.
     """
+    number = s.name(at, "BINS")
+    opened = expression(at, f"max({least}, count(place in BINS: UTIL.balls[place] > 0))", place="BIN")
+    few = [] if any(each.parts[1] == number for each in goals) else [goal(at, number, "BINS")]
 
-    def change(node: Any) -> Any:
-        if isinstance(node, s.Node) and node.kind == "name" and node.parts == ("BINS",):
-            text = f"max({least}, count(place in BINS: UTIL.balls[place] > 0))"
-            return expression(node.at, text, place="BIN")
-        return node if isinstance(node, s.Node) and node.kind == "axis" else None
+    def change(part: Any) -> Any:
+        if part == number:
+            return opened
+        return part if isinstance(part, s.Node) and part.kind == "axis" else None
 
-    return s.mapped(part, change)
+    return tuple(s.mapped(each, change) for each in (*goals, *few))
 
 
 def linked(node: s.Node, name: str, sets: Sets, balls: int) -> tuple[s.Block, list[Table]]:
