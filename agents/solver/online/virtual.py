@@ -118,21 +118,14 @@ def chained(rate: Ints) -> Ints:
 
 
 class Near(NamedTuple):
-    """Groups of bins that are near one another.
-
-    They are numbered level by level; those of level 0 are the bins, in `order`, and the last one has them all.
-    """
+    """Groups of bins that are near one another: of level 0 the bins, of the last level one with all of them."""
 
     order: Ints
-    """[bins]"""
-    group: Ints
-    """[levels, bins]: the group, by place in `order`."""
-    begin: Ints
-    """[groups]: its first place in `order`."""
-    end: Ints
-    """[groups]"""
+    """[bins]: every group is a run of it."""
+    ends: Ints
+    """[levels, bins]: where the group ends, of which the bin at each place of `order` is."""
     own: Ints
-    """[groups]: the dimension that is the group's own, -1 for none."""
+    """[levels, bins]: the dimension that is this group's own, -1 for none."""
 
 
 class Nearby(Template):
@@ -147,19 +140,18 @@ class Nearby(Template):
 
     def __init__(self, parts: Ints, *stated: Any) -> None:
         super().__init__(*stated)
-        order, group, begin, end = nested(parts)
-        own = np.full(len(begin), -1)
+        order, self._starts, ends = nested(parts)
         [links] = (family for family in self.problem.families if family.falls)
-        own[group[-1 - len(parts) : -1]] = links.offset + parts[:, order]
-        self._near = Near(order, group, begin, end, own)
+        own = np.full(ends.shape, -1)
+        own[1:-1] = links.offset + parts[:, order]
+        self._near = Near(order, ends, own)
         self._fixed = self._call, self._flat, self._room, self._near
-        self._attempt = prepared(attempt, *self._fixed, begin, 1, 0, 1)
+        self._attempt = prepared(attempt, *self._fixed, order, 1, 0, 0)
 
     def write_free(self, name: str, free: Ints) -> None:
         """Write the table [bins, kinds] of what bins have free of some kinds; it gives bounds, too."""
         self.write(name, free)
-        levels = np.split(self._near.begin, self._near.group[1:, 0])
-        self._free = np.concatenate([np.add.reduceat(free[self._near.order], begin) for begin in levels])
+        self._free = free[self._near.order]
 
     def find(self, attempts: int, balls: int, least: Ints) -> Iterator[Ints]:
         """Yield one answer after another: the bins [balls that are declared] of the first `balls`, NULL for the others.
@@ -167,32 +159,25 @@ class Nearby(Template):
         Each overwrites the one before. Every ball takes the `least` [kinds] of each kind, or more (see `write_free`).
         Of every level `attempts` groups are tried, with the balls in the order of their numbers.
         """
-        near, fitting = self._near, slots(self._free, least)
-        before = np.concatenate([[0], np.cumsum(np.minimum(fitting[: self.problem.bins], balls))])
-        holds = np.minimum(fitting, before[near.end] - before[near.begin]) >= balls
-        for level, numbers in enumerate(near.group):
-            first, last = numbers[[0, -1]]
-            groups = first + np.flatnonzero(holds[first : last + 1])
-            for group in groups[np.argsort(fitting[groups], kind="stable")[:attempts]].tolist():
-                if self._attempt(*self._fixed, fitting, balls, level, group):
+        ends, fitting = self._near.ends, slots(self._free, least)
+        before = np.concatenate([[0], np.cumsum(np.minimum(fitting, balls))])
+        for level, starts in enumerate(self._starts):
+            holds = before[ends[level, starts]] - before[starts] >= balls
+            room = slots(np.add.reduceat(self._free, starts)[holds], least)
+            for start in starts[holds][np.argsort(room, kind="stable")[:attempts]].tolist():
+                if self._attempt(*self._fixed, fitting, balls, level, start):
                     yield self._room.alloc
 
 
-def nested(parts: Ints) -> tuple[Ints, Ints, Ints, Ints]:
-    """Make groups of every level, of bins, and one with all bins, as runs: the first four fields of `Near`."""
+def nested(parts: Ints) -> tuple[Ints, list[Ints], Ints]:
+    """Order the bins so that groups of all levels are runs: where those of each level start, and `Near.ends`, too."""
     every = np.arange(parts.shape[1])
-    single = (parts[0] == every).all()  # a server of one node is a bin
-    levels = [*parts, np.zeros_like(every)] if single else [every, *parts, np.zeros_like(every)]
+    levels = np.array([every, *parts, np.zeros_like(every)])
     order = np.lexsort(levels)
-    group, begin, count = [], [], 0
-    for level in levels:
-        ordered = level[order]
-        starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
-        group.append(count + np.searchsorted(starts, every, side="right") - 1)
-        begin.append(starts)
-        count += len(starts)
-    ends = [np.append(starts[1:], len(every)) for starts in begin]
-    return order, np.array(group), np.concatenate(begin), np.concatenate(ends)
+    changes = np.diff(levels[:, order], axis=1, prepend=-1) != 0
+    starts = [np.flatnonzero(change) for change in changes]
+    ends = [np.repeat(np.append(first[1:], len(every)), np.diff(first, append=len(every))) for first in starts]
+    return order, starts, np.array(ends)
 
 
 def slots(available: Ints, least: Ints) -> Ints:
@@ -224,25 +209,22 @@ def leave(call: Utilfn, flat: Flat, room: Room, dim: int, mark: int, placed: int
 
 @kernel
 def attempt(
-    call: Utilfn, flat: Flat, room: Room, near: Near, slots: Ints, balls: int, level: int, group: int
+    call: Utilfn, flat: Flat, room: Room, near: Near, slots: Ints, balls: int, level: int, start: int
 ) -> bool:  # fmt: skip
-    """Put the first balls into the group's bins, in their order; returns whether all got in.
+    """Put the first balls into the group of a level that starts there, in their order; returns whether all got in.
 
-    No group takes more of them than its `slots` [groups]. The room has the allocation then.
+    No bin takes more of them than its `slots` [bins, in their order]. The room has the allocation then.
     """
     room.used[:] = 0
     room.alloc[:] = NULL
     room.over[:] = 0
     left, count, placed = room.left, balls, 0
     left[:count] = np.arange(balls)
-    marks = np.zeros(len(near.group), np.int64)  # how many were placed when the group of each level began
-    at = near.begin[group]
-    while at < near.end[group]:
-        place, end, begun = near.order[at], at + 1, 0
-        below = near.group[1, at]
-        if level > 1 and at == near.begin[below] and slots[below] == 0:
-            end, begun = near.end[below], 2  # nothing goes into this whole group of bins
-        elif slots[at] > 0:
+    marks = np.zeros(len(near.ends), np.int64)  # how many were placed when the group of each level began
+    at = start
+    while at < near.ends[level, start]:
+        place, end = near.order[at], at + 1
+        if slots[at] > 0:
             most, still = slots[at], 0
             for i in range(count):
                 if most > 0 and put(call, flat, room, left[i], place, flat.ceiling, False) >= 0:
@@ -254,15 +236,14 @@ def attempt(
                     still += 1
             count = still
         # What is left here: the bin, and groups that end, or all of them if nothing is missing.
-        for above in range(begun, level + 1):
-            around = near.group[above, at]
-            if above > 0 and count > 0 and end < near.end[around]:
+        for above in range(level + 1):
+            if above > 0 and count > 0 and end < near.ends[above, at]:
                 break
-            if near.own[around] >= 0:
-                placed, count = leave(call, flat, room, near.own[around], marks[above], placed, count)
+            if near.own[above, at] >= 0:
+                placed, count = leave(call, flat, room, near.own[above, at], marks[above], placed, count)
             if count < 0:
                 return False
-            end = near.end[around]
+            end = near.ends[above, at]
             marks[: above + 1] = placed
         if count == 0:
             return bool(room.over[len(room.over) - 1] == 0)
