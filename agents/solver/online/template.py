@@ -118,7 +118,6 @@ class Template:
             for name in varying.keys() & source:
                 part = self._flat.ceiling[family.offset : family.offset + family.count]
                 self._targets[name].append(part.reshape(family.sizes))
-        self._best = np.zeros(problem.balls, np.int64)
         self._room = room(problem)
 
     def write(self, name: str, entries: Any, these: Any = ...) -> None:
@@ -175,18 +174,13 @@ class Online(Template):
         families = (family.offset for family in self.problem.families if family.name == COST and not family.sizes)
         self._cost = next(families, -1)
         self._most = int(self._flat.ceiling[self._cost])
-        self._least, self._worth = np.zeros(2, np.int64), np.ones(len(self._best), np.int64)
-        self._written = self._flat.group_bins.copy(), self._best, self._least, self._worth
+        self._best, self._least = np.zeros(self.problem.balls, np.int64), np.zeros(2, np.int64)
+        self.worth = np.ones(self.problem.balls, np.int64)
+        """What balls are worth [balls], from 1; an answer leaves as little as possible of that."""
+        self._written = self._flat.group_bins.copy(), self._best, self._least, self.worth
         self._rest = self._cost, not self.declared
         arguments = self._call, self._flat, self._room, *self._written, 1, 1, *self._rest, False
         self._explore = prepared(explore, *arguments)
-
-    def value(self, worth: Any) -> None:
-        """Set what the first balls are worth [n], from 1; the answer leaves as little as possible of that.
-
-        At first each is worth 1.
-        """
-        self._worth[: len(worth)] = worth
 
     def find(self, units: int, biased: bool = False) -> Ints:
         """Return the best allocation [balls] that the attempts find, -1 for balls that are left.

@@ -55,7 +55,6 @@ class Build(Constants):
         self.sets: dict[str, list[tuple[list[int], int]]] = {kind: [] for kind in SETS}
         self.wishes: list[Wish] = []
         self.softs: list[tuple[list[int], int, int]] = []
-        self._soft_dims: set[int] = set()
         self.pins: dict[int, tuple[int, At]] = {}
         self.alike = True
         """See `Problem.bins_alike`."""
@@ -270,11 +269,10 @@ class Build(Constants):
     def _soft(self, node: s.Node, name: str, slots: Any, share: s.Node, over: s.Node, axes: Sequence[s.Node]) -> None:
         for _ in self.combinations(axes):
             dims = self.dims_of(node, slots)
-            twice = not self._soft_dims.isdisjoint(dims)
-            refuse(twice, "a dimension is in two SOFT groups", "Keep it in one.", node.at)
-            self._soft_dims.update(dims)
             limits = self.amount(share, "SHARE", MICRO), self.amount(over, "OVER", 1000 * MICRO)
             self.softs.append((dims, *limits))
+        every = [dim for dims, *_ in self.softs for dim in dims]
+        refuse(len(every) > len(set(every)), "a dimension is in two SOFT groups", "Keep it in one.", node.at)
 
     def _least(self, node: s.Node, amount: s.Node, dim: s.Node, or_none: str | None, axes: Sequence[s.Node]) -> None:
         if dim.parts[0] == declared.BALLS:

@@ -159,7 +159,7 @@ def test_online_search_equals_reference_attempts(
     online = Online(Setup(str(file), {}, 12, seed - 1), "", {}, {}, largest, len(size), len(bins))
     for name, entries in given.items():
         online.write(name, (np.array(entries) * QUANTUM).astype(np.int64))
-    online.value(worth)
+    online.worth[:] = worth
     found = online.find(len(size)).tolist()
     problem = problem_of(TEXT, tables={name: np.array(entries) for name, entries in given.items()})
     best: tuple[int, int, list[int]] | None = None
