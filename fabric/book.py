@@ -13,18 +13,6 @@ TAKE, GIVE = -1, 1
 """The signs of what is free when amounts are taken and given back."""
 
 
-class Wired(NamedTuple):
-    """Says what a request holds in a network: links, the quanta on each, and its shares of servers.
-
-    `notes` are its servers, span, links, and the quanta reserved on each tier.
-    """
-
-    links: tuple[int, ...]
-    amounts: tuple[int, ...]
-    shares: tuple[Share, ...]
-    notes: tuple[int, ...]
-
-
 class HeldDevices(NamedTuple):
     """Says which devices of a server a request has, and how many quanta of each."""
 
@@ -39,15 +27,15 @@ class HeldDevices(NamedTuple):
 
 
 class Holding(NamedTuple):
-    """Says what a request holds: shares, in a network links, and devices; at both places on its way.
+    """Says what a request holds: shares, in a network links and the quanta on each, and devices.
 
-    Its `servers` count for rules of placement, as those of its `role` do.
+    On its way it holds all that at both places. Its `servers` count for rules of placement, as those of its `role` do.
     """
 
     role: int
     servers: tuple[int, ...]
     shares: tuple[Share, ...]
-    wired: tuple[Wired, ...] = ()
+    links: tuple[tuple[int, int], ...] = ()
     devices: tuple[HeldDevices, ...] = ()
 
     def beside(self, other: Holding) -> Holding:

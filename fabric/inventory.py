@@ -218,10 +218,8 @@ class Inventory:
 
         `free` int64 [servers, nodes, resources] is what the servers have, or as much as they have when empty.
         """
-        if request.spread:
-            each = np.array([part(request.demand, node, self._nodes) for node in range(self._nodes)])
-        else:
-            each = np.tile(request.demand, (self._nodes, 1))
+        parts = [part(request.demand, node, self._nodes) for node in range(self._nodes)]
+        each = np.array(parts if request.spread else request.demand)
         fit = np.where(each > 0, free // np.maximum(each, 1), UNLIMITED).min(axis=2)
         rooms: Ints = fit.min(axis=1) if request.spread else np.minimum(fit, UNLIMITED // self._nodes).sum(axis=1)
         return rooms if self.devices is None else self.devices.rooms(request, rooms, free is self._capacity)

@@ -284,7 +284,7 @@ class Ledger(Inventory):
         if kind == "server":
             return any(share[0] == part for share in holding.shares)
         links = self.network.links_of(part, kind)
-        return any(not links.isdisjoint(wired.links) for wired in holding.wired)
+        return any(link in links for link, _ in holding.links)
 
     def evict(self, rows: Iterable[int]) -> list[int]:
         """Release requests before their time; returns them, in order. Their own release does nothing then, once."""

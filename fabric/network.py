@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from binwright.fabric.book import Book, Holding, Wired, plain_shares
+from binwright.fabric.book import Book, Holding, plain_shares
 from binwright.fabric.routing import Routing
 from binwright.fabric.topology import Topology
 from binwright.fabric.virtual import check_embedding
@@ -63,11 +63,11 @@ class NetworkBook(Book):
         self._link_free, self._links_shown = topology.link_capacity.copy(), topology.link_capacity.copy()
         self._cuts: dict[int, int] = {}  # links out of service, and for how many reasons
         # Copies, as agents' kernels could write to what they are shown.
-        self._ends, self._tier_of = topology.link_ends.tolist(), topology.link_tier.tolist()
+        self._ends = topology.link_ends.tolist()
         self._rack_of, self._pod_of = topology.rack_of.tolist(), topology.pod_of.tolist()
-        self.wired: dict[int, Wired] = {}
+        self.lain: dict[int, Holding] = {}
         """What every row holds that was placed, or held last."""
-        self.moved: dict[int, list[Wired]] = {}
+        self.moved: dict[int, list[Holding]] = {}
         """Of every row that moved, what it held at first, and then at the place of each move, arrived or not."""
         self._view = ledger.view = NetworkView(
             self._names,
@@ -108,11 +108,7 @@ class NetworkBook(Book):
             problem = "its links do not connect its servers: use fabric.multi_server, or reserve a route"
         if problem:
             raise InfeasiblePlacement(problem)
-        reserved = [0] * len(self.topology.tiers)
-        for link, amount in zip(links, amounts, strict=True):
-            reserved[self._tier_of[link]] += amount
-        notes = (len(named), self._span(named), len(links), *reserved)
-        return Holding(request.role, named, shares, (Wired(links, amounts, shares, notes),))
+        return Holding(request.role, named, shares, tuple(zip(links, amounts, strict=True)))
 
     def _wrong_shares(self, shares: Sequence[Share], named: Sequence[int], request: Request) -> str:
         """Say why shares do not add up to the demand, each of a node of its own; empty where they do."""
@@ -145,22 +141,11 @@ class NetworkBook(Book):
 
     def _joined(self, servers: Iterable[int], links: Iterable[int]) -> bool:
         """Tell whether a way along these links leads from every server to every other."""
-        above: dict[int, int] = {}  # of each vertex another one of its group; the last of all stands for it
-        for link in links:
-            end, other = self._ends[link]
-            while end in above:
-                end = above[end]
-            while other in above:
-                other = above[other]
-            if end != other:
-                above[end] = other
-        groups = set()
-        for server in servers:
-            vertex = self.topology.switches + server
-            while vertex in above:
-                vertex = above[vertex]
-            groups.add(vertex)
-        return len(groups) == 1
+        vertices, ends = [self.topology.switches + server for server in servers], [self._ends[link] for link in links]
+        reached = {vertices[0]}
+        while more := {vertex for pair in ends if not reached.isdisjoint(pair) for vertex in pair} - reached:
+            reached |= more
+        return reached.issuperset(vertices)
 
     def _span(self, servers: Iterable[int]) -> int:
         """Return how far apart these servers are, an index into `SPANS`."""
@@ -172,26 +157,24 @@ class NetworkBook(Book):
     def move(self, holding: Holding, sign: int) -> None:
         """Take links, or give them back."""
         free, shown = self._link_free.data, self._links_shown.data
-        for wired in holding.wired:
-            for link, amount in zip(wired.links, wired.amounts, strict=True):
-                free[link] = shown[link] = free[link] + sign * amount
+        for link, amount in holding.links:
+            free[link] = shown[link] = free[link] + sign * amount
 
     def enter(self, row: int, holding: Holding) -> None:
         """Note where a request lies from now on."""
-        self.wired[row] = holding.wired[0]
+        self.lain[row] = holding
 
     def begin_move(self, row: int, old: Holding, new: Holding) -> None:
         """Note the place that a request moves to."""
-        self.moved.setdefault(row, [*old.wired]).extend(new.wired)
+        self.moved.setdefault(row, [old]).append(new)
 
     def end_move(self, row: int, stays: Holding, leaves: Holding, part: slice) -> None:
         """Note where a request lies from now on."""
-        self.wired[row] = stays.wired[0]
+        self.lain[row] = stays
 
     def _holding(self, row: int) -> tuple[Sequence[Share], Sequence[int], Sequence[int]]:
         held = self._ledger.reserved_by(row)
-        links = [*chain(*(wired.links for wired in held.wired))]
-        return held.shares, links, [*chain(*(wired.amounts for wired in held.wired))]
+        return held.shares, [link for link, _ in held.links], [amount for _, amount in held.links]
 
     # -- failures ------------------------------------------------------------------------------------------------------
 
@@ -232,12 +215,16 @@ class NetworkBook(Book):
 
     def spans(self, rows: Ints) -> Ints:
         """Return servers, span and links of the last places of these rows [k], int64 [k, 3]."""
-        return np.array([self.wired[row].notes[:3] for row in rows.tolist()], np.int64).reshape(-1, 3)
+        last = [self.lain[row] for row in rows.tolist()]
+        spans = [(len(held.servers), self._span(held.servers), len(held.links)) for held in last]
+        return np.array(spans, np.int64).reshape(-1, 3)
 
     def reserved(self, rows: Ints) -> Ints:
         """Return the quanta that the first places of these rows [k] reserve on each tier, int64 [k, tiers]."""
-        first = [wired.notes for wired in self._lain(rows, np.zeros_like(rows))]
-        return np.array(first, np.int64).reshape(-1, 3 + len(self.topology.tiers))[:, 3:]
+        who, link, amount = self.wires(rows, np.zeros_like(rows))
+        reserved = np.zeros((len(rows), len(self.topology.tiers)), np.int64)
+        np.add.at(reserved, (who, self.topology.link_tier[link]), amount)
+        return reserved
 
     def places(self, rows: Ints, numbers: Ints) -> tuple[Ints, Ints, Ints, Ints]:
         """Tell where these rows [k] lay, each at one of its places, `numbers` [k]: 0, or more after moves.
@@ -252,13 +239,13 @@ class NetworkBook(Book):
     def wires(self, rows: Ints, numbers: Ints) -> tuple[Ints, Ints, Ints]:
         """List places in `rows`, links, and the quanta reserved on each, int64 [n] each; arguments as of `places`."""
         lain = self._lain(rows, numbers)
-        wires = [(at, *wire) for at, held in enumerate(lain) for wire in zip(held.links, held.amounts, strict=True)]
+        wires = [(at, *wire) for at, held in enumerate(lain) for wire in held.links]
         who, link, amount = np.array(wires, np.int64).reshape(-1, 3).T
         return who, link, amount
 
-    def _lain(self, rows: Ints, numbers: Ints) -> list[Wired]:
+    def _lain(self, rows: Ints, numbers: Ints) -> list[Holding]:
         pairs = zip(rows.tolist(), numbers.tolist(), strict=True)
-        return [self.moved[row][number] if row in self.moved else self.wired[row] for row, number in pairs]
+        return [self.moved[row][number] if row in self.moved else self.lain[row] for row, number in pairs]
 
     # -- nothing is lost -----------------------------------------------------------------------------------------------
 
@@ -269,9 +256,9 @@ class NetworkBook(Book):
     def check(self, held: Mapping[int, Holding]) -> None:
         """Count again from all that is held; raises `LedgerError` when a quantum is missing."""
         free = self.topology.link_capacity.copy()
-        for wired in (wired for holding in held.values() for wired in holding.wired):
-            np.subtract.at(free, list(wired.links), list(wired.amounts))
-            if not self._cuts.keys().isdisjoint(wired.links):
+        for link, amount in chain(*(holding.links for holding in held.values())):
+            free[link] -= amount
+            if link in self._cuts:
                 raise LedgerError("a link that has failed carries something")
         if free.min(initial=0) < 0:
             raise LedgerError("a link carries more than it can")

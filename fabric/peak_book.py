@@ -187,10 +187,7 @@ class PeakBook(Book):
 
     def _sources(self, who: Ints) -> Ints:
         """Return the rows of the workload that these shares are of, int64 [n]."""
-        rows, source = self._row[who], self._simulation.source
-        back = np.flatnonzero(rows >= len(self._simulation.workload))
-        rows[back] = [source(row) for row in rows[back].tolist()]
-        return rows
+        return self._simulation.record.sources(self._row[who])
 
     def _ends(self, who: Ints) -> Ints:
         """Return the step before which each of these shares ends, int64 [n]."""

@@ -322,32 +322,21 @@ class RuleBook(Book):
     def why_not(self, request: Request) -> int:
         """Return the place in `reasons` of what keeps a request out now that has room; -1 for nothing.
 
-        It is the rule that takes the last server with room, as they are looked at in order.
+        It is what takes the last server with room, in a network the last that there is enough of, as rules are looked
+        at in order, then sites, then what holds among the parts of a gang.
         """
-        may = self._refusing(request.role) < 0
-        away = self.routing and not (reach := self.routing.reach(request)).all()
-        if away and not (self._with_room(request) & reach & may).any():
-            return len(self.reasons) - 2
-        decisive = self._decisive(request)
-        if decisive < 0 and request.gang and request.gang.rules.restricts:
-            self.offer(request)
-            shown, self._view.free = self._view.free, self._all
-            if not with_room(shown, request.demand, request.spread).any():
-                return len(self.reasons) - 1
-        return decisive
-
-    def _decisive(self, request: Request) -> int:
-        """Return which rule takes the last server with room, in a network enough of all; -1 where none does."""
-        refusing = self._refusing(request.role)
-        if self._ledger.network is None:
-            last = refusing[self._with_room(request)]
-            return int(last.max()) if len(last) and (last >= 0).all() else -1
-        free = self._free.sum(axis=1)
-        left = free.sum(axis=0)
-        for number in np.unique(refusing[refusing >= 0]).tolist():
-            left = left - free[refusing == number].sum(axis=0)
-            if (left < request.demand).any():
-                return int(number)
+        refusing, network = self._refusing(request.role), self._ledger.network is not None
+        room = np.ones(len(refusing), np.bool_) if network else self._with_room(request)
+        takes = [(int(number), refusing == number) for number in np.unique(refusing[refusing >= 0])]
+        if self.routing:
+            takes.append((len(self.reasons) - 2, ~self.routing.reach(request)))
+        if request.gang and request.gang.rules.restricts:
+            left = np.where((refusing < 0)[:, None, None], self._free, 0)
+            takes.append((len(self.reasons) - 1, ~self._open_now(request, left)))
+        for reason, taken in takes:
+            room = room & ~taken
+            if not ((self._free[room].sum(axis=(0, 1)) >= request.demand).all() if network else room.any()):
+                return reason
         return -1
 
     def _with_room(self, request: Request) -> npt.NDArray[np.bool_]:

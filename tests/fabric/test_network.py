@@ -179,7 +179,7 @@ def state(ledger: Ledger) -> tuple[Any, ...]:
     shown = ledger.view.free.tobytes(), ledger.view.link_free.tobytes()
     network: Any = ledger.network
     own = ledger._free.tobytes(), network._link_free.tobytes()
-    return *shown, *own, len(network.wired)
+    return *shown, *own, len(network.lain)
 
 
 @pytest.mark.parametrize("kind", ["Placement", "Provisioned"])
@@ -214,9 +214,9 @@ def test_network_ledger_accepts_what_the_slow_rule_accepts(
             assert ledger.apply(asked, given) == tuple(map(int, shares[0][:2]))
             more = chosen if kind == "Provisioned" else ()
             mine = {*(int(share[0]) for share in shares), *map(int, more)}
-            noted = (len(mine), span(found, sorted(mine)), len(links))
-            assert ledger.network.wired[row].notes[:3] == noted
-            assert sum(ledger.network.wired[row].notes[3:]) == len(links) * asked.bandwidth
+            [noted], [reserved] = ledger.network.spans(np.array([row])), ledger.network.reserved(np.array([row]))
+            assert noted.tolist() == [len(mine), span(found, sorted(mine)), len(links)]
+            assert reserved.sum() == len(links) * asked.bandwidth
         else:
             with pytest.raises(InfeasiblePlacement):
                 ledger.apply(asked, given)
@@ -240,7 +240,7 @@ def test_connected_is_what_the_slow_rule_says(data: st.DataObject) -> None:
     )
     if joined(found, servers, links):
         ledger.apply(asked, placement)
-        assert [*ledger.network.wired.values()][-1].notes[:3] == (len(servers), span(found, servers), len(links))
+        assert ledger.network.spans(np.array([0])).tolist() == [[len(servers), span(found, servers), len(links)]]
     else:
         with pytest.raises(InfeasiblePlacement, match="do not connect"):
             ledger.apply(asked, placement)
@@ -319,7 +319,7 @@ def test_link_failures_send_requests_back() -> None:
     assert simulation.record.interruption[0] == 2.0
     assert simulation.record.origin[4] == 0
     assert simulation.record.decided[4] == 2.0
-    assert 0 not in ledger.held[4].wired[0].links
+    assert 0 not in dict(ledger.held[4].links)
     ledger.check()
 
 

@@ -103,9 +103,8 @@ def _keeps_off(scenario: Any) -> bool:
     """Tell whether anything may keep requests off servers; labels alone do not, until requests ask for them."""
     flavours = getattr(scenario.workload, "flavours", None)
     asking = flavours is None or any(flavour.where for flavour in flavours)
-    taints = scenario.cluster.known_servers.taints != set()
     parts = any(rules.labels for _, rules in scenario.workload.gangs)
-    return bool(scenario.placement) or taints or parts or bool(scenario.ruled_by and asking)
+    return bool(scenario.placement or scenario.cluster.known_servers.taints or parts or (scenario.ruled_by and asking))
 
 
 def _mover_of(section: Any, scenario: Any, key: str) -> Mover:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from math import inf, nan
 from typing import TYPE_CHECKING, TypeAlias
@@ -31,18 +31,12 @@ NO_HOSTS: Ints = np.zeros(0, np.int64)
 
 @dataclass(slots=True)
 class Plan:
-    """Holds what is left of a plan to be begun, and which of its moves are on the way."""
+    """Holds what is left of a plan to be begun, and for which request it makes room, -1 for none."""
 
     why: Why
     mover: Mover
     left: deque[Move]
     request: int = -1
-    flying: set[int] = field(default_factory=set)
-
-    @property
-    def under_way(self) -> bool:
-        """Whether anything of it is still to happen."""
-        return bool(self.left or self.flying)
 
 
 class Moving:
@@ -92,16 +86,21 @@ class Moving:
         It is then asked for again at once, or waits until moves have arrived.
         """
         row, now = request.index, self._clock.now
-        if not (self._plan.request == row and self._plan.under_way):
+        if not (self._plan.request == row and self._under_way):
             network = self._ledger.network  # has room where servers have some, whether or not links lead there
             if self.room is None or self._tried == (row, now) or not (network or self._ledger.lacks_room(request)):
                 return False
             self._tried = row, now
             if not self.ask(self.room, "room", request):
                 return False
-        if self._plan.under_way:
+        if self._under_way:
             self._simulation.blocked = True
         return True
+
+    @property
+    def _under_way(self) -> bool:
+        """Whether anything of the plan is still to happen."""
+        return bool(self._plan.left) or any(plan is self._plan for _, plan in self._flying.values())
 
     def _await_tick(self, number: int) -> None:
         self.endless = 1
@@ -115,15 +114,14 @@ class Moving:
         if simulation.offered == len(simulation.workload) and alone and not repairs:
             return False  # nothing else is to come
         self._await_tick(number + 1)
-        making_room = self._plan.why == "room" and self._plan.under_way
+        making_room = self._plan.why == "room" and self._under_way
         return not making_room and self._schedule is not None and self.ask(self._schedule, "schedule")
 
     def ask(self, trigger: Trigger, why: Why, request: Request | None = None) -> bool:
         """Ask for a plan, and begin with it; tells whether there is one."""
         spec, mover = trigger
-        plan = self._planned(mover, why, spec.moves, request)
         self._plan.left.clear()
-        if plan:
+        if plan := self._planned(mover, why, spec.moves, request):
             self._plan = Plan(why, mover, deque(plan), -1 if request is None else request.index)
             self._follow(fresh=True)
         return bool(plan)
@@ -136,7 +134,6 @@ class Moving:
         if ended := [move.row for move in moves if move.row not in self._ledger.running]:
             raise InfeasiblePlacement(f"row {ended[0]} does not run")
         self._ledger.rehearse((self.request(move.row), move.placement) for move in moves)
-        self._plan.left.clear()
         self._plan = Plan("process", Mover(), deque(moves))
         self._follow(fresh=True)
 
@@ -156,11 +153,10 @@ class Moving:
         except Exception as error:
             what = describe_request(request, view.resources) if request else f"the plan {at}"
             raise raised(mover, error, what) from error
-        known = set(running.row.tolist())
         if len(plan) > moves:
             raise self._wrong(mover, f"has {len(plan)} moves, and {moves} were asked for")
         for move in plan:
-            if not isinstance(move, Move) or move.row not in known:
+            if not isinstance(move, Move) or move.row not in running.row:
                 raise self._wrong(mover, f"has {move!r:.200}, which is no Move of a request that may be moved")
         try:
             free = ledger.rehearse((self.request(move.row), move.placement) for move in plan)
@@ -191,22 +187,16 @@ class Moving:
             rows = np.array(out, np.int64)
         may = self._may if ruled else None
         server, node = record.server[rows].astype(np.int64), record.node[rows].astype(np.int64)
-        demand = self._simulation.workload.demand[self._sources(rows)]
+        demand = self._simulation.workload.demand[record.sources(rows)]
         return Running(rows, server, node, demand, self._left(rows), self.request, self._at_place, may)
 
     def _at_place(self, row: int) -> Placement:
         """Return the placement of a request, with what it takes of what is free."""
         held = self._ledger.reserved_by(row)
-        if not held.wired:
+        if not self._ledger.network:
             return OnDevices(held.shares, devices=held.devices[0].devices) if held.devices else Placement(held.shares)
-        links, amounts, *_ = held.wired[0]
+        links, amounts = ([each[at] for each in held.links] for at in (0, 1))
         return Embedding(held.shares, tuple(links), hosts=NO_HOSTS, amounts=tuple(amounts))
-
-    def _sources(self, rows: Ints) -> Ints:
-        """Return the rows of the workload that these rows, ascending, are or continue, int64 [n]."""
-        if not len(rows) or rows[-1] < len(self._simulation.workload):
-            return rows
-        return np.array([self._simulation.source(row) for row in rows.tolist()], np.int64)
 
     @property
     def on_the_way(self) -> set[int]:
@@ -274,7 +264,6 @@ class Moving:
         number = len(self.log)
         self.log.append(moved)
         self._flying[number] = moved, plan
-        plan.flying.add(number)
         seconds = self.spec.downtime + request.demand[self.resource] / self._rate
         if seconds:
             ends = float(record.decided[row]) + float(simulation.rows.holding_times(np.array([row]))[0])
@@ -295,8 +284,7 @@ class Moving:
 
     def _end(self, number: int, outcome: Outcome) -> None:
         """Take a move from what is on the way, and give back the place that its request leaves."""
-        moved, plan = self._flying.pop(number)
-        plan.flying.remove(number)
+        moved, _ = self._flying.pop(number)
         simulation, row = self._simulation, moved.row
         self._ledger.end_move(row, outcome == "done")
         moved.end, moved.outcome = self._clock.now, outcome

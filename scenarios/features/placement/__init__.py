@@ -72,15 +72,15 @@ PlacementRule: TypeAlias = Annotated[Rule, ByKey(KINDS, "says no rule", "{at_mos
 
 
 class KnownServers(NamedTuple):
-    """Says what servers have as far as it is known before a run; None is not.
+    """Says what servers have: the `values` of every label, None where added ones have more; the labels `everywhere`.
 
-    `values` are those of every label, `everywhere` the labels that all servers have, and `size` is how many there are.
+    `size` is how many there are, None where that is not known before the run.
     """
 
     values: Mapping[str, set[str] | None]
     everywhere: set[str]
     taints: set[str]
-    size: int | None = None
+    size: int | None
 
     @classmethod
     def of(cls, labels: ServerLabels) -> Self:
@@ -98,9 +98,9 @@ class KnownServers(NamedTuple):
             if label not in self.values:
                 raise wrong("the servers have no such label", suggest(label, self.values), (*at, label))
             known = self.values[label]
-            for value in wanted if known is not None else ():
-                if value not in (known or ()):
-                    raise wrong(f"no server has this {label}", suggest(value, known or ()), (*at, label), value)
+            for value in wanted:
+                if known is not None and value not in known:
+                    raise wrong(f"no server has this {label}", suggest(value, known), (*at, label), value)
 
     def check_servers(self, servers: Sequence[int] | Mapping[str, Iterable[str]], at: Keys) -> None:
         """Refuse servers that there are not, by their numbers or by labels."""

@@ -295,8 +295,8 @@ def test_all_or_nothing(name: str, masked: bool, shape: Routing, nodes: int, wei
             assert joined(found, placement.chosen, placement.links)
             assert placement.links or len(placement.chosen) == 1
             ledger.apply(request, placement)
-            notes = [*ledger.network.wired.values()][-1].notes
-            assert notes[:2] == (len(placement.chosen), span(found, placement.chosen))
+            [spans] = ledger.network.spans(np.array([index]))
+            assert spans[:2].tolist() == [len(placement.chosen), span(found, placement.chosen)]
             held.append(index)
         assert isinstance(placement, Provisioned) or (
             np.array_equal(view.free, before[0]) and np.array_equal(view.link_free, before[1])
