@@ -211,7 +211,7 @@ class Inventory:
         rooms = self.rooms(request, free)
         if may is not None:
             rooms = np.where(may, rooms, 0)
-        return int(rooms.sum()) if self.rules is None else self.rules.most_parts(request, rooms)
+        return int(rooms.sum() if self.rules is None else self.rules.most_parts(request, rooms).max(initial=0))
 
     def rooms(self, request: Request, free: Ints) -> Ints:
         """Count how many requests like this one fit on each server together, int64 [servers].

@@ -37,19 +37,17 @@ class Mask(NamedTuple):
     """Holds rules for kernels, and what they count.
 
     `closed` int64 [doors, servers] says what keeps out the roles of a door whatever is counted, -1 for nothing; `roles`
-    int64 [roles, 3] are a role's door and its checks, first and end. `checks` int64 [n, 8] are what is asked, the first
-    of its `counts`, its row of `domains`, the limit, how many domains there are, the first of its `live`, the first of
-    the `counts` that are taken from these, -1 for none, and what `closed` would say. `domains` int64 [labels, servers].
-    `live` bool [doors, domains of all labels] tells which domains have a server that is not closed. `adds` int64
-    [any, 2] are what requests add to, the first of the counts and the row of `domains`; those of a role's requests
-    begin at its `begin` int64 [roles + 1]. Only `counts` int64 [any] are written.
+    int64 [roles, 3] are a role's door and its checks, first and end. `checks` int64 [n, 7] are what is asked, the first
+    of its `counts`, its row of `domains`, the limit, how many domains there are, the first of the `counts` that are
+    taken from these, -1 for none, and what `closed` would say. `domains` int64 [labels, servers]. `adds` int64 [any, 2]
+    are what requests add to, the first of the counts and the row of `domains`; those of a role's requests begin at its
+    `begin` int64 [roles + 1]. Only `counts` int64 [any] are written.
     """
 
     closed: Ints
     roles: Ints
     checks: Ints
     domains: Ints
-    live: Bools
     counts: Ints
     begin: Ints
     adds: Ints
@@ -95,7 +93,6 @@ def compiled(
     rows = {label: row for row, label in enumerate(dict.fromkeys(rule.per for _, rule in counting))}
     domains = [labels.domains(label) for label in rows]
     sizes = [int(places.max(initial=-1)) + 1 for places in domains]
-    starts = np.cumsum([0, *sizes]).tolist()
     doors = {door: number for number, door in enumerate(dict.fromkeys(role[1:3] for role in roles))}
     closed = np.full((len(doors), labels.servers), -1, np.int64)
     for (where, tolerates), number in doors.items():
@@ -103,11 +100,6 @@ def compiled(
             closed[number, drains[place]] = RULES + place
         closed[number, ~labels.tolerated(tolerates)] = TAINT
         closed[number, ~labels.matching(where)] = WHERE
-    live = np.zeros((len(doors), starts[-1]), np.bool_)
-    for row, places in enumerate(domains):
-        for number in range(len(doors)):
-            live[number, starts[row] + places[closed[number] < 0]] = True
-
     firsts, size = dict[tuple[tuple[str, ...], str], int](), 0  # of the groups that are counted, by a label
 
     def counts_of(groups: tuple[str, ...], label: str) -> int:
@@ -123,7 +115,7 @@ def compiled(
             if check := rule.check(group, several):
                 row, first = rows[rule.per], counts_of(check.groups, rule.per)
                 less = counts_of((check.but,), rule.per) if check.but else -1
-                checks.append([check.kind, first, row, check.limit, sizes[row], starts[row], less, RULES + number])
+                checks.append([check.kind, first, row, check.limit, sizes[row], less, RULES + number])
         ends[group] = begin, len(checks)
     adds = [
         [(first, rows[label]) for (groups, label), first in firsts.items() if group in groups or EVERY in groups]
@@ -134,9 +126,8 @@ def compiled(
     return Mask(
         closed,
         np.array([(doors[role[1:3]], *ends[role.group]) for role in roles], np.int64).reshape(-1, 3),
-        np.array(checks, np.int64).reshape(-1, 8),
+        np.array(checks, np.int64).reshape(-1, 7),
         np.array(domains, np.int64).reshape(len(domains), labels.servers),
-        live,
         np.zeros(size, np.int64),
         np.cumsum([0, *map(len, adds)]),
         np.array([each for of_role in adds for each in of_role], np.int64).reshape(-1, 2),
@@ -153,18 +144,19 @@ def add(mask: Mask, servers: Ints, role: int, sign: int) -> None:
 def show(mask: Mask, view: RoleView, role: int, free: Ints) -> None:
     """Write to `view` what a role is shown of `free`, and what keeps it from each server."""
     # Taken out once: within the loops, numba would count references at every access.
-    closed, roles, checks, domains, live, counts, _, _ = mask
+    closed, roles, checks, domains, counts, _, _ = mask
     shown, refusing = view
     door, first, end = roles[role, 0], roles[role, 1], roles[role, 2]
-    servers, width = len(free), free.shape[1] * free.shape[2]
+    servers, width, out = len(free), free.shape[1] * free.shape[2], closed[door]
     refusing[:] = -1
     for c in range(end - 1, first - 1, -1):  # backwards, as the first that refuses counts
-        kind, start, limit, less, rule = checks[c, 0], checks[c, 1], checks[c, 3], checks[c, 6], checks[c, 7]
-        least, some = NO_BOUND, 0
-        for domain in range(checks[c, 4] if kind in (SPREAD, SAME) else 0):
+        kind, start, limit, less, rule = checks[c, 0], checks[c, 1], checks[c, 3], checks[c, 5], checks[c, 6]
+        of, least, some = domains[checks[c, 2]], NO_BOUND, 0
+        for domain in range(checks[c, 4] if kind == SAME else 0):
             some += counts[start + domain] != 0
-            if live[door, checks[c, 5] + domain]:
-                least = min(least, counts[start + domain])
+        for server in range(servers if kind == SPREAD else 0):
+            if out[server] < 0:
+                least = min(least, counts[start + of[server]])
         low, high = 0, NO_BOUND
         if kind == AT_MOST:
             high = limit - 1
@@ -176,14 +168,13 @@ def show(mask: Mask, view: RoleView, role: int, free: Ints) -> None:
             low = 0 if some == 0 else 1 if some <= limit else NO_BOUND
         else:
             low = 1
-        of = domains[checks[c, 2]]
         for server in range(servers):
             number = counts[start + of[server]]
             if less >= 0:
                 number -= counts[less + of[server]]
             if not low <= number <= high:
                 refusing[server] = rule
-    out, have, into = closed[door], free.reshape(servers, width), shown.reshape(servers, width)
+    have, into = free.reshape(servers, width), shown.reshape(servers, width)
     for server in range(servers):
         if out[server] >= 0:
             refusing[server] = min(refusing[server], out[server]) if refusing[server] >= 0 else out[server]

@@ -196,18 +196,14 @@ class RuleBook(Book):
         """
         allowed = self._beside(request, taken)
         if request.gang and request.gang.rules.together and not taken:
-            allowed &= self._most_parts(request, rooms) >= request.parts
+            allowed &= self.most_parts(request, rooms) >= request.parts
         return allowed
 
     def _open_now(self, request: Request, free: Ints) -> npt.NDArray[np.bool_]:
         """Tell where a part of a gang may lie now, bool [servers]."""
         return self.open_to_part(request, self._taken(request), self._ledger.rooms(request, free))
 
-    def most_parts(self, request: Request, rooms: Ints) -> int:
-        """Count the parts that there is room for as far as rules among them say; `rooms` int64 [servers] on each."""
-        return int(self._most_parts(request, rooms).max(initial=0))
-
-    def _most_parts(self, request: Request, rooms: Ints) -> Ints:
+    def most_parts(self, request: Request, rooms: Ints) -> Ints:
         """Count the parts that there is room for in the domain of each server that a gang can be `together` in.
 
         Without `together` that is the whole cluster. `rooms` int64 [servers] is that of each server. Where domains of
