@@ -219,9 +219,9 @@ class NetworkBook(Book):
         spans = [(len(held.servers), self._span(held.servers), len(held.links)) for held in last]
         return np.array(spans, np.int64).reshape(-1, 3)
 
-    def reserved(self, rows: Ints) -> Ints:
-        """Return the quanta that the first places of these rows [k] reserve on each tier, int64 [k, tiers]."""
-        who, link, amount = self.wires(rows, np.zeros_like(rows))
+    def reserved(self, rows: Ints, numbers: Ints) -> Ints:
+        """Return the quanta reserved on each tier, int64 [k, tiers]; arguments as of `places`."""
+        who, link, amount = self.wires(rows, numbers)
         reserved = np.zeros((len(rows), len(self.topology.tiers)), np.int64)
         np.add.at(reserved, (who, self.topology.link_tier[link]), amount)
         return reserved

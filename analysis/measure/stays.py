@@ -1,6 +1,5 @@
 """Where requests lay, and when: those that were moved have several stays."""
 
-from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -128,19 +127,17 @@ def on_the_way(simulation: Simulation, end: Floats) -> OnTheWay:
     result = OnTheWay(start, np.fmin(due, end[row]), first, last, demand[row])
     if network is None:
         return result
-    seen: dict[int, tuple[int, Any]] = {}
-    second, more = [], []
+    places, seen = [], dict[int, tuple[int, int]]()  # the numbers of those that each move leaves and takes
     for moved in log:
-        number, from_ = seen.get(moved.row, (0, network.moved[moved.row][0].notes[3:]))
-        to = network.moved[moved.row][number + 1].notes[3:]
-        second.append(to)
-        more.append(np.subtract(to, from_))
-        seen[moved.row] = number + 1, to if moved.outcome == "done" else from_
+        from_, taken = seen.get(moved.row, (0, 0))
+        places.append((from_, taken + 1))
+        seen[moved.row] = taken + 1 if moved.outcome == "done" else from_, taken + 1
+    left, second = (network.reserved(row, numbers) for numbers in np.array(places, np.int64).reshape(-1, 2).T)
     arrived = np.array([moved.outcome == "done" for moved in log], np.bool_)
     who = row[arrived]
     until = Order(simulation).lasting(who, end[who])[1]
     after = OnTheWay(due[arrived], end[who], last[arrived], until, np.zeros_like(demand[who]))
-    links = np.array([*second, *compress(more, arrived)], np.int64).reshape(-1, len(network.tiers))
+    links = np.concatenate([second, (second - left)[arrived]])
     both = OnTheWay(*(np.concatenate(pair) for pair in zip(result, after, strict=True)))
     return both._replace(amounts=np.hstack([both.amounts, links]))
 
