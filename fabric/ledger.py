@@ -147,10 +147,10 @@ class Ledger(Inventory):
         for server, node, amounts in holding.shares:
             first = (server * nodes + node) * resources
             if not all(map(ge, free[first : first + resources], amounts)):
-                has = f"does not fit on node {node} of server {server}, which has"
+                if server in self.down:
+                    raise InfeasiblePlacement(f"server {server} has failed")
                 left = say(self._free[server, node].tolist(), self.cluster.resources)
-                failed = server in self.down
-                raise InfeasiblePlacement(f"server {server} has failed" if failed else f"it {has} {left} free")
+                raise InfeasiblePlacement(f"it does not fit on node {node} of server {server}, which has {left} free")
 
     def _move(self, holding: Holding, sign: int) -> None:
         """Take what is held, or give it back: `sign` is TAKE or GIVE. No node is in two of its shares."""
@@ -220,10 +220,8 @@ class Ledger(Inventory):
         try:
             for request, placement in moves:
                 row = request.index
-                old, new = (
-                    (at.get(row) or self.reserved_by(row))._replace(devices=()),
-                    self._checked(request, placement),
-                )
+                old = (at.get(row) or self.reserved_by(row))._replace(devices=())
+                new = self._checked(request, placement)
                 stays = self.network is None and type(placement) is Placement
                 if stays and new.shares == at.get(row, self.held[row]).shares:
                     server, node, _ = old.shares[0]
