@@ -37,10 +37,10 @@ def rate(rule: Compiled, workload: Workload, cluster: Cluster) -> float:
     for _ in range(2):
         simulation = Simulation(workload, Ledger(cluster))
         run = simulation.requests, simulation.state, None, simulation.tables, np.zeros(0, np.bool_), 0, 0, False, inf
-        decide = as_argument(rule.scan, 2, rule.weights)
-        go(decide, rule.weights, *run, 1)  # compiled or loaded
+        decide, weights = as_argument(rule.scan, 2, rule.weights)
+        go(decide, weights, *run, 1)  # compiled or loaded
         began = process_time()
-        go(decide, rule.weights, *run, -1)
+        go(decide, weights, *run, -1)
         took = min(took, process_time() - began)
     return len(workload) / took / 1e6
 

@@ -19,6 +19,7 @@ from binwright.fabric.ranking import note
 from binwright.fabric.servers import fits_node, fits_spread, why_not
 from binwright.simcore.jit import callback, inlined, kernel, lean_inlined, tuple_setitem
 from binwright.simcore.jit.bundle import Bundle
+from binwright.simcore.jit.cost_functions import arrays_in, table_of
 from binwright.simcore.record import PLACED, REJECTED, SPREAD
 from binwright.simcore.types import Amounts, Floats, Ints, Placement, Request
 
@@ -373,7 +374,7 @@ def go(
 
     A gang is one answer; `tables` say which requests are gangs, and have quotas.
 
-    `rule` is what `as_argument` returns, and `weights` is a tuple of further arguments for it, all of them arrays.
+    `rule` and `weights` are what `as_argument` returns.
     `rules` are the rules of placement; there is a form of the loop without any. `stops` says at which refusals to stop,
     and `until` when the clock has something to do. With `ahead` time goes on afterwards, to the next request.
 
@@ -476,15 +477,26 @@ def fixed_answer(free: Ints, capacity: Ints, demand: Amounts, spread: bool, answ
     return int(answer[0])
 
 
-def as_argument(scan: Any, resources: int, weights: Sequence[Any]) -> Any:
-    """Return a `Scan`, with such arrays as weights, in the form in which `go` takes every rule."""
-    return _as_argument(scan, resources, tuple(f"{each.dtype}[{':,' * (each.ndim - 1)}::1]" for each in weights))
+def as_argument(scan: Any, resources: int, weights: Sequence[npt.NDArray[Any]]) -> tuple[Any, tuple[Ints, ...]]:
+    """Return a `Scan`, with such arrays as weights, in the form in which `go` takes every rule, and its weights there.
+
+    All rules with weights have one form, as these are handed over by their addresses: the loop is not compiled again
+    for each number of them. The weights must be kept while it is called.
+    """
+    kinds = tuple((each.dtype.name, each.ndim) for each in weights)
+    return _as_argument(scan, resources, kinds), (table_of(weights),) if weights else ()
 
 
 @lru_cache(maxsize=256)
-def _as_argument(scan: Any, resources: int, weights: tuple[str, ...]) -> Any:
-    state = "int64[:,:,::1]"
-    return callback(scan, "int64", state, state, f"UniTuple(int64, {resources})", "boolean", *weights)
+def _as_argument(scan: Any, resources: int, kinds: tuple[tuple[str, int], ...]) -> Any:
+    state, arrays = "int64[:,:,::1]", arrays_in(kinds)
+
+    @kernel
+    def with_weights(free: Ints, capacity: Ints, demand: Amounts, spread: bool, table: Ints) -> int:
+        return int(scan(free, capacity, demand, spread, *arrays(table)))
+
+    common = "int64", state, state, f"UniTuple(int64, {resources})", "boolean"
+    return callback(with_weights, *common, "int64[::1]") if kinds else callback(scan, *common)
 
 
 def placement_of(code: int, request: Request, nodes: int) -> Placement:

@@ -97,10 +97,10 @@ class Replay:
 
     def _go(self, rule: Compiled, answers: int, ahead: bool = False, mode: int | None = None) -> int:
         """Let a rule answer, and return why the loop stopped."""
-        decide = as_argument(rule.scan, self._state.free.shape[2], rule.weights)
+        decide, weights = as_argument(rule.scan, self._state.free.shape[2], rule.weights)
         how = self._mode if mode is None else mode
         form = self._requests, self._state, None, self._tables, self._interested
-        _, status, _ = go(decide, rule.weights, *form, loop.NO_REFUSALS, how, ahead, inf, answers)
+        _, status, _ = go(decide, weights, *form, loop.NO_REFUSALS, how, ahead, inf, answers)
         if status == loop.BROKEN:
             raise InfeasiblePlacement("a rule has taken a place that the request could not take")
         stopped: int = status

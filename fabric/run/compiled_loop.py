@@ -96,8 +96,8 @@ class CompiledLoop:
                 self._known = rule, log, standings(run.state.free)
             scan, weights = scan.incremental, (*weights, log, *self._known[2])
         columns = run.requests._replace(priority=run.order())
-        decide, arrays = as_argument(scan, resources, weights), (columns, run.state, run.rules, run.tables)
-        form = decide, weights, *arrays, run.interested, *self._stops(), False
+        argument, arrays = as_argument(scan, resources, weights), (columns, run.state, run.rules, run.tables)
+        form = *argument, *arrays, run.interested, *self._stops(), False
         return self._compiled(go, form)
 
     def _compiled(self, play: Loop, form: tuple[Any, ...]) -> tuple[Loop, tuple[Any, ...]]:
@@ -141,9 +141,9 @@ class CompiledLoop:
         backfilling = queue_line.BACKFILLING.index(how.backfilling)
         if self._scratch is None or len(self._scratch.profiles.steps) != len(run.state.left):
             self._scratch = scratch_for(run.state.left.shape, backfilling, self._steps)
-        decide, columns = as_argument(rule.scan, run.state.free.shape[2], rule.weights), run.requests
+        argument, columns = as_argument(rule.scan, run.state.free.shape[2], rule.weights), run.requests
         arrays = columns._replace(priority=run.order()), run.state, self.queue, run.tables, self._scratch
-        form = decide, rule.weights, *arrays, backfilling, run.overflow.together
+        form = *argument, *arrays, backfilling, run.overflow.together
         return self._compiled(go_line, form)
 
     # -- wrong answers -------------------------------------------------------------------------------------------

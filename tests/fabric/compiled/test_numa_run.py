@@ -1,6 +1,7 @@
 """Compiled runs against the engine, decision by decision."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from binwright.agents import AGENTS
 from binwright.analysis.measure.samples import Sampler
 from binwright.fabric.cluster import NEVER, Cluster
-from binwright.fabric.compiled.numa_loop import placement_of
+from binwright.fabric.compiled.numa_loop import as_argument, placement_of
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.placement.rules import AtMost, ServerLabels
 from binwright.fabric.run.play import play, play_compiled
@@ -117,6 +118,27 @@ def generous(free: Ints, capacity: Ints, demand: Amounts, spread: bool) -> int:
         for r in range(len(demand)):
             free[server, node, r] = capacity[server, node, r] + 1
     return 0
+
+
+@kernel
+def added(free: Ints, capacity: Ints, demand: Amounts, spread: bool, some: Floats, more: Floats, counts: Ints) -> int:
+    """A `Scan` whose answer needs every number of its own, and which counts."""
+    counts[1, 0] += 1
+    return int(some.sum() + more.sum() + counts.shape[1])
+
+
+def test_rules_with_weights_have_one_form_whatever_these_are() -> None:
+    weights = np.array([1.0]), np.arange(6.0).reshape(2, 3), np.zeros((2, 3), np.int64)
+    (one, _), (other, handed) = as_argument(told, 2, weights[:1]), as_argument(added, 2, weights)
+    assert one.kind == other.kind
+    free = np.zeros((1, 1, 2), np.int64)
+
+    @kernel
+    def asked(rule: Any, free: Ints, table: Ints) -> int:
+        return int(rule(free, free, (1, 1), False, table))
+
+    assert [asked(other, free, *handed) for _ in range(2)] == [1 + 15 + 3] * 2
+    assert weights[2].tolist() == [[0, 0, 0], [2, 0, 0]]
 
 
 hostile = st.one_of(st.integers(-3, 25), st.sampled_from([-(2**62), -1, 2**31, 2**32, 2**52]))
