@@ -50,7 +50,7 @@ class Flat(NamedTuple):
     @classmethod
     def of_problem(cls, problem: Problem, numbers: list[int], elastic: bool = False) -> Flat:
         """Lay out a problem and its source's constants; no array is empty, as on devices, and none is read-only."""
-        friends, foes, units = problem.friends, problem.foes, problem.units
+        friends, foes, units, groupings = problem.friends, problem.foes, problem.units, problem.groupings
         sets = np.append(friends.offsets, friends.offsets[-1] + foes.offsets[1:])
         set_balls = np.append(friends.members, foes.members)
         number = np.repeat(np.arange(len(sets) - 1), np.diff(sets))
@@ -75,20 +75,11 @@ class Flat(NamedTuple):
             np.repeat([1, 0], [len(friends), len(foes)]),
             of,
             number[order],
-            *groups_of(problem),
+            np.cumsum([0, *map(len, groupings)]),
+            np.append(0, np.cumsum(np.concatenate([np.diff(grouping.offsets) for grouping in groupings]))),
+            np.concatenate([grouping.members for grouping in groupings]),
         )
         return cls(*(np.array(part if len(part) else [0], np.int64) for part in parts))
-
-
-def groups_of(problem: Problem) -> tuple[Ints, Ints, Ints]:
-    """List the offsets of each grouping's groups, the offsets of each group's bins, and the bins."""
-    groupings = problem.groupings
-    sizes = np.concatenate([np.diff(grouping.offsets) for grouping in groupings])
-    return (
-        np.cumsum([0, *map(len, groupings)], dtype=np.int64),
-        np.append(0, np.cumsum(sizes)),
-        np.concatenate([grouping.members for grouping in groupings]),
-    )
 
 
 class Room(NamedTuple):
