@@ -48,7 +48,6 @@ end
 class Packed:
     """A placement of all balls, verified; or none, if time was up before there was one."""
 
-    method: str
     where: Ints | None
     """[balls]: the bin, from 0 without a gap"""
     bound: int
@@ -72,28 +71,28 @@ def pack(demand: Ints, capacity: Ints, method: str = "solver", *, seconds: float
     A search ends at the lower bound, or when its time is up. Heuristics take what time they need.
     """
     check(demand, capacity)
-    stated = problem_of(PACKING, tables={"DEMAND": demand / MICRO, "ROOM": capacity / MICRO})
-    if method in SEARCHES:  # before the clock runs
-        prepare(stated, searches(stated, "cpu", SEARCHES[method]))
-    began, first_seen = monotonic(), dict[int, float]()
-
-    def seen(state: Progress) -> None:
-        if state.placed == len(demand):
-            first_seen.setdefault(state.bins, monotonic() - began)
-
     if method in HEURISTICS:
+        began = monotonic()
         where = HEURISTICS[method](demand, capacity)
-        used, seconds = np.zeros((int(where.max()) + 1, len(capacity)), np.int64), monotonic() - began
+        took, used = monotonic() - began, np.zeros((int(where.max()) + 1, len(capacity)), np.int64)
         np.add.at(used, where, demand)
         if (used > capacity).any():
             raise BinwrightError(f"{method} answered a placement that breaks the rules: a bug, please report it")
-        return Packed(method, where, packing_bound(demand, capacity), seconds, seconds)
+        return Packed(where, packing_bound(demand, capacity), took, took)
+    stated = problem_of(PACKING, tables={"DEMAND": demand / MICRO, "ROOM": capacity / MICRO})
+    first_seen: dict[int, float] = {}
+    prepare(stated, searches(stated, "cpu", SEARCHES[method]))  # before the clock runs
+
+    def seen(state: Progress) -> None:
+        if state.placed == len(demand):
+            first_seen.setdefault(state.bins, state.seconds)
+
     answer = solve(stated, search=SEARCHES[method], seed=seed, time=seconds, progress=seen)
-    seconds, whole, found = monotonic() - began, None, None
-    if answer.placed == len(demand):
-        whole = np.unique(answer.alloc, return_inverse=True)[1]
-        found = first_seen.get(int(whole.max()) + 1, seconds)
-    return Packed(method, whole, answer.bound, seconds, found, answer.checked, answer.interrupted)
+    if answer.placed < len(demand):
+        return Packed(None, answer.bound, answer.seconds, None, answer.checked, answer.interrupted)
+    where = np.unique(answer.alloc, return_inverse=True)[1]
+    found = first_seen.get(int(where.max()) + 1, answer.seconds)
+    return Packed(where, answer.bound, answer.seconds, found, answer.checked, answer.interrupted)
 
 
 def check(demand: Ints, capacity: Ints) -> None:
