@@ -152,15 +152,11 @@ _PERCENT = Measure("share", "", {"%": Decimal("0.01")})
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """When a mean is enough: `metric` is at least, or at most, `value`, in the unit of runs.parquet.
-
-    All of `others` must be met, too.
-    """
+    """When a mean is enough: `metric` is at least, or at most, `value`, in the unit of runs.parquet."""
 
     metric: Metric
     relation: Literal[">=", "<="]
     value: float
-    others: tuple[Target, ...] = ()
 
     @property
     def sign(self) -> int:
@@ -172,7 +168,7 @@ class Target:
         return self.sign * (mean - self.value) >= -1e-12 * max(1.0, abs(self.value))
 
 
-def target_of(until: str, metrics: Sequence[Metric]) -> Target:
+def targets_of(until: str, metrics: Sequence[Metric]) -> tuple[Target, ...]:
     """Read `acceptance >= 99 %`, of one of these metrics, or several of them with ` and ` between."""
     problem, result = "does not say when a cluster is large enough", list[Target]()
     known = {metric.name: metric for metric in metrics}
@@ -189,7 +185,7 @@ def target_of(until: str, metrics: Sequence[Metric]) -> Target:
             problem = f"no share is so: {metric.name} lies between 0 and 100 %"
             raise UserError(problem, key="until", value=each, remedy=REMEDY)
         result.append(target)
-    return replace(result[0], others=tuple(result[1:]))
+    return tuple(result)
 
 
 def _value(metric: Metric, text: str, condition: str) -> float:

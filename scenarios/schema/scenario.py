@@ -10,7 +10,7 @@ from pydantic_core import to_jsonable_python
 
 from binwright.analysis.figures import Venue
 from binwright.analysis.measure.definition import MetricSpec, check_added, describe
-from binwright.analysis.measure.metric import Metric, target_of
+from binwright.analysis.measure.metric import Metric, targets_of
 from binwright.scenarios.agent_spec import AgentEntry, AgentSpec
 from binwright.scenarios.features import features, used, with_keys
 from binwright.scenarios.features.feature import CORE, Named, WithFeatures, chosen, way, written
@@ -306,7 +306,7 @@ class Scenario(WithFeatures):
                 # Which of several groups, the command may say.
                 if self.size.kind is not None or len(self.cluster.groups or ()) < 2:
                     place_of(self.cluster, self.size.kind)
-                target_of(self.size.until, self.described_metrics)
+                targets_of(self.size.until, self.described_metrics)
             except UserError as error:
                 at = ("size", error.key) if error.key == "until" else tuple((error.key or "size").split("."))
                 raise wrong(error.problem, error.remedy, at, error.value) from None

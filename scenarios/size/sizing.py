@@ -17,7 +17,7 @@ import polars as pl
 
 from binwright.analysis.compare.comparison import EQUAL, SAME, UNTESTED, Comparison
 from binwright.analysis.compare.statistics import mean_interval
-from binwright.analysis.measure.metric import Target, target_of
+from binwright.analysis.measure.metric import Target, targets_of
 from binwright.analysis.results_api import Results
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.build.cluster import ratios_of
@@ -90,7 +90,6 @@ def size(
     most: int | None = None,
     jobs: int | None = None,
     out: str | Path | None = None,
-    on_progress: Callable[[Row], None] = lambda row: None,
     finished: Callable[[Row], None] = lambda row: None,
 ) -> Sized:
     """Find for every agent the smallest number of servers with which a metric meets a target.
@@ -98,7 +97,7 @@ def size(
     `until` is the target (default: the scenario's `size`, or `"acceptance >= 99 %"`), or several with ` and ` between,
     `kind` the group of servers where there are several, `most` how many servers it may come to. The scenario has no
     sweep. `out` (default `results/<name>/size`) gets the runs, which are ordinary results, and sizes.csv; the same call
-    goes on there. `on_progress` is called with what an agent came to at a size; `finished` with the row of every run.
+    goes on there. `finished` is called with the row of every run.
     """
     scenario = loaded(scenario, overrides, load_to_run)
     folder, question = folder_for(scenario, out, "size"), Question.of(scenario, until, kind, most)
@@ -109,7 +108,7 @@ def size(
     # two sizes, where there are two: an agent may be for the first one only
     check_scenario(question.at([each for each in near if question.least <= each <= question.most][:2]))
     runs = Runs(question, folder, jobs, finished)
-    runs.search(on_progress)
+    runs.search()
     if not any(runs.sizes.values()):
         raise runs.never()
     return runs.answer()
@@ -148,7 +147,7 @@ class Runs:
         labels = dict.fromkeys(run.agent.label for run in plan(question.at([question.begin])))
         self.looked: dict[str, dict[int, Looked]] = {agent: {} for agent in labels}
 
-    def search(self, on_progress: Callable[[Row], None]) -> None:
+    def search(self) -> None:
         """Look at sizes until all searches have ended.
 
         Where the agent that needs the fewest has enough, all of them are looked at, to be compared.
@@ -166,8 +165,7 @@ class Runs:
                     wanted[best] = missing
             if not wanted:
                 return
-            for row in self.look(wanted):
-                on_progress(row)
+            self.look(wanted)
 
     def _known(self, agent: str) -> dict[str, dict[int, bool]]:
         """Tell for each end of an agent's answer which sizes are enough; one seed has no interval."""
@@ -189,8 +187,8 @@ class Runs:
         known = self._known(agent)
         return {end: answer_of(known[end], self._question.least) if end in known else None for end in ENDS}
 
-    def look(self, pairs: Pairs) -> list[Row]:
-        """Run these pairs on all seeds; returns what each came to."""
+    def look(self, pairs: Pairs) -> None:
+        """Run these pairs on all seeds, and note what each came to."""
         for size, agents in pairs.items():
             self._pairs.setdefault(size, set()).update(agents)
         rows: dict[tuple[str, int], list[Row]] = {}
@@ -200,23 +198,21 @@ class Runs:
             self._finished(row)
 
         self._batch(pairs).run(jobs=self._jobs, finished=note)
-        order = ((agent, size) for size in sorted(pairs) for agent in self.looked if agent in pairs[size])
-        return [self._note(agent, size, rows[agent, size]) for agent, size in order]
+        for (agent, size), each in rows.items():
+            self._note(agent, size, each)
 
     def _batch(self, pairs: Pairs) -> Batch:
         batch = Batch(self._question.at(sorted(pairs)), self.folder)
         batch.runs = [run for run in batch.runs if run.agent.label in pairs[int(run.point[self._question.key])]]
         return batch
 
-    def _note(self, agent: str, size: int, rows: Sequence[Row]) -> Row:
+    def _note(self, agent: str, size: int, rows: Sequence[Row]) -> None:
         """Average the rows of an agent at a size."""
-        targets = self._question.targets
-        noted: Row = {"agent": agent, "size": size, "metric": targets[0].metric.name}
         if failed := next((row for row in rows if row["status"] != "done"), None):
             self.failed.setdefault(agent, failed["error"])
-            return noted | {"failed": failed["error"]}
+            return
         random, means = any(row.get("random", True) for row in rows), []
-        for name in (target.metric.name for target in targets):
+        for name in (target.metric.name for target in self._question.targets):
             values = [row.get(name) for row in rows]
             if any(value is None or isnan(value) for value in values):
                 problem = f"{agent} has runs without {name} at {many_of(size, 'server')}"
@@ -224,11 +220,7 @@ class Runs:
                 raise UserError(problem, key="until", value=self._question.until, remedy=remedy)
             mean, half = mean_interval(np.array(values, float))
             means.append((float(mean), float(half) if random else 0.0))
-        lost = sum(row["running_lost"] for row in rows)
-        looked = Looked(tuple(means), lost)
-        self.looked[agent][size] = looked
-        mean, half = means[0]
-        return noted | {"mean": mean, "half": half, "lost": lost, "enough": looked.enough(targets, 0)}
+        self.looked[agent][size] = Looked(tuple(means), sum(row["running_lost"] for row in rows))
 
     def answer(self) -> Sized:
         """Lay the answers out, a row per agent, and write them beside the table of all that was run."""
@@ -321,8 +313,7 @@ class Question:
         until, kind = own.until if until is None else until, own.kind if kind is None else kind
         most = own.most if most is None else most
         key, count = place_of(scenario.cluster, kind)
-        target = target_of(until, scenario.described_metrics)
-        targets = target, *target.others
+        targets = targets_of(until, scenario.described_metrics)
         _refuse(scenario, [each.metric.name for each in targets])
         least = _least(scenario, count)
         most = min(LARGEST, max(TIMES * count, least)) if most is None else most

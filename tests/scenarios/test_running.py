@@ -184,13 +184,8 @@ def test_a_size_is_enough_only_if_what_runs_has_a_place(tmp_path: Path) -> None:
     file = tmp_path / "t.csv"
     file.write_text("id,arrival,lifetime,cpu\n0,0,inf,3\n1,1,inf,3\n2,9,5,1\n3,20,5,1\n")
     given = scenario({"trace": "table", "path": str(file), "start": 2}, cluster={"servers": 1, "node": {"cpu": 4}})
-    said: list[tuple[int, float, int, bool]] = []
-    found: Any = bw.size(
-        given,
-        most=5,
-        jobs=1,
-        out=tmp_path / "size",
-        on_progress=lambda row: said.append((row["size"], row["mean"], row["lost"], row["enough"])),
-    )
+    found: Any = bw.size(given, most=5, jobs=1, out=tmp_path / "size")
     assert found.frame["size"].to_list() == [2]
-    assert said[:2] == [(1, 1.0, 3, False), (2, 1.0, 0, True)]
+    runs = found.results.runs.filter(pl.col("cluster.servers") <= 2).sort("cluster.servers", "seed")
+    assert runs["acceptance"].to_list() == [1.0] * 6
+    assert runs["running_lost"].to_list() == [1, 1, 1, 0, 0, 0]
