@@ -226,6 +226,7 @@ def test_kill_9_at_any_moment_loses_the_runs_in_flight_at_most(tmp_path: Path, s
             journal.write_text(journal.read_text()[: -chance.randrange(2, 300)])
     (tmp_path / "out" / "runs.parquet").write_bytes(b"PAR1 and no more")
     left = tmp_path / "out" / "details" / ".0123456789abcdef.requests.parquet.7"
+    left.parent.mkdir(exist_ok=True)  # it may have been killed before the first run ended
     left.write_bytes(b"PAR1")
     goes_on_to_the_same_end(tmp_path)
 

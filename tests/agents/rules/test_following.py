@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binwright import fabric
 from binwright.agents import AGENTS
 from binwright.agents.heuristics.servers.costs import best_fit, best_fit_loose, first_fit, internal, worst_fit
 from binwright.agents.learned.value import begun, value_of
 from binwright.agents.rules.scan import ScanAgent
+from binwright.fabric import inventory
 from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.ranking import SERVERS_WORTH_IT, log_of, standings
@@ -79,7 +79,7 @@ def followed(cluster: Changing, room: Callable[[Any], Any], steps: int) -> Itera
 def engines(case: Run, agent: ScanAgent, worth_it: int, moves: Rules | None = None) -> Simulation:
     """Play a case on the engine, by an agent that follows what changed from so many servers on."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fabric.ledger, "SERVERS_WORTH_IT", worth_it)
+        patch.setattr(inventory, "SERVERS_WORTH_IT", worth_it)
         patch.setattr(agent.scan, "worth_it", worth_it)
         simulation = simulations.simulate(case)
         if moves:
@@ -158,7 +158,7 @@ def test_a_cluster_that_grows_past_the_limit_goes_on_the_same(compiled: bool) ->
     large = Cluster(cluster.resources, capacity, cluster.spread_above, capacity[0])
     growth = [(float(workload.arrival[k]), by) for k, by in ((600, 3), (700, 2), (900, 600))]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fabric.ledger, "SERVERS_WORTH_IT", NEVER)
+        patch.setattr(inventory, "SERVERS_WORTH_IT", NEVER)
         expected = Simulation(workload, Ledger(large), expansion=growth)
         play(expected, agent_of(rule))
     if compiled:
