@@ -13,10 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from binwright.fabric.placement.rules import (
-    AT_MOST,
     EVERY,
     NO_BOUND,
-    NONE,
     SAME,
     SPREAD,
     Drain,
@@ -37,11 +35,11 @@ class Mask(NamedTuple):
     """Holds rules for kernels, and what they count.
 
     `closed` int64 [doors, servers] says what keeps out the roles of a door whatever is counted, -1 for nothing; `roles`
-    int64 [roles, 3] are a role's door and its checks, first and end. `checks` int64 [n, 7] are what is asked, the first
-    of its `counts`, its row of `domains`, the limit, how many domains there are, the first of the `counts` that are
-    taken from these, -1 for none, and what `closed` would say. `domains` int64 [labels, servers]. `adds` int64 [any, 2]
-    are what requests add to, the first of the counts and the row of `domains`; those of a role's requests begin at its
-    `begin` int64 [roles + 1]. Only `counts` int64 [any] are written.
+    int64 [roles, 3] are a role's door and its checks, first and end. `checks` int64 [n, 8] are what is asked, its
+    bounds, the first of its `counts`, its row of `domains`, how many domains there are, the first of the `counts` that
+    are taken from these, -1 for none, and what `closed` would say. `domains` int64 [labels, servers]. `adds` int64
+    [any, 2] are what requests add to, the first of the counts and the row of `domains`; those of a role's requests
+    begin at its `begin` int64 [roles + 1]. Only `counts` int64 [any] are written.
     """
 
     closed: Ints
@@ -115,7 +113,7 @@ def compiled(
             if check := rule.check(group, several):
                 row, first = rows[rule.per], counts_of(check.groups, rule.per)
                 less = counts_of((check.but,), rule.per) if check.but else -1
-                checks.append([check.kind, first, row, check.limit, sizes[row], less, RULES + number])
+                checks.append([check.kind, check.low, check.high, first, row, sizes[row], less, RULES + number])
         ends[group] = begin, len(checks)
     adds = [
         [(first, rows[label]) for (groups, label), first in firsts.items() if group in groups or EVERY in groups]
@@ -126,7 +124,7 @@ def compiled(
     return Mask(
         closed,
         np.array([(doors[role[1:3]], *ends[role.group]) for role in roles], np.int64).reshape(-1, 3),
-        np.array(checks, np.int64).reshape(-1, 7),
+        np.array(checks, np.int64).reshape(-1, 8),
         np.array(domains, np.int64).reshape(len(domains), labels.servers),
         np.zeros(size, np.int64),
         np.cumsum([0, *map(len, adds)]),
@@ -150,24 +148,18 @@ def show(mask: Mask, view: RoleView, role: int, free: Ints) -> None:
     servers, width, out = len(free), free.shape[1] * free.shape[2], closed[door]
     refusing[:] = -1
     for c in range(end - 1, first - 1, -1):  # backwards, as the first that refuses counts
-        kind, start, limit, less, rule = checks[c, 0], checks[c, 1], checks[c, 3], checks[c, 5], checks[c, 6]
-        of, least, some = domains[checks[c, 2]], NO_BOUND, 0
-        for domain in range(checks[c, 4] if kind == SAME else 0):
-            some += counts[start + domain] != 0
-        for server in range(servers if kind == SPREAD else 0):
-            if out[server] < 0:
-                least = min(least, counts[start + of[server]])
-        low, high = 0, NO_BOUND
-        if kind == AT_MOST:
-            high = limit - 1
-        elif kind == SPREAD:
-            high = least + limit - 1 if least < NO_BOUND else NO_BOUND
-        elif kind == NONE:
-            high = 0
+        kind, low, high = checks[c, 0], checks[c, 1], checks[c, 2]
+        start, less, rule = checks[c, 3], checks[c, 6], checks[c, 7]
+        of, least, some = domains[checks[c, 4]], NO_BOUND, 0
+        if kind == SPREAD:
+            for server in range(servers):
+                if out[server] < 0:
+                    least = min(least, counts[start + of[server]])
+            high = high + least if least < NO_BOUND else NO_BOUND
         elif kind == SAME:
-            low = 0 if some == 0 else 1 if some <= limit else NO_BOUND
-        else:
-            low = 1
+            for domain in range(checks[c, 5]):
+                some += counts[start + domain] != 0
+            low, high = (0 if some == 0 else 1 if some <= high else NO_BOUND), NO_BOUND
         for server in range(servers):
             number = counts[start + of[server]]
             if less >= 0:

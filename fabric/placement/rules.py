@@ -94,9 +94,9 @@ def numbered(servers: int, size: int) -> Texts:
     return (np.arange(servers) // size).astype(np.str_)
 
 
-AT_MOST, SPREAD, NONE, SAME, SOME = range(5)
-"""What a check asks of the count: at most its limit; at most its limit above the smallest; nothing; something, unless
-there is none anywhere, and in no more domains than its limit; something.
+BETWEEN, SPREAD, SAME = range(3)
+"""What a check asks of the count: that it lies between its bounds; as much, above the smallest count; something, unless
+there is none anywhere, and in no more domains than its upper bound.
 """
 NO_BOUND = np.iinfo(np.int64).max
 Domain: TypeAlias = Annotated[
@@ -106,14 +106,15 @@ Group: TypeAlias = Annotated[Text, Field(description="The group, or `*` for ever
 
 
 class Check(NamedTuple):
-    """Says what a rule asks of a request: a kind, its limit, and of which groups the requests in its domain count.
+    """Says of which groups the requests in a domain count, and between which bounds, for a request to go there.
 
     `EVERY` counts those of all groups, `but` those of one.
     """
 
-    kind: int
-    limit: int
     groups: tuple[str, ...]
+    low: int = 0
+    high: int = NO_BOUND
+    kind: int = BETWEEN
     but: str = ""
 
 
@@ -126,7 +127,7 @@ class AtMost(Model):
 
     def check(self, group: str, several: bool) -> Check | None:
         """Return what the rule asks of a request of this group."""
-        return Check(AT_MOST, self.at_most, (group,)) if self.of in (group, EVERY) else None
+        return Check((group,), high=self.at_most - 1) if self.of in (group, EVERY) else None
 
     def __str__(self) -> str:
         return f"at most {self.at_most} of {self.of} per {self.per}"
@@ -146,7 +147,7 @@ class Spread(Model):
 
     def check(self, group: str, several: bool) -> Check | None:
         """Return what the rule asks of a request of this group."""
-        return Check(SPREAD, self.skew, (group,)) if self.spread in (group, EVERY) else None
+        return Check((group,), high=self.skew - 1, kind=SPREAD) if self.spread in (group, EVERY) else None
 
     def __str__(self) -> str:
         return f"{self.spread} is spread over {self.over}, skew {self.skew}"
@@ -180,9 +181,9 @@ class Apart(OfGroups):
     def check(self, group: str, several: bool) -> Check | None:
         """Return what the rule asks of a request of this group."""
         if self.groups == (EVERY,):
-            return Check(NONE, 0, self.groups, but=group)
+            return Check(self.groups, high=0, but=group)
         others = tuple(other for other in self.groups if other != group)
-        return Check(NONE, 0, others) if group in self.groups else None
+        return Check(others, high=0) if group in self.groups else None
 
     def __str__(self) -> str:
         return f"{', '.join(self.groups)} apart per {self.per}"
@@ -203,7 +204,7 @@ class Together(OfGroups):
         one of it moves from the one to the other, and nobody joins it before it has arrived.
         """
         groups = (group,) if self.groups == (EVERY,) else self.groups
-        return Check(SAME, NO_BOUND if several else 1, groups) if group in groups else None
+        return Check(groups, high=NO_BOUND if several else 1, kind=SAME) if group in groups else None
 
     def __str__(self) -> str:
         return f"{', '.join(self.groups)} together per {self.per}"
@@ -224,7 +225,7 @@ class Near(OfGroups):
 
     def check(self, group: str, several: bool) -> Check | None:
         """Return what the rule asks of a request of this group."""
-        return Check(SOME, 0, self.groups) if group == self.of else None
+        return Check(self.groups, low=1) if group == self.of else None
 
     def __str__(self) -> str:
         return f"{self.of} near {', '.join(self.groups)} per {self.per}"
