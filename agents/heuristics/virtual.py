@@ -11,14 +11,14 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
 from binwright.agents.heuristics.networks.common import network_of
-from binwright.agents.nested_agent import inner
+from binwright.agents.heuristics.servers.costs import first_fit
 from binwright.fabric.network import NetworkView
 from binwright.fabric.topology import Topology
 from binwright.fabric.virtual import Tree, hosed, needed, route_pairs, routed
 from binwright.fabric.virtual import tree as tree_of
 from binwright.simcore.errors import UserError
 from binwright.simcore.jit import kernel, lean, prepared
-from binwright.simcore.types import Agent, Embedding, Form, Ints, Placement, Refusal, Request, View, VirtualNetwork
+from binwright.simcore.types import Agent, Embedding, Form, Ints, Refusal, Request, View, VirtualNetwork
 
 Bools: TypeAlias = npt.NDArray[np.bool_]
 
@@ -96,20 +96,17 @@ class VMFirstFit(Agent):
         view = tenants_of(self, view)
         if view.virtual:
             warm(view, view.virtual)
-        self._agent = inner("first-fit", None)
-        self._agent.start(view.showing(view.free), rng)
+        self._first = prepared(first_fit, view.free, view.capacity, (1,) * len(view.resources), False)
 
     def decide(self, view: View, request: Request) -> Embedding | Refusal:
         network, free, nodes = request.network, view.free.copy(), view.free.shape[1]
         assert network is not None
-        hosts, seen = np.zeros(len(network), np.int64), view.showing(free)
+        hosts = np.zeros(len(network), np.int64)
         for machine, demand in enumerate(network.machines.tolist()):
-            placement = self._agent.decide(seen, request._replace(demand=tuple(demand), spread=False, network=None))
-            if not isinstance(placement, Placement):
+            hosts[machine] = host = self._first(free, view.capacity, tuple(demand), False)
+            if host < 0:
                 return Refusal("no servers have the room")
-            [(server, node, _)] = placement.shares
-            free[server, node] -= demand
-            hosts[machine] = server * nodes + node
+            free[divmod(host, nodes)] -= demand
         return connected(network_of(self, view), network, hosts) or Refusal("no paths have the bandwidth")
 
 
