@@ -1,9 +1,9 @@
 """Binwright's requests, from generators and traces.
 
 What there is: `WORKLOADS`, `TRACES`, `ARRIVALS`, `LIFETIMES` and `PREDICTORS`, each open to third parties by its entry
-point group. What to call: `workloads.traces.library` (find, recognise, read a trace),
-`binwright.workloads.windows` (select requests from it), `binwright.workloads.generators` (draw requests from flavours),
-`workloads.describe` (what a trace holds, and a generator like it).
+point group. What to call: `workloads.traces.library` (find, recognise, read a trace), `workloads.windows` (select
+requests from it), `workloads.describe` and `workloads.fit` (what a trace holds, and a generator like it). Kinds of
+workload draw their requests themselves: `scenarios.schema.workload`.
 """
 
 from pathlib import Path

@@ -6,7 +6,7 @@ memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, ClassVar, Self, TypeAlias
@@ -166,6 +166,3 @@ class DrawnNetworks(Sequence[VirtualNetwork]):
         rng = stream(self.seed, "workload", "matrix", row % len(self))
         machines = np.tile(self.machine, (int(self.size[row]), 1))
         return self.kind.network(machines, int(self.bandwidth[row]), rng)
-
-    def __iter__(self) -> Iterator[VirtualNetwork]:
-        return map(self.__getitem__, range(len(self)))
