@@ -108,12 +108,13 @@ def padrl(
     for code in places_with_room(free, demand, spread):
         # The free shares of this node and of the other, cpu and mem, as they are and as they would be.
         place = row[1 + SHARED + places + code * PLACE : 1 + SHARED + places + (code + 1) * PLACE]
+        server, first = code // 2, code % 2
         for n in range(2):
-            node = (code + n) % 2
+            node = first if n == 0 else 1 - first
             for r in range(2):
                 # Of a spread request the first node takes the odd quanta.
                 taken = demand[r] // 2 + (n < demand[r] % 2) if spread else demand[r] * (n == 0)
-                left, of = free[code // 2, node, r], capacity[code // 2, node, r]
+                left, of = free[server, node, r], capacity[server, node, r]
                 place[n * 2 + r], place[4 + n * 2 + r] = left / of, (left - taken) / of
         mask[code], hidden[:], scores[code] = 1.0, common, 0.0
         readout = add_products(place, PLACE, weights, at, hidden, HIDDEN)
