@@ -54,7 +54,7 @@ MINIMALS: dict[str, dict[str, Any]] = {
 }
 """Pages whose fragments are of other scenarios."""
 SHORTER = {
-    '{"cluster.servers": 20}, agents': '{"cluster.servers": 20, "workload.requests": 1000, "replications": 2}, agents',
+    '{"cluster.servers": 20, ': '{"cluster.servers": 20, "workload.requests": 1000, "replications": 2, ',
     '"replications=3", out': '"workload.requests=200", "replications=2", out',
     "time=10": "time=2",
     "seeds=20)": "seeds=2, validation=2, test=2)",
