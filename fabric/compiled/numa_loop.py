@@ -17,6 +17,7 @@ from binwright.fabric.compiled.tables import QuotaTable, Tables, count_limits, e
 from binwright.fabric.placement.mask import Ruling, count, show, why_ruled
 from binwright.fabric.ranking import note
 from binwright.fabric.servers import fits_node, fits_spread, why_not
+from binwright.simcore.errors import KernelError
 from binwright.simcore.jit import callback, inlined, kernel, lean_inlined, tuple_setitem
 from binwright.simcore.jit.bundle import Bundle
 from binwright.simcore.jit.cost_functions import arrays_in, table_of
@@ -483,6 +484,8 @@ def as_argument(scan: Any, resources: int, weights: Sequence[npt.NDArray[Any]]) 
     All rules with weights have one form, as these are handed over by their addresses: the loop is not compiled again
     for each number of them. The weights must be kept while it is called.
     """
+    if not all(each.flags.c_contiguous for each in weights):
+        raise KernelError("weights are not arrays in C order", remedy="Take np.ascontiguousarray of them.")
     kinds = tuple((each.dtype.name, each.ndim) for each in weights)
     return _as_argument(scan, resources, kinds), (table_of(weights),) if weights else ()
 

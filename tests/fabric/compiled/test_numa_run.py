@@ -16,7 +16,7 @@ from binwright.fabric.ledger import Ledger
 from binwright.fabric.placement.rules import AtMost, ServerLabels
 from binwright.fabric.run.play import play, play_compiled
 from binwright.fabric.run.simulation import Simulation
-from binwright.simcore.errors import AgentError, InfeasiblePlacement
+from binwright.simcore.errors import AgentError, InfeasiblePlacement, KernelError
 from binwright.simcore.jit import kernel
 from binwright.simcore.record import PLACED
 from binwright.simcore.roles import Roles
@@ -139,6 +139,8 @@ def test_rules_with_weights_have_one_form_whatever_these_are() -> None:
 
     assert [asked(other, free, *handed) for _ in range(2)] == [1 + 15 + 3] * 2
     assert weights[2].tolist() == [[0, 0, 0], [2, 0, 0]]
+    with pytest.raises(KernelError, match="not arrays in C order"):
+        as_argument(told, 2, (weights[1][:, 0],))
 
 
 hostile = st.one_of(st.integers(-3, 25), st.sampled_from([-(2**62), -1, 2**31, 2**32, 2**52]))
