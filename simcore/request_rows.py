@@ -79,8 +79,7 @@ class RequestRows:
 
     def holding_time(self, row: int) -> float:
         """Return how long the request of a row stays, whatever agents are told."""
-        stays = self._full_time(row)
-        return self.longer.get(row, stays) if self.longer else stays
+        return self.longer.get(row, self._full_time(row))
 
     def _full_time(self, row: int) -> float:
         """Return how long the request of a row stays, with all parts of its gang."""
@@ -103,11 +102,10 @@ class RequestRows:
         if self._paced:  # the arrival may be set later
             return next(self.requests(np.array([row])))
         if (request := known.get(row)) is None:
-            come = np.array([row])
-            if self._made <= row < self._made + CHUNK:
+            come = np.arange(row, min(rows, row + CHUNK if self._made <= row < self._made + CHUNK else row + 1))
+            if row >= self._made:
                 if len(known) > 4 * CHUNK:
                     self._known = known = {}
-                come = np.arange(row, min(rows, row + CHUNK))
                 self._made = row + len(come)
             known.update(zip(come.tolist(), self.requests(come), strict=True))
             request = known[row]

@@ -43,17 +43,12 @@ class Model:
         return free
 
     def used(self) -> list[int]:
-        used = [0] * len(self.growth[0])
-        for taken in self.held.values():
-            for _, _, amounts in taken:
-                used = [total + amount for total, amount in zip(used, amounts, strict=True)]
-        return used
+        held = [amounts for taken in self.held.values() for _, _, amounts in taken]
+        return [sum(amounts) for amounts in zip([0] * len(self.growth[0]), *held, strict=True)]
 
     def accepts(self, request: Request, taken: tuple[Share, ...]) -> bool:
         where = (taken[0][0], SPREAD if request.spread else taken[0][1]) if taken else (-1, -1)
-        if not 0 <= where[0] < len(self.capacity) or not SPREAD <= where[1] < len(self.growth):
-            return False
-        if not request.spread and where[1] == SPREAD:
+        if not 0 <= where[0] < len(self.capacity) or not (request.spread or 0 <= where[1] < len(self.growth)):
             return False
         right = shares(request.demand, request.spread, where, len(self.growth))
         return list(taken) == right and fits(self.free(), request.demand, request.spread, where)
@@ -78,9 +73,8 @@ def clusters(draw: st.DrawFn) -> Cluster:
     server = st.lists(st.lists(roomy, min_size=resources, max_size=resources), min_size=nodes, max_size=nodes)
     capacity = draw(st.lists(server, min_size=1, max_size=3))
     above = draw(st.lists(st.sampled_from([0, 2, 4, NEVER]), min_size=resources, max_size=resources))
-    return Cluster(
-        tuple("ab"[:resources]), np.array(capacity, np.int64), tuple(above), np.array(draw(server), np.int64)
-    )
+    growth = np.array(draw(server), np.int64)
+    return Cluster(tuple("ab"[:resources]), np.array(capacity, np.int64), tuple(above), growth)
 
 
 Step = tuple[str, int, int, int, tuple[int, int], int]

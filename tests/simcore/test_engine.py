@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from math import inf
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.errors import AgentError, InfeasiblePlacement
 from binwright.simcore.faults import Faults
 from binwright.simcore.record import OUTCOMES, PENDING, Record
+from binwright.simcore.request_rows import CHUNK
 from binwright.simcore.rules import Overflow
 from binwright.simcore.types import Agent, Placement, Request, View
 from tests.reference.engine import Case, Decide, Demand, Reference, Room, Where
@@ -293,6 +295,13 @@ def test_watch_is_called_when_it_asked_to_be(case: Case, pauses: list[int]) -> N
     play(simulation, agent)  # another play goes on from there
     assert agent.decisions == whole_agent.decisions
     assert bytes_of(simulation.record) == bytes_of(whole.record)
+
+
+def test_requests_that_are_taken_in_order_are_made_many_at_a_time() -> None:
+    rows = simulate(one([(0, 1, 1)] * 3 * CHUNK)).rows
+    made = rows.requests = Mock(wraps=rows.requests)  # type: ignore[method-assign]
+    assert [rows.request(row).index for row in range(CHUNK + 9, 3 * CHUNK)] == [*range(CHUNK + 9, 3 * CHUNK)]
+    assert len(made.mock_calls) == 3
 
 
 class Broken(Agent):
