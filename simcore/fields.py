@@ -203,8 +203,7 @@ class Model(BaseModel):
     def meaning(cls, key: str) -> str:
         """Say what a key means."""
         name, field = next((name, field) for name, field in cls.model_fields.items() if key in (field.alias, name))
-        written = (_meanings(each).get(name) for each in cls.__mro__ if name in vars(each).get("__annotations__", ()))
-        return field.description or next(filter(None, written), "")
+        return field.description or next(filter(None, (_meanings(each).get(name) for each in cls.__mro__)), "")
 
     @classmethod
     def prepare(cls, data: Any) -> Any:
