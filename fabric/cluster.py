@@ -58,10 +58,8 @@ class Cluster:
 
     def spreads(self, demand: Ints) -> npt.NDArray[np.bool_]:
         """Tell which demands [n, resources] are spread over all nodes of a server, bool [n]."""
-        if self.capacity.shape[1] == 1:
-            return np.zeros(len(demand), np.bool_)
         above = np.zeros(len(demand), np.bool_)
-        for rows in blocks(len(demand)):
+        for rows in blocks(len(demand)) if self.capacity.shape[1] > 1 else ():
             above[rows] = (demand[rows] > np.array(self.spread_above)).any(axis=1)
         return above
 

@@ -179,10 +179,8 @@ class Inventory:
 
     def reserved(self, rows: Ints) -> Ints:
         """Return the quanta that the first places of these rows [k] reserve on each tier, int64 [k, tiers]."""
-        if self.network is None:
-            return np.zeros((len(rows), 0), np.int64)
-        reserved: Ints = self.network.reserved(rows, np.zeros_like(rows))
-        return reserved
+        first = np.zeros_like(rows)
+        return np.zeros((len(rows), 0), np.int64) if self.network is None else self.network.reserved(rows, first)
 
     def has_room(self, request: Request) -> bool:
         """Tell whether as much is free, over all servers together."""

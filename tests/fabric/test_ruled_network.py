@@ -282,8 +282,7 @@ def test_whatever_an_agent_takes_breaks_no_rule(agent: str) -> None:
 def test_machines_of_virtual_networks_break_no_rule(form: str, agent: str) -> None:
     network = topology("tree", fanouts=[4, 4, 2], capacities=[1, 4, 8])
     networks = {form: {"machines": {"uniform": [1, 8]}, "machine": {"slots": 1}, "bandwidth": [0.05, 0.2]}}
-    lifetimes = {"exponential": {"mean": "20 s"}}
-    spec = Tenants.model_validate({"networks": networks, "requests": 120, "lifetimes": lifetimes})
-    asked = spec.draw(("slots",), 0)
+    tenants = {"networks": networks, "requests": 120, "lifetimes": {"exponential": {"mean": "20 s"}}}
+    asked = Tenants.model_validate(tenants).draw(("slots",), 0)
     asked = replace(asked, roles=Roles(FOUR, np.arange(120) % 4))
     played(watched(network, network.servers, ("slots",), 4), asked, agent)
