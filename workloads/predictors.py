@@ -1,7 +1,5 @@
 """Predictions of how long requests stay: the truth with noise, tables of survival, and a control that knows nothing."""
 
-from __future__ import annotations
-
 from math import exp, inf, log
 from typing import ClassVar, TypeAlias
 
@@ -19,9 +17,8 @@ from binwright.workloads.lifetimes import kaplan_meier
 class Noise(Model, Predictor):
     """Predictions are the truth times a random factor, whose logarithm is normal."""
 
-    sigma: Number = Field(
-        le=10, description="Standard deviation of the factor's natural logarithm; 0 is the truth.", examples=[1]
-    )
+    sigma: Number = Field(le=10, examples=[1])
+    """Standard deviation of the factor's natural logarithm; 0 is the truth."""
 
     summary: ClassVar[str] = "the truth times a random factor; `sigma` of its logarithm."
     reference: ClassVar[str] = "ours; noise on the logarithm as of Barbalho and others 2023, MLSys"
@@ -50,11 +47,8 @@ _Stays: TypeAlias = tuple[Floats, Floats]
 class Survival(Model, Predictor):
     """Predictions are the median lifetime of others of the same kind that stayed as long."""
 
-    by: Text = Field(
-        default="flavour",
-        description="The kinds: `flavour` for equal demands, `group`, or a label of the requests, such as `tenant`.",
-        examples=["tenant"],
-    )
+    by: Text = Field(default="flavour", examples=["tenant"])
+    """The kinds: `flavour` for equal demands, `group`, or a label of the requests, such as `tenant`."""
     least: Count = Field(default=30, description="Kinds of fewer requests share the table of all.", examples=[100])
 
     summary: ClassVar[str] = "the median of others of the same flavour or group that stayed as long."

@@ -134,27 +134,20 @@ ShareOrLabel: TypeAlias = Annotated[float | str, BeforeValidator(_share_or_label
 class UseCase(Model):
     """Some requests use shares that are generated: they rise and fall, each by itself and with the time of day."""
 
-    of: Where = Field(
-        default_factory=dict,
-        description="Only requests with one of these values of every label, or of `group`. The first case of a "
-        "request counts; without one it uses all it asks for.",
-        examples=["{group: web}"],
-    )
+    of: Where = Field(default_factory=dict, examples=["{group: web}"])
+    """Only requests with one of these values of every label, or of `group`. The first case of a request counts; without
+    one it uses all it asks for."""
     mean: ShareOrLabel = Field(description="The mean over time, or a label that says it.", examples=["25 %", "avg_cpu"])
-    p95: ShareOrLabel | None = Field(
-        default=None, description="The 95th percentile over time.", examples=["60 %", "p95_cpu"]
-    )
+    p95: ShareOrLabel | None = Field(default=None, examples=["60 %", "p95_cpu"])
+    """The 95th percentile over time."""
     peak: ShareOrLabel = Field(default=1.0, description="The most that they use.", examples=["90 %", "max_cpu"])
     unit: Share = Field(default=1.0, description="What a 1 in these labels is.", examples=["1 %"])
-    daily: ShareFromZero = Field(
-        default=0.0, le=0.95, description="The share of the variance that follows the time of day.", examples=["40 %"]
-    )
-    busiest: Time = Field(
-        default=14 * 3600.0, description="When in a day of the trace's clock they use most.", examples=["20 h"]
-    )
-    persists: PositiveTime = Field(
-        default=3600.0, le=366 * DAY, description="For about how long use stays the same.", examples=["30 min"]
-    )
+    daily: ShareFromZero = Field(default=0.0, le=0.95, examples=["40 %"])
+    """The share of the variance that follows the time of day."""
+    busiest: Time = Field(default=14 * 3600.0, examples=["20 h"])
+    """When in a day of the trace's clock they use most."""
+    persists: PositiveTime = Field(default=3600.0, le=366 * DAY, examples=["30 min"])
+    """For about how long use stays the same."""
 
     @property
     def labels(self) -> list[str]:

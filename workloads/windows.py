@@ -1,7 +1,5 @@
 """Windows: which requests of a trace a run meets, where every seed begins, and traces drawn anew from blocks."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import date
 from functools import cached_property
@@ -46,20 +44,16 @@ _Of: TypeAlias = Annotated[
 class RandomStart(Model):
     """A start drawn for every seed."""
 
-    random: Rows = Field(
-        description="First and last row that may be drawn, counted from 0.", examples=["[50000, 100000]"]
-    )
+    random: Rows = Field(examples=["[50000, 100000]"])
+    """First and last row that may be drawn, counted from 0."""
     of: _Of = "requests"
 
 
 class ApartStart(Model):
     """Starts whose windows do not overlap, so that seeds are nearly independent."""
 
-    apart: Rows = Field(
-        description="First and last row, counted from 0, at which a window may start. Windows lie side by side, one "
-        "for each seed.",
-        examples=["[0, 100000]"],
-    )
+    apart: Rows = Field(examples=["[0, 100000]"])
+    """First and last row, counted from 0, at which a window may start. Windows lie side by side, one for each seed."""
 
     def count(self, length: int) -> int:
         """Count the windows of this length."""
@@ -69,10 +63,8 @@ class ApartStart(Model):
 class ListedStart(Model):
     """Starts from a file: the first seed takes its first row, seed 1 its second, and so on."""
 
-    path: Text = Field(
-        description="A CSV with a column `start`, counted from 0, and without `workload.requests` a column `requests`.",
-        examples=["starts.csv"],
-    )
+    path: Text = Field(examples=["starts.csv"])
+    """A CSV with a column `start`, counted from 0, and without `workload.requests` a column `requests`."""
     of: _Of = "requests"
 
     @cached_property
@@ -138,42 +130,29 @@ class Resample(Model):
     """
 
     block: PositiveTime = Field(default=DAY, ge=DAY, description="The length of a block.", examples=["1 d"])
-    length: PositiveTime | None = Field(
-        default=None, description="The length of the new trace; by default that of the old one.", examples=["31 d"]
-    )
+    length: PositiveTime | None = Field(default=None, examples=["31 d"])
+    """The length of the new trace; by default that of the old one."""
 
 
 class Window(Model):
     """Which requests of a trace a run meets, from which on, and how often they come."""
 
     start: Start = Field(
-        default=0,
-        description="The first request.",
-        examples=[0, "3 d", "2026-11-03T08:00Z", "{random: [50000, 100000]}", "{apart: [0, 100000]}"],
+        default=0, examples=[0, "3 d", "2026-11-03T08:00Z", "{random: [50000, 100000]}", "{apart: [0, 100000]}"]
     )
-    requests: Count | None = Field(
-        default=None, description="How many requests; by default all to the end.", examples=[2000]
-    )
-    superpose: Count = Field(
-        default=1,
-        description="How many windows of the trace run at once, each with a start of its own if starts are random or"
-        " apart; else one after another in the trace.",
-        examples=[2],
-    )
-    time_scale: PositiveNumber = Field(
-        default=1.0, description="Multiplies the time between arrivals: 2 halves the load.", examples=[0.5]
-    )
-    running: Literal["keep", "drop"] = Field(
-        default="keep",
-        description="Requests that run already at the start: `keep` places them first, unmeasured; `drop` leaves "
-        "them out.",
-    )
+    """The first request."""
+    requests: Count | None = Field(default=None, examples=[2000])
+    """How many requests; by default all to the end."""
+    superpose: Count = Field(default=1, examples=[2])
+    """How many windows of the trace run at once, each with a start of its own if starts are random or apart; else one
+    after another in the trace."""
+    time_scale: PositiveNumber = Field(default=1.0, examples=[0.5])
+    """Multiplies the time between arrivals: 2 halves the load."""
+    running: Literal["keep", "drop"] = "keep"
+    """Requests that run already at the start: `keep` places them first, unmeasured; `drop` leaves them out."""
     ends: Literal["keep", "drop"] = Field(default="keep", description="With `drop` no request ends.")
-    resample: Resample | None = Field(
-        default=None,
-        description="A new trace for every seed, from blocks of this one; `start` counts its rows.",
-        examples=["{block: 1 d}"],
-    )
+    resample: Resample | None = Field(default=None, examples=["{block: 1 d}"])
+    """A new trace for every seed, from blocks of this one; `start` counts its rows."""
 
     @model_validator(mode="after")
     def _length(self) -> Self:

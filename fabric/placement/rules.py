@@ -165,10 +165,8 @@ class OfGroups(Model):
 class Apart(OfGroups):
     """No domain has requests of two of these groups."""
 
-    apart: SomeNames = Field(
-        description="Two groups or more, or `*` for all groups; requests of the same group may meet.",
-        examples=["[web, db]"],
-    )
+    apart: SomeNames = Field(examples=["[web, db]"])
+    """Two groups or more, or `*` for all groups; requests of the same group may meet."""
     per: Domain
 
     @model_validator(mode="after")
@@ -192,9 +190,8 @@ class Apart(OfGroups):
 class Together(OfGroups):
     """All requests of these groups that are there at a time are in one domain."""
 
-    together: SomeNames = Field(
-        description="A group or several, or `*` for every group by itself.", examples=["web", "[web, cache]"]
-    )
+    together: SomeNames = Field(examples=["web", "[web, cache]"])
+    """A group or several, or `*` for every group by itself."""
     per: Domain
 
     def check(self, group: str, several: bool) -> Check | None:
@@ -243,9 +240,8 @@ class Drain(Model):
 
     drain: SomeServers = Field(description="The servers, by number or by labels.", examples=["[3, 4]", "{zone: a}"])
     at: Time = Field(default=0.0, description="Since when, counted from the first request.", examples=["1 d"])
-    until: Time | None = Field(
-        default=None, description="Until when they take none; by default they never do again.", examples=["26 h"]
-    )
+    until: Time | None = Field(default=None, examples=["26 h"])
+    """Until when they take none; by default they never do again."""
 
     @model_validator(mode="after")
     def _lasts(self) -> Self:
