@@ -4,8 +4,6 @@ What is promised is amounts of a server, its devices, in a network servers and l
 will let the job lie there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from heapq import heappop, heappush

@@ -1,7 +1,5 @@
 """Makes the agent that an option of another one names."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from inspect import signature
 from typing import Any

@@ -1,7 +1,5 @@
 """Foresees what servers and links of a network have free, and promises jobs the places that an agent would choose."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any

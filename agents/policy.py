@@ -3,8 +3,6 @@
 Nothing here needs Gymnasium.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The world of a run: everything that agents meet, whoever they are and whatever the seed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf

@@ -5,8 +5,6 @@
 With `--check` nothing is written, and the exit code is 1 where the page says something else than what was printed.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import re

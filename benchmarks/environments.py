@@ -6,8 +6,6 @@ it. CPU time of one core, the median of some rounds, each in a process of its ow
 steps is the same in every round, byte for byte.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import json

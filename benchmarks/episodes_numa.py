@@ -3,8 +3,6 @@
 A synthetic load that fills the servers to nine tenths; what does not fit is dropped. CPU time of one thread.
 """
 
-from __future__ import annotations
-
 import argparse
 from math import inf
 from time import process_time

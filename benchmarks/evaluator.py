@@ -3,8 +3,6 @@
 With `--hostile` it proposes 1,000 hostile policies instead, and counts what became of them.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 from collections import Counter

@@ -1,7 +1,5 @@
 """Kill commands, their workers and nodes at random moments until each is whole: part of `benchmarks.reliability`."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

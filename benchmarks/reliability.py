@@ -5,8 +5,6 @@ Every change of a file is made to fail in turn, and batches are killed at random
 does is named, and the exit code is 1 then.
 """
 
-from __future__ import annotations
-
 import argparse
 import errno
 import json

@@ -4,8 +4,6 @@ PgRank in 87 bins, which no placement can do, as a specification: every attempt 
 search on the matrix; the others run the generated UTILFN, on processors and OpenCL devices. Prints Markdown.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

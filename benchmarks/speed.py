@@ -3,8 +3,6 @@
 Ratios are within one run of this script; absolute numbers move with the machine.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tempfile

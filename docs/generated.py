@@ -1,7 +1,5 @@
 """Pages that are made from the code when the site is built (`make site`); MkDocs calls the hooks at the end."""
 
-from __future__ import annotations
-
 import argparse
 import ast
 import inspect

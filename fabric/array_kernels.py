@@ -3,8 +3,6 @@
 A heap of what ends next is two arrays: of times, and of whom they belong to.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from binwright.simcore.jit import kernel, lean

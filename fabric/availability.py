@@ -4,8 +4,6 @@ A profile is `times` float64 [any], ascending, the first of them now, `levels` i
 each time on, and how many of them count. Changes write to both arrays.
 """
 
-from __future__ import annotations
-
 from math import inf
 
 import numpy as np

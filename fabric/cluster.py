@@ -1,7 +1,5 @@
 """Describes a cluster, before anything is placed on it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -4,8 +4,6 @@ A device is 1 unit of its resource. A request for up to 1 takes that much of one
 must be a whole number, takes as many whole devices.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast

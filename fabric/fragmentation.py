@@ -4,8 +4,6 @@ After Weng and others 2023, "Beware of Fragmentation" (FGD): a request drawn at 
 what the server's devices have free counts as fragmented where the request could not take it there.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

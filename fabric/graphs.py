@@ -1,7 +1,5 @@
 """Networks from files: the links, as CSV. Nothing is built before everything has been checked."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Iterable
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What a cluster has, and what fits in what is free: all of a ledger that changes no holdings."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from operator import ge
 from typing import Any

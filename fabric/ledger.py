@@ -3,8 +3,6 @@
 There is one ledger. What changes no holdings is in `fabric.inventory`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from itertools import chain
 from operator import ge

@@ -4,8 +4,6 @@ A chosen server gives min(free, still needed) of every resource, node by node. I
 chosen before, with the request's bandwidth free as of before the request; the links of these routes are reserved once.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple, TypeAlias
 
 import numpy as np

@@ -7,8 +7,6 @@ keeps the old cost, as a bound, until it would win. `agents.rules.cheapest_place
 is the rule's.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

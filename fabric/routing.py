@@ -17,8 +17,6 @@ Routes may be weighted instead: a link is as long as it has bandwidth free, and 
 every request. Fuller links come first: that is how arXiv:2106.02412 seems to have done it (see docs/place/fabric.md).
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Says what fits where on servers with NUMA nodes, in kernels that every agent and the ledger share."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

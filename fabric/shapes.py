@@ -1,7 +1,5 @@
 """Networks by a few numbers: fabrics of pods and planes, fat-trees, plain trees, and the published presets."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from math import prod

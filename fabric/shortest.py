@@ -1,7 +1,5 @@
 """The K shortest simple paths of any graph, in one order: the shortest first, then by the numbers of their vertices."""
 
-from __future__ import annotations
-
 from heapq import heappop, heappush
 from typing import Any
 

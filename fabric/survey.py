@@ -1,7 +1,5 @@
 """Counts what all servers have free, looking again only at those that changed since the last time."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

@@ -1,7 +1,5 @@
 """Networks as arrays: who hangs on whom, through which link, of what capacity and tier; and those that have names."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from inspect import signature
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Virtual networks in a network: trees and paths for them, answers for agents, and what the ledger checks of these."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Keeps account of what the requests of each user have used, as batch systems do to share fairly."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from math import inf, isnan, log

@@ -1,7 +1,5 @@
 """Asks an agent for decisions and turns its exceptions into `AgentError`."""
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

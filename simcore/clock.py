@@ -5,8 +5,6 @@ events at t itself to the next call. So the queue also takes calls: entries (tim
 priority below those of SimPy's events, which run beside them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from heapq import heappop, heappush
 from math import inf

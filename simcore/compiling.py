@@ -1,7 +1,5 @@
 """What is being compiled in this process, for whoever waits and sees its progress."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from time import monotonic

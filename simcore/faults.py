@@ -1,7 +1,5 @@
 """When parts fail and come back; what that means for the requests on them is the engine's business."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf

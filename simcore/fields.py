@@ -1,7 +1,5 @@
 """What the schema's models are made of: a base that explains mistakes, and fields with units."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Callable, Iterable, Mapping

@@ -1,7 +1,5 @@
 """What files hold that determine results: digests of them, whether they have changed, and whose code they are."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import site

@@ -1,7 +1,5 @@
 """What agents may know of how long requests stay: predictions, which may be asked again, or nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any

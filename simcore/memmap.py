@@ -1,7 +1,5 @@
 """Keeps the large arrays of long runs in files, so that what is not looked at need not stay in memory."""
 
-from __future__ import annotations
-
 import gc
 import mmap
 import os

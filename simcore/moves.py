@@ -1,7 +1,5 @@
 """The words of moving what runs: what may be moved, a move, and a mover, which decides."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import nan

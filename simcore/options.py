@@ -1,7 +1,5 @@
 """What third parties add to the schema: things by their names, and options against the constructor that takes them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import is_dataclass

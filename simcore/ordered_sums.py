@@ -4,8 +4,6 @@ Matrix products (`@`, `np.dot`) add up in as many parts as BLAS has threads, and
 to processor: their last digits do, too. So no result comes from one of floats.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

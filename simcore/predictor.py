@@ -1,7 +1,5 @@
 """What predicts how long requests stay."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 import numpy as np

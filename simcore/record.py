@@ -1,7 +1,5 @@
 """What a run remembers of every request: one row each, in columns that are written in place."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

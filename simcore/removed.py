@@ -1,7 +1,5 @@
 """Names that 0.3 no longer has: messages about them say what to do instead. The table goes with 0.4."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 _BY_REMEDY = {

@@ -1,7 +1,5 @@
 """Makes the requests of a run from the rows of its record: those of the workload, then those that were sent back."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import repeat

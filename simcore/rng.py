@@ -1,7 +1,5 @@
 """Random streams: one seed, a named child per use, so that adding a stream moves no other."""
 
-from __future__ import annotations
-
 import hashlib
 
 import numpy as np

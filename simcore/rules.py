@@ -1,7 +1,5 @@
 """The rules of a run: the pace of its requests, what becomes of those that fit nowhere, and who gives way to them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import nan
 from typing import Literal

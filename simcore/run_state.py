@@ -1,7 +1,5 @@
 """Holds the state of a run that its parts share."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from binwright.simcore.clock import Clock

@@ -1,7 +1,5 @@
 """A number for every moment of a run, such as the price of energy."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Unions in scenario files. Which form a value has is found out first, so that its mistakes are those of that form."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Union, get_args

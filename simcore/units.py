@@ -1,7 +1,5 @@
 """Numbers with units: "64 GiB", "10 min", "50 %", or a plain number in the base unit."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

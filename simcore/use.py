@@ -1,7 +1,5 @@
 """Defines what is known of the use of requests: which share of what they ask for they use, over time."""
 
-from __future__ import annotations
-
 from typing import Protocol, Self
 
 import numpy as np

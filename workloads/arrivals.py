@@ -1,7 +1,5 @@
 """When generated requests arrive. The first one arrives at 0, and a longer draw continues a shorter one."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Protocol, Self
 
 import numpy as np

@@ -5,8 +5,6 @@ servers at least. Others are drawn from a trace file: its sizes turned into thes
 lifetimes.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path

@@ -4,8 +4,6 @@ Every column has a random stream of its own, and every request takes one uniform
 are: a change of one part moves no other, and more requests continue fewer.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Which requests have a label's value, and what a label says of each."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -1,7 +1,5 @@
 """How long requests last: distributions as their inverses, a lifetime for a uniform; estimates from parts of them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import ClassVar, Protocol, Self

@@ -16,8 +16,6 @@ The others are those of FunSearch (Romera-Paredes and others, Nature 625, 2024),
   distribution of scale 45 and shape 3, cut off at 100 and rounded. Those that are published are rounded down.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """The `parts:` of requests: gangs, which are placed on several servers at once or not at all."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any, Self
 

@@ -1,7 +1,5 @@
 """Gives requests their priorities: from what their roles say, or from the label of a trace."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import replace

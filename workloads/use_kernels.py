@@ -1,7 +1,5 @@
 """Generates what requests use: a hash of request and time gives normal noise, its ranks, and from these shares."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from math import sqrt
 from typing import Any

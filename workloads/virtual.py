@@ -4,8 +4,6 @@ Who talks to whom is drawn for each network by itself, when it is asked for: a w
 memory.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """Writes what a learner sees of a network: a graph with the features of arXiv:2106.02412, for all simulations."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np

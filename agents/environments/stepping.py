@@ -1,7 +1,5 @@
 """Shows scenarios as Gymnasium environments, many stepped together: one step is a server of a network, or an answer."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias

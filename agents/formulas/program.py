@@ -3,8 +3,6 @@
 Expressions and functions `score` name the same features of a place.
 """
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from typing import Any, Self, TypeAlias

@@ -1,7 +1,5 @@
 """Decides by hand-made rules for servers with devices: FGD, and the baselines of its publication."""
 
-from __future__ import annotations
-
 from math import exp, floor
 from typing import Annotated, TypeAlias
 

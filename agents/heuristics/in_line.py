@@ -1,7 +1,5 @@
 """Chooses among requests that wait: In-line asks another agent in a certain order, Two-Stage says first who starts."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterator, Sequence
 from itertools import chain
 from math import inf

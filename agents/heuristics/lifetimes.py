@@ -1,7 +1,5 @@
 """Places by how long requests are expected to stay: NILAS."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence, Set
 from dataclasses import replace

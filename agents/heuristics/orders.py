@@ -4,8 +4,6 @@
 was submitted when it arrived, seconds after the beginning of the trace where there is one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import log2, log10

@@ -1,7 +1,5 @@
 """Chooses at random among what fits, on servers and in networks; and keeps agents from what they cannot connect."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Places tenants' virtual networks: Oktopus, SecondNet, and a control that goes machine by machine."""
 
-from __future__ import annotations
-
 from typing import ClassVar, NamedTuple, TypeAlias
 
 import numpy as np

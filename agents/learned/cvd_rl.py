@@ -1,7 +1,5 @@
 """Places as CVD-RL does, by which candidate leaves the cluster most worth in the eyes of a network; and trains it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """Trains agents on NUMA servers by double DQN (van Hasselt, Guez, Silver 2016, arXiv:1509.06461)."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Each different observation in a batch is valued once, and gradients are added up
 Kernels here make no arrays, which would take several times as long to compile.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np

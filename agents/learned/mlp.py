@@ -1,7 +1,5 @@
 """Keeps networks of plain layers as one array of weights: how many there are, what they begin with, one layer."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any

@@ -4,8 +4,6 @@ In use its network is computed as one kernel, with the same sums as in `nara_net
 takes many times as long, nearly all of it between its operations.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple

@@ -1,7 +1,5 @@
 """Trains agents on servers with NUMA nodes: plays compiled episodes from warm starts, many rules in each."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor

@@ -4,8 +4,6 @@
 forecast; every request is shown to it, once per decision.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import exp, sqrt, tanh
 from typing import Any

@@ -1,7 +1,5 @@
 """Records what an agent observed and did while it learned, in its kernel, and keeps it in a replay buffer."""
 
-from __future__ import annotations
-
 from itertools import islice
 from typing import Any, TypeAlias
 

@@ -1,7 +1,5 @@
 """Places as SchedRL does, by the advantage of every place, of one network over the whole cluster; and trains it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -5,8 +5,6 @@ Sizes are kept with the weights, float64 [k, 4]: what a request takes of a node'
 spread (1, and then it takes as much of the other node), and its importance.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import floor

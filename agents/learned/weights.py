@@ -1,7 +1,5 @@
 """Reads and writes the weights of agents."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from importlib import import_module

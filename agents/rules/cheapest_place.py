@@ -13,8 +13,6 @@ and among whole numbers the largest (`NOTHING`). The search ends at a place that
 It is compiled: it may call other `@kernel` functions and numpy, and the constants that it names are kept with it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, cast
 

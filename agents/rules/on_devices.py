@@ -1,7 +1,5 @@
 """Builds agents for servers with devices: rules that choose a server and devices, and any agent for servers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 

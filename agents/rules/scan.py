@@ -1,7 +1,5 @@
 """Asks one compiled kernel, a scan over the servers, for every decision."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, TypeAlias, cast
 

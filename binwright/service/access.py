@@ -1,7 +1,5 @@
 """Who may ask the service: tokens, names of the host, and pages of other sites."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Collection
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """The routes: submit, look, follow, cancel, health, and the page."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress

@@ -1,7 +1,5 @@
 """What the service lets clients have, and what the kernel lets its processes have."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import resource

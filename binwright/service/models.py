@@ -1,7 +1,5 @@
 """What clients send and get: checked by pydantic, described in the OpenAPI document."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from importlib.metadata import version

@@ -1,7 +1,5 @@
 """Threads that take jobs: for each job a process that searches, and one that verifies, from a fork server."""
 
-from __future__ import annotations
-
 import json
 import multiprocessing
 import os

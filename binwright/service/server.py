@@ -1,7 +1,5 @@
 """The server: a socket, the application, and uvicorn."""
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Callable, Iterable
 from pathlib import Path

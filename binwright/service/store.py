@@ -1,7 +1,5 @@
 """Jobs in SQLite: what is accepted is on disk, and survives the server."""
 
-from __future__ import annotations
-
 import json
 import secrets
 import sqlite3

@@ -3,8 +3,6 @@
 The process that forks workers imports this module, so that they start with everything imported and compiled.
 """
 
-from __future__ import annotations
-
 import gc
 import json
 import re

@@ -4,8 +4,6 @@ A run is one of `binwright.fabric.run.simulation.Simulation` with overflow `drop
 a request: its arrays are those of the loop, and the loop's own functions play them.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np

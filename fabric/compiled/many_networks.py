@@ -5,8 +5,6 @@ every choice of a server is a step. docs/developers/compiled-runs.md says what e
 run.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -3,8 +3,6 @@
 docs/developers/compiled-runs.md says what else to change with a rule of the run.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple

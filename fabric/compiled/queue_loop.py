@@ -3,8 +3,6 @@
 `queue_line.to_offer` defines when requests are offered, and `agents.heuristics.in_line` what becomes of them.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

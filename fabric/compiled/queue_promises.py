@@ -4,8 +4,6 @@ A way is a server, or a node of one where the request takes a single node; `plac
 times the nodes of a server, plus the node, or plus 0 for a spread request.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

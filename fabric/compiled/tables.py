@@ -1,7 +1,5 @@
 """Tells whose quotas have room, and whom limits of queues keep waiting: for the loop, and outside of it."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

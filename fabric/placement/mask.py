@@ -4,8 +4,6 @@ Every rule that counts is a check of one number: how many requests of some group
 between two bounds, which are the same for all servers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 

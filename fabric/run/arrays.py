@@ -1,7 +1,5 @@
 """Holds the arrays of a run that kernels work on, and hands them over when others have changed them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, MutableMapping
 from math import inf
 from typing import Any

@@ -1,7 +1,5 @@
 """Lets an agent answer the decisions of a simulation, one after another."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from time import perf_counter_ns
 

@@ -5,8 +5,6 @@ answer. Between two events of SimPy's clock a kernel plays arrivals, the waiting
 arrays (`fabric.compiled.numa_loop`), and stops for whatever else there is to do.
 """
 
-from __future__ import annotations
-
 from collections.abc import Generator, Sequence
 from math import inf
 from typing import Any

@@ -1,7 +1,5 @@
 """Compiles kernels with numba and keeps them for the next process. Nothing outside this package imports numba."""
 
-from __future__ import annotations
-
 import re
 import warnings
 from collections.abc import Callable, Iterator

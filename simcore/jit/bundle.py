@@ -1,7 +1,5 @@
 """Hands a kernel what it works on as one object: a call with 24 arrays in tuples takes 4.2 us, with a bundle .2."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from numba import types

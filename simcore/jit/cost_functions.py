@@ -1,7 +1,5 @@
 """Reads what cost functions return in kernels: one number or several, whole ones or floats."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import reduce
 from typing import Any

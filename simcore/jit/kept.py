@@ -3,8 +3,6 @@
 So every copy of the code on a machine finds the same ones, and an edit of a kernel finds none.
 """
 
-from __future__ import annotations
-
 import hashlib
 import logging
 import os

@@ -5,8 +5,6 @@ it, where all of that is done again. Most kernels, and all of numba's own helper
 them one function's worth of work is enough, and a first decision comes in half the time.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Define the attempts of the published search, in plain Python: tests hold `agents.solver.backends.attempt` to it."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 

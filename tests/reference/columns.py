@@ -4,8 +4,6 @@ The balls of an allocation are put in by index, so a ball sees in ALLOC those wi
 in turn. Nothing of the checker's or of the back ends' is used: what the checked program computes must agree with this.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial

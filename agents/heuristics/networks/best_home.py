@@ -1,7 +1,5 @@
 """Tries every rack as the one to start from: Best home."""
 
-from __future__ import annotations
-
 from math import isfinite
 from typing import NamedTuple
 

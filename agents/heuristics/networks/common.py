@@ -1,7 +1,5 @@
 """Takes servers of a network one by one, by one compiled loop for all rules: each says which server is next."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias

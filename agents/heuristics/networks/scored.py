@@ -1,7 +1,5 @@
 """Scores servers by how much is free the way that a request points: Tetris; NULB and NALB search on from the best."""
 
-from __future__ import annotations
-
 from math import gcd, lcm
 from typing import ClassVar, Literal, NamedTuple, TypeAlias
 

@@ -1,7 +1,5 @@
 """Finds the few places for a request that simple rules like best, for others to choose from: the top-k filter."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 

@@ -1,7 +1,5 @@
 """Decides by what places cost: one short function each."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np

@@ -34,8 +34,6 @@ group. `tests/reference` has these rules in plain Python.
 All functions write the room that they are given, unless they only answer a question.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TypeAlias
 

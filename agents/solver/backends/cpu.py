@@ -3,8 +3,6 @@
 What an attempt is says `binwright.agents.solver.backends.attempt`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from math import inf

@@ -5,8 +5,6 @@ them; assignments, `if`, `while`, and `for` over a range whose variable nothing 
 kernels. Annotations say what its arguments are. UTILFN, which numba's kernels take as an argument, is a function in C.
 """
 
-from __future__ import annotations
-
 import ast
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Make numbered attempts on all cores; the successful one with the lowest number is the answer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from functools import partial

@@ -1,7 +1,5 @@
 """Place the balls of vector problems: by first fit, however many there are, and by published attempts on matrices."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor, wait
 from math import inf
 from time import monotonic

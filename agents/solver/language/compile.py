@@ -5,8 +5,6 @@ its table, or a divisor not to be zero, a test is written that rejects; where it
 refused. A constant is a value whose code is a number: `constants` evaluates by the same rules at once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
 from typing import TypeAlias

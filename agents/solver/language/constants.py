@@ -1,7 +1,5 @@
 """Evaluate constants by the rules that compile UTILFN, every value a number at once."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from math import prod
 from typing import Any

@@ -4,8 +4,6 @@ So whatever evaluates UTILFN and goals knows it. NOW is also a table with the bi
 one with 1 for every bin that is to be empty. Names that begin with a word of the language belong to no specification.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce

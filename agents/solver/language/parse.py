@@ -1,7 +1,5 @@
 """Parse the text of a specification into a tree, by the grammar in alloc.lark."""
 
-from __future__ import annotations
-
 from decimal import Decimal, InvalidOperation
 from functools import cache, lru_cache
 from importlib.resources import files

@@ -1,7 +1,5 @@
 """Compile UTILFN and goals, and note what is proven of them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Define the tree of a specification, as written: its nodes are the alternatives of the grammar in alloc.lark."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple

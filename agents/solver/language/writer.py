@@ -1,7 +1,5 @@
 """Write code, note what is known where it stands, and count what a call of it evaluates."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 

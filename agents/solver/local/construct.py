@@ -5,8 +5,6 @@ are friends. A tenant goes into bins one after another, from where the last one 
 it lies near together. One that is not placed whole takes nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from types import FunctionType, ModuleType
 from typing import Any, NamedTuple

@@ -5,8 +5,6 @@ Moves keep all balls placed. One stands if it is not worse than what there is no
 That needs nothing but comparisons, so that goals can come one after another.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TypeAlias
 

@@ -1,7 +1,5 @@
 """Run local searches of a problem on all cores: to place all balls first, then to make its goals better."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from math import inf

@@ -7,8 +7,6 @@ it stays out. So nothing is left out for ever because something else is larger (
 escaping from local minima", AAAI 1993).
 """
 
-from __future__ import annotations
-
 from binwright.agents.solver.backends.attempt import Utilfn
 from binwright.agents.solver.local.state import (
     COUNT,

@@ -5,8 +5,6 @@ a unit out takes off is what UTILFN would add for it now, were it placed last. A
 are given, unless they only answer a question.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

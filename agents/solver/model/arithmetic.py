@@ -1,7 +1,5 @@
 """Compute with the numbers of programs, in plain Python: this defines the operations of every back end."""
 
-from __future__ import annotations
-
 import ast
 import operator
 from collections.abc import Callable, Sequence

@@ -4,8 +4,6 @@ Those are contradictions between declarations and, of vector problems (`Problem.
 problem may well be impossible for other reasons.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import numpy as np

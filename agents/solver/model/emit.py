@@ -5,8 +5,6 @@ millionths of its additions from entry n on, and returns where they end. Below z
 -1, -2, ... of those that reject, in the order of the text, or with -1 because it is beyond a ceiling already.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Evaluate a program in plain Python, from the source that numba compiles, too."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 

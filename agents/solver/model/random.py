@@ -6,8 +6,6 @@ generators, OOPSLA 2014), in unsigned arithmetic modulo 2^64.
 `tests/reference/random.py` has the functions in plain Python.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from binwright.simcore.jit import kernel

@@ -1,7 +1,5 @@
 """Check an answer, independently of how it was found: UTILFN is called for one ball after another."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 

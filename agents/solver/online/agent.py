@@ -1,7 +1,5 @@
 """Ask the solver for decisions: requests become a problem, stated by a template and searched anew."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import ClassVar

@@ -5,8 +5,6 @@ moved up, each job as early as its server has room, in the order of the plan. A 
 jobs, or if it may be shorter.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from math import ceil, inf

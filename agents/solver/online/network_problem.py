@@ -3,8 +3,6 @@
 The solver chooses servers. What they give and the links between them follow from the rules of `fabric.multi_server`.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -6,8 +6,6 @@ answers are better: after each answer the next one must cost less, until the att
 in every attempt, the answer is one in which those that are left are worth least, and of those the cheapest.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import as_file, files

@@ -7,8 +7,6 @@ a ball fits are integers; scores are floats, summed from the first resource to t
 ball, int64 [balls].
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from binwright.simcore.types import Floats, Ints

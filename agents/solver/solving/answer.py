@@ -1,7 +1,5 @@
 """Describe what a solver answers: an allocation, what is known of it, and what stands in the way of a ball."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ the problem is a linear one. Goals become constraints by running their program, 
 least and largest values. All is in the whole numbers of the problem itself, and no sum leaves 62 bits.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait

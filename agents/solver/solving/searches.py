@@ -1,7 +1,5 @@
 """List the searches for a problem, published attempts on a device or searches of ours, and with which bins they go."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from math import inf

@@ -1,7 +1,5 @@
 """Solve a problem: search for an allocation, and verify it."""
 
-from __future__ import annotations
-
 import time as clock
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor

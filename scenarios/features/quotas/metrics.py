@@ -1,7 +1,5 @@
 """What became of tenants with quotas."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

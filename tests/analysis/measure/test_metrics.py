@@ -1,7 +1,5 @@
 """Every metric of a run against its definition, at the borders of the measured time, and what it takes of memory."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from json import loads

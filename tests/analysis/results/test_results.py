@@ -1,7 +1,5 @@
 """What columns are, damaged and unusual results, and wrong requests: what is shown, refused, and restored."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
