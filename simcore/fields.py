@@ -8,7 +8,6 @@ from functools import cache, partial
 from inspect import getsource
 from itertools import pairwise
 from math import inf
-from textwrap import dedent
 from typing import Annotated, Any, ClassVar, Self, TypeAlias, TypeVar
 
 from pydantic import (
@@ -132,8 +131,8 @@ def known_resources(names: Iterable[str], resources: tuple[str, ...], at: Keys, 
 def _meanings(model: type) -> dict[str, str]:
     """Read what stands below the attributes of a class; nothing where its source is not at hand."""
     try:
-        [parsed] = ast.parse(dedent(getsource(model))).body
-    except (OSError, TypeError):
+        [parsed] = ast.parse(getsource(model).lstrip()).body  # texts in it may begin at the left, so no dedent
+    except (OSError, TypeError, SyntaxError):
         return {}
     return {
         key.target.id: " ".join(text.value.value.split())
@@ -175,7 +174,8 @@ class Model(BaseModel):
             problems += findings(wrong("unknown key", remedy, (key,)))
         for key, field in fields.items():
             if field.is_required() and key not in known and key not in meant:
-                problems += findings(wrong("is missing", f"Add `{key}`: {cls.meaning(key)}", (key,)))
+                remedy = f"Add `{key}`: {cls.meaning(key)}".rstrip(": ")
+                problems += findings(wrong("is missing", remedy, (key,)))
         if not problems:
             try:
                 known = cls.parse_more(known)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import yaml
+from pydantic import ValidationError
 
 from binwright.scenarios.build.plan import plan, points
 from binwright.scenarios.build.world import build_world
@@ -13,6 +14,7 @@ from binwright.scenarios.schema.load import load_scenario, load_to_run, resolved
 from binwright.scenarios.schema.trace import Trace
 from binwright.scenarios.schema.workload import Generated
 from binwright.simcore.errors import ScenarioError
+from binwright.simcore.fields import Model
 from binwright.simcore.rules import Overflow
 from docs.scenario_reference import reference
 from tests.support import ROOT
@@ -433,6 +435,20 @@ def test_registered_parts_of_others_take_their_own_options(file: Path) -> None:
     file.write_text(changed(theirs, "every: 3", "evry: 3"))
     with pytest.raises(ScenarioError, match=r"Fixed\.evry: unknown option .*\n  Did you mean 'every'"):
         load_scenario(file)
+
+
+def test_a_missing_key_says_what_it_means_wherever_its_class_is() -> None:
+    class Own(Model):
+        text: str = """
+at the left"""
+        depth: int
+        """How deep it looks."""
+        plain: int
+
+    with pytest.raises(ValidationError) as caught:
+        Own.model_validate({})
+    remedies = [each["ctx"]["remedy"] for each in caught.value.errors()]
+    assert remedies == ["Add `depth`: How deep it looks.", "Add `plain`"]
 
 
 def test_amounts_of_a_trace_have_their_unit(tmp_path: Path, file: Path) -> None:
