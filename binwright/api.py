@@ -194,13 +194,10 @@ def as_overrides(sets: Iterable[str], agents: str | None, seeds: int | None) -> 
     if agents is not None and not all(part.strip() for part in agents.split(",")):
         remedy = "Write names with commas between: --agents first-fit,best-fit; `binwright list agents` lists them."
         raise UserError("names no agent", key="--agents", value=agents, remedy=remedy)
-    given = {"agents": agents, "replications": seeds}
+    shorthands = {"--agents": ("agents", agents and f"[{agents}]"), "--seeds": ("replications", seeds)}
+    overrides = {key: (option, value) for option, (key, value) in shorthands.items() if value is not None}
     for text in sets:
-        if given.get(text.partition("=")[0].strip()) is not None:
-            remedy = "Leave it out, or --agents and --seeds."
+        if (key := text.partition("=")[0].strip()) in overrides:
+            remedy = f"Leave it out, or {overrides[key][0]}."
             raise UserError("says what another option says", key="--set", value=text, remedy=remedy)
-    return [
-        *sets,
-        *([f"agents=[{agents}]"] if agents is not None else []),
-        *([f"replications={seeds}"] if seeds is not None else []),
-    ]
+    return [*sets, *(f"{key}={value}" for key, (_, value) in overrides.items())]

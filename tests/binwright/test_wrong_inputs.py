@@ -88,7 +88,7 @@ def test_a_wrong_value_in_yaml_is_refused_with_its_line(
 
 
 def test_an_option_and_the_key_that_it_sets_are_not_both_taken(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["--set: says what another option says (got 'replications=0')", "Leave it out"]
+    words = ["--set: says what another option says (got 'replications=0')", "Leave it out, or --seeds."]
     check(["run", "s.yaml", "--set", "replications=0", "--seeds", "1"], words, capsys)
 
 
