@@ -52,11 +52,10 @@ class Size(Model):
 
 def place_of(cluster: ClusterSpec, kind: str | None) -> tuple[str, int]:
     """Find the key that says the number of servers that is looked for, and how many there are now."""
-    fixed = [name for name in ("network", "trace") if getattr(cluster, name) is not None]
-    if fixed:
-        by = {"network": "the topology", "trace": "the trace"}[fixed[0]]
+    if cluster.network or cluster.trace:
+        key, by = ("network", "topology") if cluster.network else ("trace", "trace")
         remedy = "Give the cluster `servers: 10` and a `node`, or `groups`."
-        raise UserError(f"{by} fixes how many servers there are", key=f"cluster.{fixed[0]}", remedy=remedy)
+        raise UserError(f"the {by} fixes how many servers there are", key=f"cluster.{key}", remedy=remedy)
     if cluster.groups is None and kind is None:
         assert cluster.servers is not None
         return "cluster.servers", cluster.servers
