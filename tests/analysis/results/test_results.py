@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import binwright as bw
 from binwright.analysis.compare.comparison import Comparison
 from binwright.analysis.figures.kind import draw
 from binwright.analysis.measure.metric import Metric
@@ -33,6 +34,9 @@ def test_results_say_what_they_hold(tmp_path: Path) -> None:
         "fragmentation_mem", "mem fragmentation %", "%", "lower", "free mem that no flavour can use", "never"
     )
     assert described["decision_us"].timed
+    of_others = json.loads(pl.read_parquet_metadata(tmp_path / "runs.parquet")["binwright"])
+    assert (of_others["version"], of_others["swept"]) == (bw.__version__, ["cluster.servers"])
+    assert {metric["name"]: metric["unit"] for metric in of_others["metrics"]}["acceptance"] == "%"
 
 
 def test_a_swept_key_without_a_column_is_refused(tmp_path: Path) -> None:
