@@ -16,7 +16,7 @@ from binwright.agents.world import World
 from binwright.fabric.ledger import WRITTEN
 from binwright.fabric.run.play import play, play_compiled
 from binwright.fabric.run.simulation import Simulation
-from binwright.scenarios.agent_spec import AgentSpec, construct, place_of
+from binwright.scenarios.agent_spec import AgentSpec, construct, defined_at
 from binwright.scenarios.build.world import adapt_agent, build_world
 from binwright.scenarios.run.sandbox import STARTING, TooLong, limited
 from binwright.scenarios.schema.load import scenario_from
@@ -115,7 +115,7 @@ def _class_of(agent: object, options: Mapping[str, Any]) -> type[Agent]:
     if not (isinstance(kind, type) and issubclass(kind, Agent)):
         raise UserError("is not an agent", value=agent, remedy="Give a subclass of binwright.Agent, or its name.")
     if kind.decide is Agent.decide and kind.decide_line is Agent.decide_line:
-        raise UserError("decide is missing", key=kind.__name__, remedy=WRITE_DECIDE, **place_of(kind))
+        raise UserError("decide is missing", key=kind.__name__, remedy=WRITE_DECIDE, **defined_at(kind))
     return kind
 
 
@@ -165,7 +165,7 @@ class _Check:
 
     def _wrong(self, problem: str, world: str, remedy: str, cause: BaseException | None = None) -> NoReturn:
         where = f"{self.kind.__name__}, {world}" if world else self.kind.__name__
-        raise UserError(problem, key=where, remedy=remedy, **place_of(self.kind)) from cause
+        raise UserError(problem, key=where, remedy=remedy, **defined_at(self.kind)) from cause
 
     def _played(self, agent: Agent, point: World, world: str) -> Record:
         """Start an agent in a world and play it to the end."""

@@ -68,10 +68,10 @@ def construct(kind: type[Agent], options: Mapping[str, Any]) -> Agent:
     except (Exception, SystemExit) as error:
         problem = f"its constructor raised {error!r}"
         remedy = "Check arguments, and raise a UserError that names the option and a remedy."
-        raise UserError(problem, key=kind.__name__, remedy=remedy, **place_of(kind)) from error
+        raise UserError(problem, key=kind.__name__, remedy=remedy, **defined_at(kind)) from error
 
 
-def place_of(kind: type) -> dict[str, Any]:
+def defined_at(kind: type) -> dict[str, Any]:
     """Find the file and line of a class, for a message; nothing where Python does not know."""
     try:
         file = getsourcefile(kind)

@@ -166,7 +166,7 @@ class FigureData:
         wanted = self.options.metrics or [name for name in default if name in self.runs.columns]
         return [self.metric(name) for name in wanted]
 
-    def no_metrics(self) -> None:
+    def refuse_metrics(self) -> None:
         """Refuse metrics that were asked for, where the figure draws something else."""
         if self.options.metrics:
             key, remedy = f"--metric {self.options.metrics[0]}", "Leave it out, or draw another kind."

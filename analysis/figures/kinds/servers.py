@@ -85,7 +85,7 @@ WIDE = 100
 @figure(meaning="requests on servers over time, with moves and interruptions", needs="record: [requests]")
 def gantt(chosen: FigureData, options: Options) -> Figure:
     """Draw the first seed of every agent at one point; darker bars ask for more of the first resource."""
-    chosen.no_metrics()
+    chosen.refuse_metrics()
     agents = chosen.few_agents(MOST_AGENTS)
     seed, runs = chosen.one_seed(agents)
     frames = {agent: _placed(chosen, run) for agent, run in runs.items()}

@@ -208,7 +208,7 @@ ROOM, EDGE = 0.3, 0.04
 @figure(meaning="how many servers each agent needs for a target, and where it is met", needs="binwright size")
 def size(chosen: FigureData, options: Options) -> Figure:
     """Draw the metric over the sizes with the target, and below it each agent's answer with its interval."""
-    chosen.no_metrics()
+    chosen.refuse_metrics()
     sizes = _sizes(chosen)
     until, key, target, most = sizes.select("until", "key", "target", "most").row(0)
     metric = chosen.metric(sizes["metric"][0])

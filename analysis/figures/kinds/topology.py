@@ -41,7 +41,7 @@ def draw(chosen: FigureData, options: Options) -> Figure:
 
     The time is the one asked for, or the one at which any of them has most in use.
     """
-    chosen.no_metrics()
+    chosen.refuse_metrics()
     agents = chosen.few_agents(MOST) if options.agents else chosen.agents[:MOST]
     seed, runs = chosen.one_seed(agents)
     states = {agent: chosen.results.states(run) for agent, run in runs.items()}
