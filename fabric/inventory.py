@@ -157,7 +157,7 @@ class Inventory:
     def _possible(
         self, demand: Ints, models: Ints | None, servers: npt.NDArray[np.bool_] | None
     ) -> npt.NDArray[np.bool_]:
-        """Do so for these servers, bool [servers], which are not those that may be added; `None` for all and those."""
+        """Tell which fit on one of these servers, bool [servers]; `None` for all, and those that may be added."""
         own = self._capacity if servers is None else self._capacity[servers]
         if self.network is not None:
             return np.array((demand <= own.sum(axis=(0, 1))).all(axis=1))

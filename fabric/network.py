@@ -65,7 +65,7 @@ class NetworkBook(Book):
         # Copies, as agents' kernels could write to what they are shown.
         self._ends = topology.link_ends.tolist()
         self._rack_of, self._pod_of = topology.rack_of.tolist(), topology.pod_of.tolist()
-        self.lain: dict[int, Holding] = {}
+        self.last: dict[int, Holding] = {}
         """What every row holds that was placed, or held last."""
         self.moved: dict[int, list[Holding]] = {}
         """Of every row that moved, what it held at first, and then at the place of each move, arrived or not."""
@@ -162,7 +162,7 @@ class NetworkBook(Book):
 
     def enter(self, row: int, holding: Holding) -> None:
         """Note where a request lies from now on."""
-        self.lain[row] = holding
+        self.last[row] = holding
 
     def begin_move(self, row: int, old: Holding, new: Holding) -> None:
         """Note the place that a request moves to."""
@@ -170,7 +170,7 @@ class NetworkBook(Book):
 
     def end_move(self, row: int, stays: Holding, leaves: Holding, part: slice) -> None:
         """Note where a request lies from now on."""
-        self.lain[row] = stays
+        self.last[row] = stays
 
     def _holding(self, row: int) -> tuple[Sequence[Share], Sequence[int], Sequence[int]]:
         held = self._ledger.reserved_by(row)
@@ -215,7 +215,7 @@ class NetworkBook(Book):
 
     def spans(self, rows: Ints) -> Ints:
         """Return servers, span and links of the last places of these rows [k], int64 [k, 3]."""
-        last = [self.lain[row] for row in rows.tolist()]
+        last = [self.last[row] for row in rows.tolist()]
         spans = [(len(held.servers), self._span(held.servers), len(held.links)) for held in last]
         return np.array(spans, np.int64).reshape(-1, 3)
 
@@ -231,21 +231,20 @@ class NetworkBook(Book):
 
         Returns places in `rows` int64 [n], servers [n], nodes [n], and quanta [n, resources].
         """
-        lain = self._lain(rows, numbers)
-        shares = [(at, server, node, *part) for at, held in enumerate(lain) for server, node, part in held.shares]
+        places = enumerate(self._held_at(rows, numbers))
+        shares = [(at, server, node, *part) for at, held in places for server, node, part in held.shares]
         table = np.array(shares, np.int64).reshape(-1, 3 + len(self._names))
         return table[:, 0], table[:, 1], table[:, 2], table[:, 3:]
 
     def wires(self, rows: Ints, numbers: Ints) -> tuple[Ints, Ints, Ints]:
         """List places in `rows`, links, and the quanta reserved on each, int64 [n] each; arguments as of `places`."""
-        lain = self._lain(rows, numbers)
-        wires = [(at, *wire) for at, held in enumerate(lain) for wire in held.links]
+        wires = [(at, *wire) for at, held in enumerate(self._held_at(rows, numbers)) for wire in held.links]
         who, link, amount = np.array(wires, np.int64).reshape(-1, 3).T
         return who, link, amount
 
-    def _lain(self, rows: Ints, numbers: Ints) -> list[Holding]:
+    def _held_at(self, rows: Ints, numbers: Ints) -> list[Holding]:
         pairs = zip(rows.tolist(), numbers.tolist(), strict=True)
-        return [self.moved[row][number] if row in self.moved else self.lain[row] for row, number in pairs]
+        return [self.moved[row][number] if row in self.moved else self.last[row] for row, number in pairs]
 
     # -- nothing is lost -----------------------------------------------------------------------------------------------
 

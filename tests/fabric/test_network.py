@@ -179,7 +179,7 @@ def state(ledger: Ledger) -> tuple[Any, ...]:
     shown = ledger.view.free.tobytes(), ledger.view.link_free.tobytes()
     network: Any = ledger.network
     own = ledger._free.tobytes(), network._link_free.tobytes()
-    return *shown, *own, len(network.lain)
+    return *shown, *own, len(network.last)
 
 
 @pytest.mark.parametrize("kind", ["Placement", "Provisioned"])

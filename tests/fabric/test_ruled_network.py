@@ -118,7 +118,7 @@ def test_a_ledger_keeps_the_slow_rules(labels: ServerLabels, data: st.DataObject
         if what == "apply":
             answer = on(FABRIC, servers)
             wired = all(ledger.view.link_free[link] >= asked.bandwidth for link in answer.links)
-            before = free.tolist(), ledger.view.link_free.tolist(), dict(ledger.network.lain)
+            before = free.tolist(), ledger.view.link_free.tolist(), dict(ledger.network.last)
             if wired and all(free[one, 0, 0] >= QUANTUM and said[one] < 0 for one in servers):
                 assert ledger.apply(asked, answer) == (servers[0], 0)
                 held[row] = Lies(tuple(servers), ROLES[role])
@@ -126,7 +126,7 @@ def test_a_ledger_keeps_the_slow_rules(labels: ServerLabels, data: st.DataObject
             else:
                 with pytest.raises(InfeasiblePlacement):
                     ledger.apply(asked, answer)
-                after = ledger.view.everything_free.tolist(), ledger.view.link_free.tolist(), ledger.network.lain
+                after = ledger.view.everything_free.tolist(), ledger.view.link_free.tolist(), ledger.network.last
                 assert after == before
         ledger.check()
 
