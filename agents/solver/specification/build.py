@@ -58,6 +58,8 @@ class Build(Constants):
         self.pins: dict[int, tuple[int, At]] = {}
         self.alike = True
         """See `Problem.bins_alike`."""
+        self.fixed: set[tuple[str, int | None]] = set()
+        """(family, axis) of those that are as long for every number of bins."""
         self.now: Ints | None = None
         self.moves: tuple[int, At] | None = None
         self.added: s.Block = ()
@@ -123,7 +125,8 @@ class Build(Constants):
             families, capacity, ceiling, soft_group, allowed, program,
             Sets.of(self.sets["friends"]), Sets.of(self.sets["foes"]), Sets.of(self.sets["different"]), pins,
             groupings(bins, [members for members, _ in self.sets["groups"]], self.spec.searched),
-            self.alike and not self._depends(self.spec.tree.body),
+            self.alike and not self._depends(self.spec.tree.body)
+            and self.fixed.isdisjoint((family.name, family.bin_axis) for family in families),
             tuple(self.wishes), objective, base, now, drained, self.moves and self.moves[0],
             self._labels("balls", balls), self._labels("bins", bins), tuple(self.least),
         )  # fmt: skip
@@ -155,7 +158,8 @@ class Build(Constants):
         if node.kind in ("param", "table", "table_of") and self._depends(node):
             self.by_bins.add(node.parts[0])
         elif node.kind == "family":
-            _, axes, value = node.parts
+            name, axes, value = node.parts
+            self.fixed |= {(name, n) for n, axis in enumerate(axes) if not self._depends(axis.parts[1])}
             ranges = {axis.parts[0]: axis.parts[1] for axis in axes if self._depends(axis.parts[1])}
             self.alike &= all(range_ == s.name(node.at, "BINS") for range_ in ranges.values())
             self.alike &= (self.by_bins | ranges.keys()).isdisjoint(s.names_in(value))

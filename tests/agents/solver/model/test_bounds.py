@@ -63,6 +63,7 @@ def test_no_bound_of_a_problem_is_above_what_is_needed(
         ("UTIL.C[BIN] += 1", "FRIENDS 0, 1, 2 FRIENDS 3, 4, 5", "4", 2),
         ("UTIL.C[BIN] += 1", "DIFFERENT 0 .. 5", "4", 5),
         ("UTIL.C[BIN] += 1 / BINS", "", "1", 1),
+        ("UTIL.K[BIN] += 1", "PIN 0 TO 1", "9, K[k in 2] => 1 + 4 * k", 2),
     ],
 )
 def test_sizes_and_sets_bound_the_number_of_bins(body: str, more: str, capacity: str, bound: int) -> None:
