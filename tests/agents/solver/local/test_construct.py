@@ -1,5 +1,6 @@
 """Whole tenants: jobs whose workers share bandwidth are placed as units, before any search, as well as by greedy."""
 
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -27,6 +28,14 @@ def constructed(given: Problem) -> Construction:
     made = Construction(given, found, never)
     made.construct()
     return made
+
+
+def test_thousands_of_friends_are_placed_soon() -> None:
+    text = "BALLS 10000 BINS 2 RESOURCES C[b in BINS] => 10000 FRIENDS 0 .. 9999"
+    made = Construction(problem(f"{text} procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += 1 end"), None, never)
+    began = monotonic()
+    made.construct()
+    assert monotonic() - began < 2
 
 
 @pytest.mark.parametrize(
