@@ -70,7 +70,7 @@ def pack(demand: Ints, capacity: Ints, method: str = "solver", *, seconds: float
 
     A search ends at the lower bound, or when its time is up. Heuristics take what time they need.
     """
-    check(demand, capacity)
+    check(demand, capacity, [method])
     if method in HEURISTICS:
         began = monotonic()
         where = HEURISTICS[method](demand, capacity)
@@ -95,8 +95,11 @@ def pack(demand: Ints, capacity: Ints, method: str = "solver", *, seconds: float
     return Packed(where, answer.bound, answer.seconds, found, answer.checked, answer.interrupted)
 
 
-def check(demand: Ints, capacity: Ints) -> None:
-    """Raise `UserError` for what cannot be packed."""
+def check(demand: Ints, capacity: Ints, methods: Sequence[str]) -> None:
+    """Raise `UserError` for what cannot be packed, or not by these methods."""
+    for method in methods:
+        if method not in METHODS:
+            raise UserError("unknown way to pack", key="with", value=method, remedy=suggest(method, METHODS))
     if demand.ndim != 2 or demand.shape[1:] != capacity.shape or not demand.size:
         raise UserError("there is nothing to pack", value=demand.shape, remedy="Give balls with a demand each.")
     largest = np.minimum(capacity, 10**12)  # a sum over all balls stays far from the end of 64 bits
@@ -111,9 +114,7 @@ def compare(
     demand: Ints, capacity: Ints, methods: Sequence[str] = METHODS, *, seconds: float = 10.0, seeds: int = 1
 ) -> dict[str, list[Packed]]:
     """Pack by each method with seeds 0, 1, ..., until Ctrl-C; heuristics have no use for more than one."""
-    for method in methods:
-        if method not in METHODS:
-            raise UserError("unknown way to pack", key="with", value=method, remedy=suggest(method, METHODS))
+    check(demand, capacity, methods)
     if seeds < 1:
         raise UserError("is not a count of seeds", key="seeds", value=seeds, remedy="Give 1 or more.")
     answers: dict[str, list[Packed]] = {}

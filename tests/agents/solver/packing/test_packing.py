@@ -164,6 +164,8 @@ def test_fitted_inputs_match_published_averages_bounds_and_counts(
 def test_demands_that_cannot_be_packed_are_refused(demand: object, capacity: list[int], problem: str) -> None:
     with pytest.raises(UserError, match=problem):
         pack(np.array(demand), np.array(capacity))
+    with pytest.raises(UserError, match="unknown way to pack"):
+        pack(np.array([[1]]), np.array([2]), "first-fit")
 
 
 TABLE = "name,cpu,mem\na,4,8\nb,2,4 GB\nc,4,1\nd,6,8\n"
