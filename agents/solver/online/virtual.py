@@ -44,8 +44,8 @@ class Virtual(Formulation):
     def __init__(self, setup: Setup, view: NetworkView) -> None:
         super().__init__(setup, view)
         if setup.path is not None:
-            remedy = "Leave it out. Templates of your own are for requests that are no virtual networks."
-            raise UserError("virtual networks have templates of ours", key="path", value=setup.path, remedy=remedy)
+            remedy = "Leave it out: they are answered by the shipped secondnet.alloc or oktopus.alloc."
+            raise UserError("is not for virtual networks", key="path", value=setup.path, remedy=remedy)
         self.capacity = view.capacity.reshape(-1, self.kinds).copy()
         parts, self.leading_out = parts_of(view.topology)
         self.of = np.repeat(parts, self.nodes, axis=1)

@@ -252,7 +252,7 @@ def test_paths_of_a_fabric_need_no_search(planes: int, uplinks: int, seed: int) 
 
 
 def test_templates_of_ones_own_are_not_for_virtual_networks() -> None:
-    with pytest.raises(UserError, match="path: virtual networks have templates of ours"):
+    with pytest.raises(UserError, match="path: is not for virtual networks"):
         started(ledger_of("tree"), "hose", path="mine.alloc")
 
 
