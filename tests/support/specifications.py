@@ -37,24 +37,8 @@ class _Writer:
     def int_(self, depth: int) -> str:
         kinds = ["name", "number"]
         if depth:
-            kinds += [
-                "+",
-                "-",
-                "*",
-                "//",
-                "%",
-                "min",
-                "max",
-                "abs",
-                "-x",
-                "if",
-                "table",
-                "rows",
-                "len",
-                "floor",
-                "ceil",
-            ]
-            kinds += ["count", "sum"] if self.loops < 2 else []
+            kinds += ["+", "-", "*", "//", "%", "min", "max", "abs", "-x", "if", "table", "rows", "len"]
+            kinds += ["floor", "ceil", *(["count", "sum"] if self.loops < 2 else [])]
         kind = self.pick(kinds)
         if kind == "name":
             return self.pick(self.ints)

@@ -120,11 +120,8 @@ def test_problems_of_the_language_have_the_same_attempts_in_their_dense_form(
     )
     dense = written.packing
     assert dense is not None
-    seed, (call, flat), place = (
-        data.draw(st.integers(-(2**63), 2**63 - 1)),
-        cpu.compiled_problem(written),
-        room(written),
-    )
+    seed, (call, flat) = data.draw(st.integers(-(2**63), 2**63 - 1)), cpu.compiled_problem(written)
+    place = room(written)
     given = call, flat, place, *dense[:2], seed
     ways, first, answers = len(written.groupings), data.draw(st.integers(0, 1000)), dict[tuple[int, int], list[int]]()
     for number in range(first, first + 2 * ways):
