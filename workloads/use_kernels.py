@@ -57,14 +57,7 @@ def noise(name: np.uint64, step: int, persists: int, kind: int, weights: Floats,
 
 @kernel
 def generate(
-    requests: Ints,
-    first: int,
-    shape: Floats,
-    cases: tuple[Any, ...],
-    of: Ints,
-    names: Ints,
-    seeds: Ints,
-    out: Floats,
+    requests: Ints, first: int, shape: Floats, cases: tuple[Any, ...], of: Ints, names: Ints, seeds: Ints, out: Floats
 ) -> None:
     """Write what requests [n] use in steps from `first` on into `out` float64 [n, steps, resources].
 

@@ -123,13 +123,20 @@ Start: TypeAlias = Annotated[
 ]
 
 
+def _day(block: float) -> float:
+    if block < DAY:
+        raise wrong("is below a day", "Give 1 d or more.")
+    return block
+
+
 class Resample(Model):
     """A trace that every seed draws anew: blocks of the old one, with replacement.
 
     Requests keep how long they stay, and those that never end are among them as they were.
     """
 
-    block: PositiveTime = Field(default=DAY, ge=DAY, description="The length of a block.", examples=["1 d"])
+    block: Annotated[PositiveTime, AfterValidator(_day)] = Field(default=DAY, examples=["1 d"])
+    """The length of a block, a day or more."""
     length: PositiveTime | None = Field(default=None, examples=["31 d"])
     """The length of the new trace; by default that of the old one."""
 
