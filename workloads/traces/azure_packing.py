@@ -77,7 +77,9 @@ def _table(path: Path, table: str) -> pl.DataFrame:
         try:
             while rows := cursor.fetchmany(CHUNK):
                 chunks.append(pl.DataFrame(rows, schema=schema, orient="row"))
-        except pl.exceptions.ComputeError as error:  # SQLite stores texts among numbers
-            problem, remedy = f"not a number: {str(error).partition(';')[0]}", "Correct it, or remove the row."
-            raise WorkloadError(problem, file=path, key=table, remedy=remedy) from None
+        except pl.exceptions.ComputeError:  # SQLite stores texts among numbers
+            cells = (cell for row in rows for cell in zip(schema, row, strict=True))
+            column, text = next(cell for cell in cells if isinstance(cell[1], str | bytes))
+            key, remedy = f"{table}.{column}", "Correct it, or remove the row."
+            raise WorkloadError("not a number", file=path, key=key, value=text, remedy=remedy) from None
     return pl.concat(chunks)
