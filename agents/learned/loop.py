@@ -177,14 +177,12 @@ class Training:
         """Train for one iteration, and validate where it is time to; returns the new rows of the log."""
         begun, step = (perf_counter(), process_time()), self.step + 1
         rows = [self._row("train", self.trainer.iterate(step), *begun)]
-        numbers = {**rows[0], **self.trainer.weights()[0]}
-        wrong = [key for key, value in numbers.items() if not (isinstance(value, str) or np.isfinite(value).all())]
+        wrong = [key for key, value in rows[0].items() if not (isinstance(value, str) or np.isfinite(value))]
+        wrong += ["weights"] * (not all(np.isfinite(array).all() for array in self.trainer.weights()[0].values()))
         if wrong:
-            raise UserError(
-                f"training went astray: {', '.join(wrong)} of iteration {step} is not a finite number",
-                file=self.folder,
-                remedy="Lower the learning rate (`rate`), and give --fresh or another folder with --out.",
-            )
+            problem = f"training went astray: {', '.join(wrong)} of iteration {step} is not a finite number"
+            remedy = "Lower the learning rate (`rate`), and give --fresh or another folder with --out."
+            raise UserError(problem, file=self.folder, remedy=remedy)
         if step == self.course.iterations or step % self.course.every == 0:
             metrics = self.trainer.validate(self.course.validation, self.course.held_out)
             row, score = self._row("validation", metrics, *begun), self.trainer.score

@@ -132,7 +132,7 @@ def test_a_loss_that_is_no_number_stops_it_and_keeps_the_last_good_checkpoint(
     bw.train(tiny(iterations=2), out=tmp_path / "good")
     monkeypatch.setattr(NaraTrainer, "iterate", counted)
     monkeypatch.setattr(ppo, "loss_of", astray)
-    with pytest.raises(UserError, match="iteration 3 is not a finite number"):
+    with pytest.raises(UserError, match="entropy, weights of iteration 3 is not a finite number"):
         bw.train(tiny(), out=tmp_path / "bad")
     assert sound(tmp_path / "bad") == sound(tmp_path / "good")
 
