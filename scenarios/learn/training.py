@@ -139,9 +139,8 @@ def _episodes_of(scenario: Scenario) -> Scenario:
 def gather(folder: Path) -> None:
     """Write the logs of all seeds in a folder as one."""
     if logs := [pl.read_parquet(file) for file in sorted(folder.glob("seed-*/log.parquet"))]:
-        write_table(
-            folder / "log.parquet", pl.concat(logs, how="diagonal_relaxed").sort("seed", "step", maintain_order=True)
-        )
+        log = pl.concat(logs, how="diagonal_relaxed").sort("seed", "step", maintain_order=True)
+        write_table(folder / "log.parquet", log)
 
 
 def _lost(job: TrainingJob, how: str) -> UserError:
