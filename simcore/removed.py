@@ -35,7 +35,7 @@ _BY_REMEDY = {
     "Correct the rows that the message names, or leave them out with `keep`.": "workload.faulty, "
     "option traces describe --drop-faulty",
     "Size one kind at a time: `--set size.kind=GROUP`.": "option size --kind, option size --mix, size.mix, figure mix",
-    "Write `keep: true`, and run these weights there: agents: [{nara: {path: FILE}}].": "train.validation.also",
+    "Write `keep: true`, and run these weights in that world: agents: [{nara: {path: FILE}}].": "train.validation.also",
     "Take `--set size.most=N`.": "option size --most",
     "Take cpu.": "device reference",
     "Take the pages that are written into --out.": "option reproduce --pages",
