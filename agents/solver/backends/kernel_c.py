@@ -17,6 +17,7 @@ TYPES = {
     "int": "long ",
     "bool": "long ",
     "np.uint64": "ulong ",
+    "uint64": "ulong ",
     "None": "void ",
     "Ints": "GLOBAL long *",
     "Sequence[int]": "GLOBAL long *",
@@ -88,7 +89,8 @@ class _Function(ast.NodeTransformer):
         """Return the type of a local by what is assigned to it first: what a kernel returns, or a whole number."""
         called = self.names.get(ast.unparse(value.func)) if isinstance(value, ast.Call) else None
         plain = getattr(called, "py_func", called)
-        return TYPES[getattr(plain, "__annotations__", {}).get("return", "int")]
+        kind = getattr(plain, "__annotations__", {}).get("return", "int")
+        return TYPES[getattr(kind, "__name__", kind)]  # a text where annotations are deferred, else a type
 
     def lines(self) -> Iterator[str]:
         """Print the function."""
