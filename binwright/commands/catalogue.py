@@ -74,7 +74,7 @@ def _registered(registry: Registry, names: Iterable[str]) -> None:
             f"{option}: {_words(hints[option]) if get_args(hints.get(option)) else str(each.default) or '(empty)'}"
             for option, each in signature(kind).parameters.items()
         )
-        entry(name, (kind.__doc__ or "").splitlines()[0], reference=kind.reference, options=", ".join(options))
+        entry(name, kind.__doc__ or "", reference=kind.reference, options=", ".join(options))
 
 
 def _scenarios() -> None:
@@ -99,7 +99,7 @@ def _workloads() -> None:
     registries = (WORKLOADS, TRACES, ARRIVALS, LIFETIMES, PREDICTORS, DEMANDS, NETWORKS)
     result = [(registry.kind, name, registry.load(name)) for registry in registries for name in registry]
     for of, name, kind in result:
-        summary = getattr(kind, "summary", "") or (kind.__doc__ or "-").strip().splitlines()[0]
+        summary = getattr(kind, "summary", "") or kind.__doc__ or "-"
         entry(name, str(summary), kind=of, reference=getattr(kind, "reference", "-"))
 
 
@@ -164,7 +164,7 @@ def _topology(name: str = "") -> None:
 
     if not name:
         for each in TOPOLOGIES:
-            entry(each, (TOPOLOGIES.load(each).__doc__ or "").strip().partition("\n")[0])
+            entry(each, TOPOLOGIES.load(each).__doc__ or "")
         return
     spec = {"file": {"path": Path(name)}} if Path(name).suffix.lower() == ".csv" else read_yaml("NAME", name)
     kind, options = next(iter(spec.items())) if isinstance(spec, dict) else (spec, {})

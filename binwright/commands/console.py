@@ -118,8 +118,9 @@ def read_yaml(key: str, text: str) -> Any:
 
 
 def entry(name: str, summary: str, **more: str) -> None:
-    """One thing of a list: a line for what it is, and one each for what else is known."""
-    out.print(f"[bold cyan]{name}[/]  {escape(summary)}", highlight=False, soft_wrap=True)
+    """One thing of a list: the first line of what it is, and a line each for what else is known."""
+    first = summary.strip().partition("\n")[0]
+    out.print(f"[bold cyan]{name}[/]  {escape(first)}", highlight=False, soft_wrap=True)
     for key, text in more.items():
         if text:
             out.print(f"    {key}: {text}", style="dim", highlight=False, soft_wrap=True, markup=False)

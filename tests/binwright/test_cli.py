@@ -348,6 +348,8 @@ def test_one_agent_is_listed_by_its_name(binwright: Asker) -> None:
     assert said.out.startswith("best-fit  ")
     assert "options: node: tight | loose" in said.out
     assert "first-fit" not in said.out
+    Path("mine.py").write_text("from binwright import Agent\nclass Mine(Agent):\n    pass\n")
+    assert binwright("list", "agents", "mine.py:Mine").out.startswith("mine.py:Mine  \n")
 
 
 def test_a_topology_is_listed_with_its_tiers_and_links(binwright: Asker) -> None:
