@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from heapq import heappop, heappush
+from itertools import zip_longest
 from textwrap import fill
 from typing import Any
 
@@ -41,21 +42,18 @@ def draw(chosen: FigureData, options: Options) -> Figure:
         raise ResultsError("is not a resource", key=f"--metric {resource}", remedy=remedy)
     seed, runs = chosen.one_seed(agents)
     states = {agent: chosen.results.states(run) for agent, run in runs.items()}
-    done = chosen.results.done
-    known = {run: rest for run, *rest in done.select("run", f"allocation_{resource}", "rejected").iter_rows()}
+    known = {run: rest for run, *rest in chosen.results.done.select("run", f"allocation_{resource}", "rejected").rows()}
     longest = max(float(frame["time"][-1]) for frame in states.values())
     scale, unit = CLOCK.scale(longest)
     figure, axes, columns = panel_axes(options.width, len(agents), 4, 1.7, sharex=True, sharey=True)
-    scheme = colormaps["YlGnBu"].with_extremes(bad="#cccccc")
+    scheme, has_gaps = colormaps["YlGnBu"].with_extremes(bad="#cccccc"), False
     for ax, agent in zip(axes, agents, strict=True):
         frame = states[agent]
-        shares = frame[f"used_{resource}"].to_list()
-        used = np.full((len(shares), max(map(len, shares))), np.nan)
-        for row, share in zip(used, shares, strict=True):
-            row[: len(share)] = share
+        used = np.array([*zip_longest(*frame[f"used_{resource}"].to_list())], float)  # [servers, times]
+        has_gaps |= bool(np.isnan(used).any())
         times = scale * np.append(frame["time"].to_numpy(), longest)
-        edges = np.arange(used.shape[1] + 1) - 0.5
-        image = ax.pcolormesh(times, edges, 100 * used.T, cmap=scheme, vmin=0, vmax=100, rasterized=True)
+        edges = np.arange(len(used) + 1) - 0.5
+        image = ax.pcolormesh(times, edges, 100 * used, cmap=scheme, vmin=0, vmax=100, rasterized=True)
         tidy(ax, grid=None)
         in_use, refused = known[runs[agent]]
         name, title = chosen.heading(agent), f"{in_use:.0%} in use, {refused:,} refused"
@@ -64,7 +62,7 @@ def draw(chosen: FigureData, options: Options) -> Figure:
         ax.yaxis.get_major_locator().set_params(integer=True)
     label_outside(axes, columns, f"time,{unit}", "server")
     figure.colorbar(image, ax=axes, label=f"{resource} in use, %", shrink=0.8, aspect=30)
-    notes = f"{chosen.title}: seed {seed}; grey: out of service, or not there yet"
+    notes = f"{chosen.title}: seed {seed}{'; grey: out of service, or not there yet' * has_gaps}"
     full, empty = (pick(agents, key=lambda agent: known[runs[agent]][0]) for pick in (max, min))
     most, least = (known[runs[agent]][0] for agent in (full, empty))
     title = f"How full every server is: {resource} {most:.0%}"
