@@ -137,6 +137,7 @@ def _described(name: str, value: Any) -> Iterator[str]:
     else:
         try:
             said = re.sub(r"^\((self(, )?)", "(", str(signature(value)).replace("'", ""))
+            said = re.sub(r"\b([a-z]\w*\.)+(?=[A-Z])", "", re.sub(r"<function <lambda> at \w+>", "...", said))
         except (TypeError, ValueError):
             said = "(...)"
         yield from ("```python", f"{name}{said}", "```")
