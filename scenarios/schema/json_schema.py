@@ -37,7 +37,7 @@ def json_schema() -> dict[str, Any]:
 def _outline(model: type[Model]) -> dict[str, Any]:
     """Describe the keys of a model; others are wrong, unless it has short forms, or takes some that only it knows."""
     properties = {key: {"description": model.meaning(key)} | _key(field) for key, field in model.known().items()}
-    result = {"description": inspect.getdoc(model), "properties": properties}
+    result = {"description": inspect.getdoc(model) or "", "properties": properties}
     own = all(getattr(model, name).__func__ is getattr(Model, name).__func__ for name in ("prepare", "more", "takes"))
     return result | ({"additionalProperties": False} if own else {})
 
