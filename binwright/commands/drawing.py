@@ -35,11 +35,9 @@ def figures(args: Namespace) -> int:
     results = load_many([name for name in args.results if name not in trainings])
     forms = (file and file.suffix.removeprefix(".").lower(), *(result.look.get("format") for result in results))
     form = next((form for form in forms if form in FORMATS), FORMATS[0])
-    if every:
-        first = sorted(FIGURES, key=lambda name: FIRST.index(name) if name in FIRST else len(FIRST))
-        drawn, left_out = _draw(args, first, FOUR if not kinds else len(first), trainings, results, form)
-    else:
-        drawn, left_out = _draw(args, kinds, 0, trainings, results, form)
+    names = sorted(FIGURES, key=lambda name: FIRST.index(name) if name in FIRST else len(FIRST)) if every else kinds
+    most = 0 if not every else len(names) if kinds else FOUR
+    drawn, left_out = _draw(args, names, most, trainings, results, form)
     for name, (figure, content) in drawn.items():
         path = save(figure, file or folder / f"{short_name(name)}.{form}", content)
         print_location(f"Figure: {path}")
@@ -49,13 +47,13 @@ def figures(args: Namespace) -> int:
         print_location("--kind NAME draws others (`binwright list figures`), --kind all those that can be drawn.")
     else:
         for name, why in left_out.items():
-            print_location(f"Not drawn: {name}: {why}")
+            print_location(f"Not drawn: {name}: {why.problem}. {why.remedy}")
     return 0
 
 
 def _draw(
     args: Namespace, kinds: list[str], most: int, trainings: list[str], results: list[Results], form: str
-) -> tuple[dict[str, tuple[Figure, bytes]], dict[str, str]]:
+) -> tuple[dict[str, tuple[Figure, bytes]], dict[str, UserError]]:
     """Draw figures by kind: all of them, or so many of those that can be drawn, and say why others cannot."""
     from binwright.analysis.figures.kind import draw, kind_named
     from binwright.analysis.figures.style import rendered
@@ -69,8 +67,7 @@ def _draw(
         "baseline": args.baseline,
     }
     drawn: dict[str, tuple[Figure, bytes]] = {}
-    left_out: dict[str, str] = {}
-    last = UserError("there is nothing to draw", remedy="Name folders that `binwright run` or `train` wrote.")
+    left_out: dict[str, UserError] = {}
     with StatusLine("figures") as line:
         for name in kinds:
             line.drawing(name)
@@ -87,12 +84,12 @@ def _draw(
             except UserError as error:
                 if not most:
                     raise
-                left_out[name] = f"{error.problem}. {error.remedy}"
-                last = error
+                left_out[name] = error
             if len(drawn) == most:
                 break
     if not drawn:
-        raise last
+        nothing = UserError("there is nothing to draw", remedy="Name folders that `binwright run` or `train` wrote.")
+        raise [nothing, *left_out.values()][-1]
     return drawn, left_out
 
 
