@@ -44,7 +44,8 @@ def search(args: Namespace) -> int:
     with StatusLine("search", args.evaluations, said="running first-fit first") as line:
 
         def on_progress(evaluations: int, best: str, mean: float) -> None:
-            line.reached(evaluations, duration(monotonic() - began), f"best {mean:.5g}: {best}")
+            then = "validation and test follow, " * (evaluations >= args.evaluations)
+            line.reached(evaluations, duration(monotonic() - began), f"{then}best {mean:.5g}: {best}")
 
         how = {name: getattr(args, name) for name in ("metric", "evaluations", "jobs", "out")}
         result = find(scenario, on_progress=on_progress, **how)

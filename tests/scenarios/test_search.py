@@ -93,12 +93,14 @@ def test_search_prints_the_rule_and_the_comparison(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(search, "search", partial(search.search, seeds=12, validation=6, test=3))
+    monkeypatch.setattr("binwright.commands.progress.EVERY", 0)
     file = tmp_path / "tiny.yaml"
     file.write_text(yaml.safe_dump(TINY))
     options = "--metric scheduled --evaluations 300 --jobs 1 --out"
     assert main(["search", str(file), *options.split(), str(tmp_path / "out")]) == 0
     said = capsys.readouterr()
     assert "search   validation   rule" in said.out
+    assert "validation and test follow" in said.err
     assert "first-fit" in said.out
     assert "agents:" in said.out
     assert load_scenario(file).name in (tmp_path / "out" / "found.yaml").read_text()
