@@ -68,11 +68,9 @@ def run(
 ) -> Results:
     """Run a scenario: every point x agent x seed that `out` (default `results/<name>`) does not have yet.
 
-    Overrides are those of `scenario`.
-
-    `fresh` runs everything again. `jobs` runs at a time (default: one per CPU) `on` this machine, `local`, or a Ray
-    cluster: `ray` starts one, `ray://host:port` is there. `finished` is called with every finished run's row, and
-    `on_progress` now and then with how far a run is.
+    Overrides are those of `scenario`. `fresh` runs everything again. `jobs` runs at a time (default: one per CPU) `on`
+    this machine, `local`, or a Ray cluster: `ray` starts one, `ray://host:port` is there. `finished` is called with
+    every finished run's row, and `on_progress` now and then with how far a run is.
     """
     settings = loaded(scenario, overrides, load_to_run)
     batch = Batch(settings, folder_for(settings, out))
