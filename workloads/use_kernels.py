@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from binwright.simcore.jit import inlined, kernel
+from binwright.simcore.splitmix import GAMMA, mixed
 from binwright.simcore.types import Floats, Ints
 
 LEVELS = 4096
@@ -16,8 +17,6 @@ WIDEST = 6.0
 """Standard deviations up to which ranks of a process are told apart."""
 NORMAL: Floats = ndtri((np.arange(LEVELS) + 0.5) / LEVELS)
 """The levels of the noise, in ascending order."""
-GAMMA, FIRST, SECOND = (np.uint64(each) for each in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
-"""The constants of SplitMix64 (Steele, Lea and Flood 2014)."""
 
 
 @lru_cache(maxsize=64)
@@ -30,14 +29,6 @@ def ranks_of(daily: float) -> Floats:
     wave = sqrt(2 * daily) * np.cos(np.linspace(0, np.pi, 256, endpoint=False) + np.pi / 512)
     ranks: Floats = ndtr((values[:, None] - wave) / sqrt(1 - daily)).mean(axis=1)
     return ranks
-
-
-@inlined
-def mixed(bits: np.uint64) -> np.uint64:
-    """Mix bits so that each depends on all."""
-    z = (bits ^ (bits >> np.uint64(30))) * FIRST
-    z = (z ^ (z >> np.uint64(27))) * SECOND
-    return z ^ (z >> np.uint64(31))
 
 
 @inlined

@@ -10,6 +10,7 @@ from binwright.fabric.ranking import standings
 from binwright.fabric.servers import fits_node, fits_spread
 from binwright.simcore.errors import UserError
 from binwright.simcore.jit import is_kernel, kernel, prepared
+from binwright.simcore.splitmix import GAMMA, mixed
 from binwright.simcore.types import Agent, Amounts, Compiled, Floats, Ints, Placement, Request, View
 
 Scan: TypeAlias = Callable[..., int]
@@ -94,7 +95,4 @@ def drawn(stream: Floats) -> float:
     Whole numbers below 2**53, so that floats hold them exactly.
     """
     stream[1] += 1.0
-    mixed = np.uint64(stream[0]) + np.uint64(stream[1]) * np.uint64(0x9E3779B97F4A7C15)
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return float((mixed ^ (mixed >> np.uint64(31))) >> np.uint64(11)) / 2.0**53
+    return float(mixed(np.uint64(stream[0]) + np.uint64(stream[1]) * GAMMA) >> np.uint64(11)) / 2.0**53
