@@ -136,11 +136,13 @@ def _episodes_of(scenario: Scenario) -> Scenario:
         raise
 
 
-def gather(folder: Path) -> None:
-    """Write the logs of all seeds in a folder as one."""
-    if logs := [pl.read_parquet(file) for file in sorted(folder.glob("seed-*/log.parquet"))]:
-        log = pl.concat(logs, how="diagonal_relaxed").sort("seed", "step", maintain_order=True)
-        write_table(folder / "log.parquet", log)
+def gather(folder: Path) -> pl.DataFrame:
+    """Write the logs of all seeds in a folder, if there are any, as one, and return it."""
+    if not (logs := [pl.read_parquet(file) for file in sorted(folder.glob("seed-*/log.parquet"))]):
+        return pl.DataFrame()
+    log = pl.concat(logs, how="diagonal_relaxed").sort("seed", "step", maintain_order=True)
+    write_table(folder / "log.parquet", log)
+    return log
 
 
 def _lost(job: TrainingJob, how: str) -> UserError:
@@ -207,23 +209,31 @@ def train(
     log, `say` with what begins before there is one.
 
     Of a sweep every point has a folder of its own, the log has the settings as columns, such as `set.rate`,
-    `watch` is called with rows that have the number of their point, too, and at the end the folder gets sweep.parquet
-    (`summary`).
+    `watch` is called with rows that have the number of their point, too, and the folder gets sweep.parquet
+    (`summary`) after every training.
     """
     checked_jobs(jobs)
     swept, spec = points(scenario), spec_of(scenario)
-    folders = [folder / named(point) if spec.sweep else folder for point, _ in swept]
     trainings = [
-        TrainingJob(each, folders[number], seed, number)
-        for number, (_, each) in enumerate(swept)
+        TrainingJob(each, folder / named(point) if spec.sweep else folder, seed, number)
+        for number, (point, each) in enumerate(swept)
         for seed in range(spec.seed, spec.seed + spec.seeds)
     ]
+    logs = dict[int, pl.DataFrame]()
 
     def hear(job: TrainingJob, new: Row | str) -> None:
         if isinstance(new, str):
             say(f"{named(swept[job.point][0])} ({job.point + 1} of {len(swept)}), {new}" if spec.sweep else new)
         else:
             watch({**new, "point": job.point} if spec.sweep else new)
+
+    def summed_up(job: TrainingJob) -> pl.DataFrame:
+        settings = {SETTING + key: pl.lit(plain(value)) for key, value in swept[job.point][0].items()}
+        logs[job.point] = gather(job.folder).with_columns(**settings)
+        log = pl.concat([logs[point] for point in sorted(logs)], how="diagonal_relaxed")
+        if spec.sweep:
+            write_table(folder / TABLE, summary(scenario, log))
+        return log
 
     seeds = f"seeds {spec.seed} to {spec.seed + spec.seeds - 1}"
     say(f"{spec.agent.chosen[0]} in {scenario.name}: {spec.iterations} iterations, {seeds}, into {folder}")
@@ -233,18 +243,13 @@ def train(
     with taken(trainings, fresh):
         for job in trainings if hands == 1 else ():
             learn(job, partial(hear, job))
+            log = summed_up(job)
         if hands > 1:
             with closing(Pool(hands, TRAININGS)) as pool:
-                for _, problem in pool.rows(trainings, hear):
+                for job, problem in pool.rows(trainings, hear):
                     if problem:  # the first one ends all trainings
                         raise problem
-    logs = []
-    for (point, _), own in zip(swept, folders, strict=True):
-        settings = {SETTING + key: pl.lit(plain(value)) for key, value in point.items()}
-        logs.append(pl.read_parquet(own / "log.parquet").with_columns(**settings))
-    log = pl.concat(logs, how="diagonal_relaxed")
-    if spec.sweep:
-        write_table(folder / TABLE, summary(scenario, log))
+                    log = summed_up(job)
     return log
 
 

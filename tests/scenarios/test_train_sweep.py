@@ -12,9 +12,9 @@ from binwright.agents.learned import loop
 from binwright.agents.learned.weights import read
 from binwright.scenarios.learn.training import check_sweep, points, summary
 from binwright.scenarios.schema.scenario import Scenario
-from binwright.simcore.errors import ScenarioError
+from binwright.simcore.errors import ScenarioError, UserError
 from tests.support.learning import trained
-from tests.support.training import TINY, interrupted
+from tests.support.training import TINY, falling, interrupted
 
 SHORT = {**TINY["train"], "iterations": 2, "validation": {"every": 1, "episodes": 2}}
 
@@ -66,6 +66,13 @@ def test_every_point_is_trained_as_it_would_be_alone_and_goes_on(
     bw.train(swept, out=tmp_path / "swept", jobs=1, on_progress=rows.append)
     assert not rows
     assert pl.read_parquet(tmp_path / "swept" / "sweep.parquet").equals(found)
+
+
+def test_a_point_that_goes_astray_leaves_the_rows_of_those_before(tmp_path: Path) -> None:
+    agent = {falling(tmp_path): {"steep": 20.0}}
+    with pytest.raises(UserError, match="training went astray: at, loss, weights of iteration 1"):
+        bw.train(learning(agent=agent, sweep={"rate": [0.1, float("inf")]}), out=tmp_path / "out", jobs=1)
+    assert pl.read_parquet(tmp_path / "out" / "sweep.parquet")["set.rate"].to_list() == [0.1]
 
 
 def test_a_summary_has_the_best_validation_of_every_seed() -> None:
