@@ -143,8 +143,8 @@ class Training:
             raise UserError("this checkpoint is damaged", file=self._file, remedy=ANEW) from None
         if saved["terms"] != self.course.terms:
             before, now = _flat(saved["terms"]), _flat(self.course.terms)
-            differ = [key for key in {**now, **before} if now.get(key) != before.get(key)]
-            was = ", ".join(f"{key} was {before.get(key)}, is {now.get(key)}" for key in differ)
+            pairs = {key: (before.get(key, "absent"), now.get(key, "absent")) for key in {**now, **before}}
+            was = "; ".join(f"{key} was {old}, is {new}" for key, (old, new) in pairs.items() if old != new)
             raise UserError(f"this checkpoint was trained on other terms: {was}", file=self._file, remedy=ANEW)
         self._state = saved["trainer"]
         # A log may be ahead of the checkpoint, never behind.
