@@ -27,7 +27,7 @@ from binwright.simcore.types import QUANTUM
 from binwright.simcore.units import LARGEST, amount
 from binwright.workloads import TRACES, WITH_SERVERS
 from binwright.workloads.column_guesses import Proposal, propose
-from binwright.workloads.describe import EVEN, growing, peaks, written
+from binwright.workloads.describe import EVEN, growing, peaks, readable
 from binwright.workloads.fit import fit
 from binwright.workloads.traces.cells import moment
 from binwright.workloads.traces.check import MODELS, resources_in
@@ -87,7 +87,7 @@ class RequestSource:
     def guessed(self) -> dict[str, Any]:
         """Equal servers that are about enough for what runs at the peak."""
         number, node = servers_for(self.peak, self.frame.select(self.resources).max().row(0, named=True))
-        return {"servers": number, "node": written(node)}
+        return {"servers": number, "node": readable(node)}
 
     @property
     def cluster(self) -> Mapping[str, Any]:
@@ -96,7 +96,7 @@ class RequestSource:
             groups: list[dict[str, Any]] = []
             for node in nodes:
                 has = {name: node.amounts.get(name, 0.0) for name in self.resources}
-                groups.append({"count": 1, "node": written(has), "labels": node.labels})
+                groups.append({"count": 1, "node": readable(has), "labels": node.labels})
                 groups[-1] |= {"taints": list(node.taints)} if node.taints else {}
             return {"groups": groups}
         if MODELS in self.frame.columns and self.name in WITH_SERVERS:
@@ -239,7 +239,7 @@ def _node_of(text: str) -> dict[str, Any]:
     """Read what a server has; refuses what is no amount."""
     try:
         node: dict[str, Any] = yaml.safe_load("{" + text.strip().removeprefix("{").removesuffix("}") + "}")
-        return written({name: amount(name, value) for name, value in node.items()})
+        return readable({name: amount(name, value) for name, value in node.items()})
     except yaml.YAMLError:
         remedy = "Write it like cpu: 40, mem: 90 GB."
         raise UserError("does not say what a server has", key="node", value=text, remedy=remedy) from None
@@ -257,7 +257,7 @@ def _generated(servers: int, node: Mapping[str, float]) -> dict[str, Any]:
         demand = {name: float(round(each)) if each >= 1 else float(f"{each:.3g}") for name, each in demand.items()}
         for name, units in demand.items():
             load[name] += weight / total * units / (node[name] or 1.0)
-        flavours.append({**written({name: units for name, units in demand.items() if units}), "weight": weight})
+        flavours.append({**readable({name: units for name, units in demand.items() if units}), "weight": weight})
     every = MEDIAN * exp(SIGMA**2 / 2) * max(load.values(), default=0.0) / (LOAD * servers)
     return {
         "requests": 3000,

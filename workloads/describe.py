@@ -90,7 +90,7 @@ def peaks(arrival: Floats, lifetime: Floats, amounts: Mapping[str, Floats]) -> d
     }
 
 
-def written(units: Mapping[str, float]) -> dict[str, Any]:
+def readable(units: Mapping[str, float]) -> dict[str, Any]:
     """Write units of resources as people do: `16`, `64 GB`."""
     result: dict[str, Any] = {}
     for name, each in units.items():

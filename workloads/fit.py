@@ -12,7 +12,7 @@ from binwright.simcore.errors import WorkloadError
 from binwright.simcore.extras import pl
 from binwright.simcore.types import Floats
 from binwright.workloads.arrivals import DAY, HOUR, WEEK, Poisson
-from binwright.workloads.describe import written
+from binwright.workloads.describe import readable
 from binwright.workloads.lifetimes import kaplan_meier
 from binwright.workloads.traces.cells import moment
 from binwright.workloads.traces.check import resources_in
@@ -50,8 +50,8 @@ def fit(frame: pl.DataFrame, flavours: int = 16, points: int = 41) -> dict[str, 
         same = [pl.col(name) == amount for name, amount in zip(names, amounts, strict=True)]
         mine = frame.select(pl.all_horizontal(same).alias("mine"))["mine"].to_numpy()
         stays = _quantiles(seen[mine], ended[mine], end, points)
-        demand = written({name: _round(amount, 6) for name, amount in zip(names, amounts, strict=True) if amount})
-        weight, lifetimes = round(count / int(kinds["len"].sum()), 4), {"empirical": {"quantiles": [*stays]}}
+        demand = readable({name: _round(amount, 6) for name, amount in zip(names, amounts, strict=True) if amount})
+        weight, lifetimes = _round(count / kinds["len"].sum(), 4), {"empirical": {"quantiles": [*stays]}}
         made.append({"weight": weight, **demand, "lifetimes": lifetimes})
     arrivals = _arrivals(arrival).model_dump(mode="json", exclude_defaults=True)
     return {"requests": len(frame), "arrivals": {"poisson": arrivals}, "flavours": made}

@@ -39,15 +39,8 @@ def generated(requests: int = 400, **change: Any) -> Generated:
 def trace(rows: int) -> pl.DataFrame:
     """Row i arrives at 100 + 10 i, lasts i + 1 and wants i + 1 cpu and a quarter of that as mem."""
     number = np.arange(rows)
-    return pl.DataFrame(
-        {
-            "id": number + 1000,
-            "arrival": 100.0 + 10.0 * number,
-            "lifetime": number + 1.0,
-            "cpu": number + 1.0,
-            "mem": (number + 1) / 4,
-        }
-    )
+    sizes = {"cpu": number + 1.0, "mem": (number + 1) / 4}
+    return pl.DataFrame({"id": number + 1000, "arrival": 100.0 + 10.0 * number, "lifetime": number + 1.0, **sizes})
 
 
 # Windows
@@ -135,9 +128,8 @@ def test_impossible_windows(met: Window, resources: tuple[str, ...], message: st
 
 def test_demands_below_one_quantum_are_refused_not_dropped() -> None:
     frame = trace(3).with_columns(gpu=pl.Series([0.0, 0.5, 1e-8]))
-    with pytest.raises(
-        WorkloadError, match=r"gpu: 1 of 3 requests ask for less than can be counted: 1e-06 \(got 1e-08\)"
-    ):
+    problem = r"gpu: 1 of 3 requests ask for less than can be counted: 1e-06 \(got 1e-08\)"
+    with pytest.raises(WorkloadError, match=problem):
         select(frame, window(), ("cpu", "gpu"), 0)
     assert select(frame, window(), ("cpu", "gpu"), 0, scale={"gpu": 100.0}).demand[:, 1].tolist() == [0, 50_000_000, 1]
 
@@ -147,9 +139,7 @@ def test_demands_below_one_quantum_are_refused_not_dropped() -> None:
 R = ("cpu", "mem")
 SERVERS: dict[str, Any] = {"demand": "uniform", "holding": 31}
 PAIRS = {"machines": {"uniform": [2, 9]}, "machine": {"cpu": 1}, "bandwidth": ["1 Gbps", "5 Gbps"]}
-TENANTS = {
-    "networks": {"pairs": PAIRS}, "arrivals": {"poisson": {"every": "10 s"}}, "lifetimes": {"fixed": "9 s"},
-}  # fmt: skip
+TENANTS = {"networks": {"pairs": PAIRS}, "arrivals": {"poisson": {"every": "10 s"}}, "lifetimes": {"fixed": "9 s"}}
 MAKES: dict[str, Callable[..., Any]] = {
     "flavours": lambda n, **change: generated(n, **change).draw,
     "servers": lambda n, **change: MultiServer.model_validate({**SERVERS, "requests": n, **change}).draw,
@@ -214,9 +204,8 @@ def test_mean_gaps(arrivals: Arrivals, gap: float) -> None:
     assert times[-1] / 1e5 == pytest.approx(gap, rel=0.03)
     if isinstance(arrivals, Bursty):  # of geometric size
         _, sizes = np.unique(times, return_counts=True)
-        assert [(sizes == 1).mean(), (sizes == 2).mean()] == pytest.approx(
-            [1 / arrivals.size, (1 - 1 / arrivals.size) / arrivals.size], rel=0.03
-        )
+        ends = 1 / arrivals.size
+        assert [(sizes == 1).mean(), (sizes == 2).mean()] == pytest.approx([ends, (1 - ends) * ends], rel=0.03)
 
 
 def test_lifetimes_at_shares() -> None:
@@ -246,10 +235,11 @@ def test_impossible_generators(key: str, made: Any) -> None:
 
 # The fit
 
+HOURS, DAYS = (0.5,) * 12 + (1.5,) * 12, (1.2,) * 5 + (0.5,) * 2
+
 
 def test_poisson_rate_follows_hours_and_days() -> None:
-    hours, days = (0.5,) * 12 + (1.5,) * 12, (1.2,) * 5 + (0.5,) * 2
-    rates = Poisson(every=60.0, hours=hours, days=days)
+    rates = Poisson(every=60.0, hours=HOURS, days=DAYS)
     times = rates.draw(200_000, np.random.default_rng(0)) / 86_400
     assert (times[0], times[:500].tolist()) == (0, (rates.draw(500, np.random.default_rng(0)) / 86_400).tolist())
     assert (times % 1 >= 0.5).mean() == pytest.approx(0.75, abs=0.01)
@@ -261,15 +251,18 @@ def peak_of(drawn: Workload) -> float:
     return peaks(drawn.arrival, drawn.duration, {"cpu": drawn.demand[:, 0] / 1e6})["cpu"]
 
 
+def frame_of(drawn: Workload) -> pl.DataFrame:
+    columns = {"id": drawn.id, "arrival": drawn.arrival, "lifetime": drawn.duration}
+    return pl.DataFrame({**columns, "cpu": drawn.demand[:, 0] / 1e6, "mem": drawn.demand[:, 1] / 1e6})
+
+
 def generated_trace(requests: int) -> pl.DataFrame:
     flavours = [
         {"cpu": 1, "mem": "2 GB", "weight": 3, "lifetimes": {"lognormal": {"median": "600 s", "sigma": 1}}},
         {"cpu": 4, "mem": "8 GB", "lifetimes": {"exponential": {"mean": "5000 s"}}},
     ]
     arrivals = {"poisson": {"every": "20 s"}}
-    made = generated(requests, arrivals=arrivals, flavours=flavours).draw(("cpu", "mem"), seed=3)
-    columns = {"id": made.id, "arrival": made.arrival, "lifetime": made.duration}
-    return pl.DataFrame({**columns, "cpu": made.demand[:, 0] / 1e6, "mem": made.demand[:, 1] / 1e6})
+    return frame_of(generated(requests, arrivals=arrivals, flavours=flavours).draw(R, seed=3))
 
 
 def test_fit_finds_the_generator_again() -> None:
@@ -302,6 +295,12 @@ def test_fit_makes_up_for_requests_whose_end_was_not_seen() -> None:
     assert np.median(drawn.duration[large]) == pytest.approx(5000 * math.log(2), rel=0.06)
 
 
+def test_fit_keeps_the_weight_of_a_rare_flavour() -> None:
+    rare = pl.when(pl.int_range(30_000) == 7).then(4.0).otherwise(1.0)
+    flavours = fit(trace(30_000).with_columns(cpu=rare, mem=1.0))["flavours"]
+    assert [flavour["weight"] for flavour in flavours] == [1.0, 3.333e-05]
+
+
 def test_fit_of_a_flavour_that_never_ends() -> None:
     frame = trace(4).with_columns(cpu=1.0, mem=1.0, lifetime=INF)
     (flavour,) = fit(frame, flavours=1, points=3)["flavours"]
@@ -318,15 +317,11 @@ def test_fitted_lifetimes_stay_within_what_was_seen() -> None:
 
 
 def test_fit_keeps_hours_and_days_and_so_the_peak() -> None:
-    days = (1.2, 1.2, 1.2, 1.2, 1.2, 0.5, 0.5)
-    hours = (0.5,) * 12 + (1.5,) * 12
-    arrivals = {"poisson": {"every": "90 s", "hours": hours, "days": days}}
+    arrivals = {"poisson": {"every": "90 s", "hours": HOURS, "days": DAYS}}
     lifetimes = {"lognormal": {"median": "1 h", "sigma": 1}}
     drawn = generated(30_000, arrivals=arrivals, lifetimes=lifetimes).draw(("cpu", "mem"), seed=1)
-    columns = {"id": drawn.id, "arrival": drawn.arrival, "lifetime": drawn.duration}
-    frame = pl.DataFrame({**columns, "cpu": drawn.demand[:, 0] / 1e6, "mem": drawn.demand[:, 1] / 1e6})
-    fitted = fit(frame)
-    assert fitted["arrivals"]["poisson"]["hours"] == pytest.approx(hours, abs=0.1)
+    fitted = fit(frame_of(drawn))
+    assert fitted["arrivals"]["poisson"]["hours"] == pytest.approx(HOURS, abs=0.1)
     again = [Generated.model_validate(fitted).draw(("cpu", "mem"), seed) for seed in range(3)]
     peak = peak_of(drawn)
     assert np.mean([peak_of(each) for each in again]) == pytest.approx(peak, rel=0.04)
