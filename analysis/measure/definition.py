@@ -101,9 +101,11 @@ class Definition:
         if self.classes:
             parts = [run.among(*each) for each in self.classes]
             values = [self(part) if len(part.placed) else None for part in parts]
+        elif self.per is None:
+            values = [self(run)]
         else:
             value = self(run) if columns else None
-            values = [value] if self.per is None else [*(() if value is None else value)] or [None] * len(columns)
+            values = [None] * len(columns) if value is None or len(value) == 0 else value
         return {column.name: each for column, each in zip(columns, values, strict=True) if each is not None}
 
 
