@@ -43,20 +43,18 @@ ONLY_IN = {
 }  # fmt: skip
 """Where in Binwright a library may be imported."""
 LATE = {
-    *[
-        "numpy",
-        "polars",
-        "numba",
-        "python",
-        "scipy",
-        "pydantic",
-        "matplotlib",
-        "torch",
-        "pyopencl",
-        "ray",
-        "lark",
-        "fastapi",
-    ]
+    "numpy",
+    "polars",
+    "numba",
+    "python",
+    "scipy",
+    "pydantic",
+    "matplotlib",
+    "torch",
+    "pyopencl",
+    "ray",
+    "lark",
+    "fastapi",
 }
 """What `binwright --help` must not pay for."""
 

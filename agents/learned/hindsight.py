@@ -92,7 +92,8 @@ class HindsightTrainer(ValueTrainer):
     def _loss(self, samples: Sequence[Sample]) -> Any:
         """Return how much less the policy's choices reach, in percent of the best place of each sample."""
         torch, logs = extra("torch"), [np.log(np.maximum(sample.reached, 1)) for sample in samples]
-        before, after = (np.concatenate([sample[part] for sample in samples]) for part in (0, 1))
+        before = np.concatenate([sample.before for sample in samples])
+        after = np.concatenate([sample.after for sample in samples])
         gains = ((self._worth(after) - self._worth(before)) / self.temperature).split([len(each) for each in logs])
         short = [torch.from_numpy(100 * (each.max() - each)) for each in logs]
         pad = partial(torch.nn.utils.rnn.pad_sequence, batch_first=True)

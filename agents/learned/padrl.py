@@ -291,13 +291,15 @@ class PADRLTrainer(Proximal, NumaTrainer):
         """Sample plays; returns inputs of their decisions, [n, SHARED] and [n, places, PLACE], and these as a batch."""
         torch, rule = extra("torch"), self._rule(self._diary)
         share = max(1, self.decisions // (self.episodes * self.plays))
+        _, memory, diary = rule.weights
         sampled, lengths, gains = list[npt.NDArray[Any]](), list[int](), list[Floats]()
         for number in rng.permutation(len(self._replays))[: self.episodes].tolist():
             placed = []
             for _ in range(self.plays):
-                self._diary[0], self._rows["action"], rule.weights[1][:] = 0.0, rng.random(len(self._rows)), 0.0
+                diary[0], memory[:] = 0.0, 0.0
+                self._rows["action"] = rng.random(len(self._rows))
                 placed.append(self._replays[number].placed(rule, self.used()))
-                rows = self._rows[: int(self._diary[0])]
+                rows = self._rows[: int(diary[0])]
                 discriminative = np.flatnonzero(rows["mask"].sum(axis=1) > 1)
                 sampled.append(rows[rng.permutation(discriminative)[:share]])
             logs = np.log(np.maximum(placed, 1))
