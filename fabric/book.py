@@ -75,9 +75,9 @@ class Book:
         """Return the place in `reasons` of what keeps a request out that has the amounts; -1 for nothing."""
         return -1
 
-    def kept_out(self, request: Request) -> dict[int, str]:
-        """Say why of every server that a request is kept from by something else than the amounts that are free."""
-        return {}
+    def kept_out(self, request: Request, why: dict[int, str]) -> dict[int, str]:
+        """Add to `why` all servers that a request is kept from by something else than the amounts that are free."""
+        return why
 
     def is_intact(self) -> bool:
         """Tell whether nobody has written to what the view shows."""

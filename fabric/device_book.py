@@ -212,12 +212,12 @@ class DeviceBook(Book):
             return -1
         return 0 if (self._amounts(request) & self._of_models(request)).any() else 1
 
-    def kept_out(self, request: Request) -> dict[int, str]:
-        """Say why of every server whose devices keep a request out."""
+    def kept_out(self, request: Request, why: dict[int, str]) -> dict[int, str]:
+        """Add to `why` all servers whose devices keep a request out."""
         amounts, right = self._amounts(request), self._of_models(request)
         model = dict.fromkeys(np.flatnonzero(amounts & ~right).tolist(), "has devices of other models")
         lacking = amounts & right & ~self.fitting(request)
-        return model | dict.fromkeys(np.flatnonzero(lacking).tolist(), "no devices with enough free")
+        return why | model | dict.fromkeys(np.flatnonzero(lacking).tolist(), "no devices with enough free")
 
     def stranded(self, flavours: Ints) -> Ints:
         """Count the quanta free that none of the demands `flavours` int64 [k, resources] can use, int64 [resources]."""

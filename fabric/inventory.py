@@ -251,7 +251,7 @@ class Inventory:
         """Say why of every server that a request is kept from by something else than the amounts that are free."""
         why = dict.fromkeys(sorted(self.down), "has failed")
         for book in self._books:
-            why |= book.kept_out(request)
+            why = book.kept_out(request, why)
         return why
 
     def look(self, flavours: Ints) -> tuple[int, Ints, Ints, Ints]:

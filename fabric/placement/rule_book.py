@@ -318,16 +318,16 @@ class RuleBook(Book):
     def why_not(self, request: Request) -> int:
         """Return the place in `reasons` of what keeps a request out now that has room; -1 for nothing.
 
-        It is what takes the last server with room, in a network the last that there is enough of, as rules are looked
-        at in order, then sites, then what holds among the parts of a gang.
+        It is what takes the last server with room, in a network the last that there is enough of: sites where these
+        and rules leave none, then rules, as they are looked at in order, then what holds among the parts of a gang.
         """
         refusing, network = self._refusing(request.role), self._ledger.network is not None
-        room = np.ones(len(refusing), np.bool_) if network else self._with_room(request)
-        takes = [(int(number), refusing == number) for number in np.unique(refusing[refusing >= 0])]
-        if self.routing:
-            takes.append((len(self.reasons) - 2, ~self.routing.reach(request)))
+        room, closed = np.ones(len(refusing), np.bool_) if network else self._with_room(request), refusing >= 0
+        takes = [(int(number), refusing == number) for number in np.unique(refusing[closed])]
+        if self.routing and not (reach := self.routing.reach(request)).all():
+            takes.insert(0, (len(self.reasons) - 2, closed | ~reach))
         if request.gang and request.gang.rules.restricts:
-            left = np.where((refusing < 0)[:, None, None], self._free, 0)
+            left = np.where(closed[:, None, None], 0, self._free)
             takes.append((len(self.reasons) - 1, ~self._open_now(request, left)))
         for reason, taken in takes:
             room = room & ~taken
@@ -343,14 +343,14 @@ class RuleBook(Book):
         )
         return fitting
 
-    def kept_out(self, request: Request) -> dict[int, str]:
-        """Say why of every server that rules, sites or other parts keep a request from."""
+    def kept_out(self, request: Request, why: dict[int, str]) -> dict[int, str]:
+        """Add to `why` all servers that rules keep a request from, and of the others those that sites or parts do."""
         away = ~self.routing.reach(request) if self.routing else np.zeros(len(self._free), np.bool_)
-        why = dict.fromkeys(np.flatnonzero(away).tolist(), "is at another site")
+        others = dict.fromkeys(np.flatnonzero(away).tolist(), "is at another site")
         if request.gang and request.gang.rules.restricts:
-            why |= dict.fromkeys(np.flatnonzero(~self._open_now(request, self._free)).tolist(), AMONG_PARTS)
+            others |= dict.fromkeys(np.flatnonzero(~self._open_now(request, self._free)).tolist(), AMONG_PARTS)
         refusing = enumerate(self._refusing(request.role).tolist())
-        return why | {server: self._rule(number) for server, number in refusing if number >= 0}
+        return others | why | {server: self._rule(number) for server, number in refusing if number >= 0}
 
     def _rule(self, number: int) -> str:
         """Put what refuses in words."""

@@ -166,3 +166,12 @@ def test_a_router_returns_a_number_per_site(said: Any, monkeypatch: pytest.Monke
     monkeypatch.setattr(ROUTERS, "load", lambda name: mine)
     with pytest.raises(RunError, match="which is not a number per site"):
         simulated(FULL, "mine")
+
+
+def test_servers_that_failed_are_named_before_sites_and_sites_before_rules() -> None:
+    simulation = built(FULL, "home", spill=False)
+    ledger, request = simulation.ledger, simulation.request(0)
+    ledger.fail(1)
+    assert ledger.kept_out(request) == {1: "has failed"}
+    ledger.drain([0, 1])
+    assert ledger.reasons[ledger.why_not(request)] == "no room at its site"
