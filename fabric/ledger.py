@@ -273,14 +273,15 @@ class Ledger(Inventory):
         on: Callable[[int], Iterable[int]] | None = getattr(self.held, "on", None)
         if on and kind == "server":
             return on(part)
-        return [row for row, held in self.held.items() if self.lies_on(held, part, kind)]
+        lies_on = self.lies_on(part, kind)
+        return [row for row, held in self.held.items() if lies_on(held)]
 
-    def lies_on(self, holding: Holding, part: int, kind: Kind) -> bool:
-        """Tell whether something is held of a part that can fail."""
+    def lies_on(self, part: int, kind: Kind) -> Callable[[Holding], bool]:
+        """Return what tells of a holding whether it has something of a part that can fail."""
         if kind == "server":
-            return any(share[0] == part for share in holding.shares)
+            return lambda holding: any(share[0] == part for share in holding.shares)
         links = self.network.links_of(part, kind)
-        return any(link in links for link, _ in holding.links)
+        return lambda holding: any(link in links for link, _ in holding.links)
 
     def evict(self, rows: Iterable[int]) -> list[int]:
         """Release requests before their time; returns them, in order. Their own release does nothing then, once."""

@@ -294,10 +294,10 @@ class Moving:
 
     def fails(self, part: int, kind: Kind = "server") -> None:
         """Call off the moves to a part that is about to fail; what is left of the plan is dropped."""
-        ledger = self._ledger
+        ledger, lies_on = self._ledger, self._ledger.lies_on(part, kind)
         for number, (moved, _) in [*self._flying.items()]:
             old, new = ledger.moving[moved.row]
-            called_off = ledger.lies_on(new, part, kind) and not ledger.lies_on(old, part, kind)
+            called_off = lies_on(new) and not lies_on(old)
             if called_off and moved.row in ledger.running:  # one that has ended at this instant needs no calling off
                 self._end(number, "called off")
                 self._plan.left.clear()
