@@ -171,23 +171,18 @@ class PeakBook(Book):
 
     def _see(self, step: int, who: Ints) -> None:
         """Write down what those that run used in a step, and for oracles what they will use."""
-        new = who[self._steps[who] == 0]
-        self._steps[who] += 1
-        rows, used = self._sources(who), dict[int, Ints]()
+        is_new, rows, used = self._steps[who] == 0, self._simulation.record.sources(self._row[who]), dict[int, Ints]()
+        new, self._steps[who] = who[is_new], self._steps[who] + 1
+        if any(map(self._ahead, self.predictors.values())):
+            self._end[new] = self._ends(new)
         for resource, series in self._series.items():
             ahead, width = self._ahead(self.predictors[resource]), series.shape[1]
             if ahead not in used:
                 used[ahead] = _quanta(self.use.at(rows, step + ahead) if self.use else 1.0, self._wanted[who])
             series[who, (step + ahead) % width] = used[ahead][:, resource]
-            if ahead:
-                self._end[new] = self._ends(new)
-                for at, row in zip(new.tolist(), self._sources(new).tolist(), strict=True):
-                    shares = self.use.during(row, step, step + ahead)[:, resource] if self.use else 1.0
-                    series[at, np.arange(step, step + ahead) % width] = _quanta(shares, self._wanted[at, resource])
-
-    def _sources(self, who: Ints) -> Ints:
-        """Return the rows of the workload that these shares are of, int64 [n]."""
-        return self._simulation.record.sources(self._row[who])
+            for at, row in zip(new.tolist(), rows[is_new].tolist(), strict=True) if ahead else ():
+                shares = self.use.during(row, step, step + ahead)[:, resource] if self.use else 1.0
+                series[at, np.arange(step, step + ahead) % width] = _quanta(shares, self._wanted[at, resource])
 
     def _ends(self, who: Ints) -> Ints:
         """Return the step before which each of these shares ends, int64 [n]."""
