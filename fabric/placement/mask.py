@@ -148,15 +148,18 @@ def show(mask: Mask, view: RoleView, role: int, free: Ints) -> None:
     for c in range(end - 1, first - 1, -1):  # backwards, as the first that refuses counts
         kind, low, high = checks[c, 0], checks[c, 1], checks[c, 2]
         start, less, rule = checks[c, 3], checks[c, 6], checks[c, 7]
-        of, least, some = domains[checks[c, 4]], NO_BOUND, 0
+        of, fewest, least, some = domains[checks[c, 4]], NO_BOUND, NO_BOUND, 0
+        for domain in range(checks[c, 5] if kind in (SPREAD, SAME) else 0):
+            fewest = min(fewest, counts[start + domain])
+            some += counts[start + domain] != 0
         if kind == SPREAD:
             for server in range(servers):
                 if out[server] < 0:
                     least = min(least, counts[start + of[server]])
+                    if least == fewest:  # no domain has fewer
+                        break
             high = high + least if least < NO_BOUND else NO_BOUND
         elif kind == SAME:
-            for domain in range(checks[c, 5]):
-                some += counts[start + domain] != 0
             low, high = (0 if some == 0 else 1 if some <= high else NO_BOUND), NO_BOUND
         for server in range(servers):
             number = counts[start + of[server]]
