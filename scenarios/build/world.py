@@ -15,7 +15,7 @@ from binwright.scenarios.build.cluster import build_ledger, servers_of
 from binwright.scenarios.build.plan import Run
 from binwright.scenarios.build.requests import ScenarioRequests
 from binwright.scenarios.features import used
-from binwright.scenarios.features.feature import Point, last_word, way
+from binwright.scenarios.features.feature import Point, way
 from binwright.scenarios.schema.explain import explain
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.scenarios.schema.workload import Tenants
@@ -165,4 +165,7 @@ def _overflow(scenario: Scenario) -> Overflow:
         return Overflow("expand", expand.by, expand.limit, expand.then)
     if wait := way(spec, "wait"):
         return Overflow("wait", 0, 0, "stop", wait.together, wait.one_by_one)
-    return Overflow(last_word(spec))
+    while not isinstance(spec, str):  # a word is at the end of all other ways
+        _, section = spec.chosen
+        spec = getattr(section, "otherwise", None) or section.then
+    return Overflow(spec)

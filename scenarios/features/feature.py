@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -208,12 +208,3 @@ def way_at(overflow: Any, name: str, at: Keys = ("overflow",)) -> tuple[Keys, An
 def way(overflow: Any, name: str) -> Any:
     """Return what a scenario says of a way to overflow; None where requests do not overflow so."""
     return way_at(overflow, name)[1]
-
-
-def last_word(overflow: Any) -> Literal["drop", "wait", "stop"]:
-    """Return the word at the end of the ways to overflow, where no servers are added and nobody waits together."""
-    if not isinstance(overflow, str):
-        _, section = overflow.chosen
-        return last_word(getattr(section, "otherwise", None) or section.then)
-    assert overflow in ("drop", "wait", "stop")
-    return overflow  # type: ignore[return-value]
