@@ -140,7 +140,7 @@ def _anchor(title: str) -> str:
 
 def _example(field: FieldInfo) -> str:
     """Write the first example of a field, unless its type says already how it is written: a number, a time, a word."""
-    if re.match(r"(integer|number|time|share|power|energy)( [≥>]\d+| or `never`)?$", type_of(field)):
+    if re.match(r"(integer|number|time|share|power|energy)( [≥>]\d+( \w+)?| or `never`)?$", type_of(field)):
         return ""
     words = "text" in type_of(field).split(",")
     return next(

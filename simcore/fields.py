@@ -8,6 +8,7 @@ from functools import cache, partial
 from inspect import getsource
 from itertools import pairwise
 from math import inf
+from operator import gt, lt
 from typing import Annotated, Any, ClassVar, Self, TypeAlias, TypeVar
 
 from pydantic import (
@@ -50,7 +51,7 @@ KINDS = {
 """What is to stand where pydantic finds something else."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)  # typing takes one type for another that is equal
 class Shown:
     """How the reference names a type."""
 
@@ -319,15 +320,23 @@ def positive(measure: Measure) -> Callable[[object], float]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Quantity(Shown):
-    """Reads a number with a unit of `measure`, perhaps one `above_zero` only, and writes it as text that reads so."""
+    """Reads a number with a unit of `measure` within bounds, which have units, and writes it as text that reads so."""
 
     measure: Measure
-    example: str
     above_zero: bool = False
+    least: str = ""
+    most: str = ""
+
+    def parse(self, value: object) -> float:
+        """Read a number."""
+        number = (positive(self.measure) if self.above_zero else self.measure.parse)(value)
+        for bound, beyond, direction in ((self.least, lt, "more"), (self.most, gt, "less")):
+            if bound and beyond(number, self.measure.parse(bound)):
+                raise UserError(f"expected {bound} or {direction}", remedy=self.measure.accepted)
+        return number
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        parse = positive(self.measure) if self.above_zero else self.measure.parse
-        schema = no_info_before_validator_function(checked(parse), handler(source))  # with the bounds of the field
+        schema = no_info_before_validator_function(checked(self.parse), handler(source))
         if self.measure is not SHARE:  # which is a plain number
             schema["serialization"] = plain_serializer_function_ser_schema(
                 self.measure.show, return_schema=str_schema()
@@ -372,19 +381,19 @@ def show_amounts(amounts: Mapping[str, float]) -> dict[str, str]:
     return {name: measure_of(name).show(units) for name, units in amounts.items()}
 
 
-Time: TypeAlias = Annotated[float, Quantity("time", TIME, "10 min")]
-PositiveTime: TypeAlias = Annotated[float, Quantity("time above 0", TIME, "10 min", above_zero=True)]
+Time: TypeAlias = Annotated[float, Quantity("time", TIME)]
+PositiveTime: TypeAlias = Annotated[float, Quantity("time above 0", TIME, above_zero=True)]
 Lifespan: TypeAlias = Annotated[
     float,
     BeforeValidator(checked(lambda value: inf if value in ("never", inf) else TIME.parse(value))),
     PlainSerializer(lambda seconds: "never" if seconds == inf else TIME.show(seconds), return_type=str),
     Shown("time or `never`"),
 ]
-Share: TypeAlias = Annotated[float, Quantity("share", SHARE, "50 %", above_zero=True)]
-ShareFromZero: TypeAlias = Annotated[float, Quantity("share from 0", SHARE, "0 %")]
-Watts: TypeAlias = Annotated[float, Quantity("power", POWER, "250 W")]
-WattHours: TypeAlias = Annotated[float, Quantity("energy", ENERGY, "20 Wh")]
-DataRate: TypeAlias = Annotated[float, Quantity("data per second", RATE, "10 Gbps", above_zero=True)]
+Share: TypeAlias = Annotated[float, Quantity("share", SHARE, above_zero=True)]
+ShareFromZero: TypeAlias = Annotated[float, Quantity("share from 0", SHARE)]
+Watts: TypeAlias = Annotated[float, Quantity("power", POWER)]
+WattHours: TypeAlias = Annotated[float, Quantity("energy", ENERGY)]
+DataRate: TypeAlias = Annotated[float, Quantity("data per second", RATE, above_zero=True)]
 Amounts: TypeAlias = Annotated[
     dict[str, float],
     BeforeValidator(_amounts),

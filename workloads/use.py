@@ -18,11 +18,11 @@ import numpy.typing as npt
 from pydantic import BeforeValidator, Field, model_validator
 
 from binwright.simcore.errors import WorkloadError
-from binwright.simcore.fields import Model, PositiveTime, Share, ShareFromZero, Shown, Time, Where, checked, wrong
+from binwright.simcore.fields import Model, Quantity, Share, Shown, Time, Where, checked, wrong
 from binwright.simcore.rng import stream
 from binwright.simcore.roles import where_of
 from binwright.simcore.types import Floats, Ints, Workload
-from binwright.simcore.units import SHARE
+from binwright.simcore.units import SHARE, TIME
 from binwright.workloads.arrivals import DAY
 from binwright.workloads.labels import matching, words_of
 from binwright.workloads.traces.cells import plain_number
@@ -142,11 +142,13 @@ class UseCase(Model):
     """The 95th percentile over time."""
     peak: ShareOrLabel = Field(default=1.0, description="The most that they use.", examples=["90 %", "max_cpu"])
     unit: Share = Field(default=1.0, description="What a 1 in these labels is.", examples=["1 %"])
-    daily: ShareFromZero = Field(default=0.0, le=0.95, examples=["40 %"])
+    daily: Annotated[float, Quantity("share from 0", SHARE, most="95 %")] = Field(default=0.0, examples=["40 %"])
     """The share of the variance that follows the time of day."""
     busiest: Time = Field(default=14 * 3600.0, examples=["20 h"])
     """When in a day of the trace's clock they use most."""
-    persists: PositiveTime = Field(default=3600.0, le=366 * DAY, examples=["30 min"])
+    persists: Annotated[float, Quantity("time above 0", TIME, above_zero=True, most="366 d")] = Field(
+        default=3600.0, examples=["30 min"]
+    )
     """For about how long use stays the same."""
 
     @property

@@ -12,7 +12,18 @@ from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag,
 
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.extras import pl
-from binwright.simcore.fields import Count, Index, Model, PositiveNumber, PositiveTime, Shown, Text, checked, wrong
+from binwright.simcore.fields import (
+    Count,
+    Index,
+    Model,
+    PositiveNumber,
+    PositiveTime,
+    Quantity,
+    Shown,
+    Text,
+    checked,
+    wrong,
+)
 from binwright.simcore.rng import stream
 from binwright.simcore.roles import Roles
 from binwright.simcore.types import QUANTUM, Floats, Ints, Workload
@@ -123,20 +134,14 @@ Start: TypeAlias = Annotated[
 ]
 
 
-def _day(block: float) -> float:
-    if block < DAY:
-        raise wrong("is below a day", "Give 1 d or more.")
-    return block
-
-
 class Resample(Model):
     """A trace that every seed draws anew: blocks of the old one, with replacement.
 
     Requests keep how long they stay, and those that never end are among them as they were.
     """
 
-    block: Annotated[PositiveTime, AfterValidator(_day)] = Field(default=DAY, examples=["1 d"])
-    """The length of a block, a day or more."""
+    block: Annotated[float, Quantity("time from 1 d", TIME, least="1 d")] = Field(default=DAY, examples=["1 d"])
+    """The length of a block."""
     length: PositiveTime | None = Field(default=None, examples=["31 d"])
     """The length of the new trace; by default that of the old one."""
 

@@ -25,7 +25,7 @@ from binwright.simcore.fields import (
     Index,
     Keys,
     Model,
-    PositiveTime,
+    Quantity,
     Shown,
     Text,
     known_resources,
@@ -33,6 +33,7 @@ from binwright.simcore.fields import (
     wrong,
 )
 from binwright.simcore.unions import PlainOrMapping
+from binwright.simcore.units import TIME
 
 
 class Size(Model):
@@ -171,7 +172,7 @@ class Scenario(WithFeatures):
     each decision), `sites` (by hour), `use` (by step)."""
     metrics: tuple[MetricEntry, ...] = Field((), examples=["[mine.py:longest_queue, {acceptance: {last: 20 %}}]"])
     """Additional metrics, of all requests or of the last part, when the cluster has filled."""
-    decision_limit: Annotated[PositiveTime, Field(ge=0.01, le=10**7)] = 600.0
+    decision_limit: Annotated[float, Quantity("time from 10 ms", TIME, least="10 ms", most="10000000 s")] = 600.0
     """A decision that takes longer is interrupted, and its run fails. Starting an agent may take ten minutes."""
     train: Train | None = Field(None, examples=["{agent: nara, iterations: 150, episodes: {workload.requests: 32}}"])
     """What `binwright train` does."""

@@ -104,8 +104,8 @@ def test_columns_of_a_table_say_the_mean_the_percentile_and_the_peak(tmp_path: P
         ({"cpu": {"peak": 0.4}}, "mean: is missing"),
         ({"cpu": {"mean": 0.9, "p95": 0.5}}, "no distribution has this mean"),
         ({"cpu": 1.5}, "is more than 1"),
-        ({"cpu": {"mean": 0.5, "daily": "100 %"}}, r"daily: expected 0\.95 or less"),
-        ({"step": "0.5 s", "cpu": 0.5}, r"step: expected 1\.0 or more"),
+        ({"cpu": {"mean": 0.5, "daily": "100 %"}}, "daily: expected 95 % or less"),
+        ({"step": "0.5 s", "cpu": 0.5}, "step: expected 1 s or more"),
         ({"cpu": [{"mean": 0.5, "of": {"group": "wbe"}}]}, "no request is of this group"),
     ],
 )

@@ -122,7 +122,7 @@ def test_a_scenario_keeps_then_draws_then_counts_events(tmp_path: Path) -> None:
     [
         ({"keep": {"cpu": "> 4"}}, "workload.keep.cpu: keeps no row"),
         ({"resample": {"block": "1 d"}, "inflate": {"until": 1.3, "of": "cpu"}}, "workload.resample: does not go with"),
-        ({"resample": {"block": "1 h"}}, "block: is below a day \\(got '1 h'\\)\n  Give 1 d or more"),
+        ({"resample": {"block": "1 h"}}, "block: expected 1 d or more, got '1 h'"),
     ],
 )
 def test_mistakes_say_where_they_are(workload: dict[str, Any], problem: str, tmp_path: Path) -> None:

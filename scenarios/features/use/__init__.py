@@ -8,9 +8,9 @@ from pydantic import BeforeValidator, ConfigDict, Field
 
 from binwright.analysis.measure.contention import over_time
 from binwright.scenarios.features.feature import Feature, Named, chosen
-from binwright.simcore.fields import Model, PositiveTime, Shown, checked, known_resources, wrong
+from binwright.simcore.fields import Model, Quantity, Shown, checked, known_resources, wrong
 from binwright.simcore.types import Workload
-from binwright.simcore.units import SHARE
+from binwright.simcore.units import SHARE, TIME
 from binwright.workloads.use import UseCase, draw_use
 
 
@@ -38,7 +38,8 @@ class UseSpec(Model):
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Cases] = Field(init=False)
 
-    step: PositiveTime = Field(default=300.0, ge=1, description="For how long what is used stays the same.")
+    step: Annotated[float, Quantity("time from 1 s", TIME, least="1 s")] = 300.0
+    """For how long what is used stays the same."""
     others: Cases = Field((), examples=["80 %"])
     """The use of resources that are not named; by default all that is requested."""
 
