@@ -21,7 +21,7 @@ from binwright.scenarios.features.sites.run import ROUTERS, SiteRouting, Sites
 from binwright.simcore.errors import InfeasiblePlacement, RunError
 from binwright.simcore.rules import Overflow
 from binwright.simcore.time_series import TimeSeries
-from binwright.simcore.types import Agent, Floats, Request, Workload
+from binwright.simcore.types import Workload
 from tests.reference import sites as reference
 
 COURSES = [([5.0, 1.0, 3.0], 2.0, 0.0), ([3.0, 4.0], 1.0, 0.5), ([2.0], 1.0, 0.0)]
@@ -29,10 +29,10 @@ PUE = np.array([1.0, 1.25, 2.0])
 LATENCY = np.array([[3.0, 1.0, 2.0], [1.0, 1.0, 5.0]])
 
 
-def simulated(case: dict[str, Any], *routers: str, spill: bool = True, agent: Agent | None = None) -> Simulation:
+def simulated(case: dict[str, Any], *routers: str, spill: bool = True) -> Simulation:
     """Play a case."""
     simulation = built(case, *routers, spill=spill)
-    agent = agent or (InLine() if simulation.overflow.together else FirstFit())
+    agent = InLine() if simulation.overflow.together else FirstFit()
     agent.start(simulation.view, np.random.default_rng(0))
     play(simulation, agent)
     simulation.ledger.confirm()
@@ -139,16 +139,11 @@ def test_requests_without_room_at_their_site_are_refused_or_spill() -> None:
         assert (record.reasons[record.reason[servers.index(-1)]] == reason) is not spill
 
 
-class Elsewhere(Agent):
-    """Places at the other site."""
-
-    def decide(self, view: Any, request: Request) -> Any:
-        return request.on(int(view.free[0, 0, 0] > 0), 0)
-
-
 def test_no_agent_places_at_another_site() -> None:
+    simulation = built(FULL, "home", spill=True)
+    request: Any = simulation.advance()
     with pytest.raises(InfeasiblePlacement, match="not at the site"):
-        simulated(FULL, "home", agent=Elsewhere())
+        simulation.answer(request.on(1, 0))
 
 
 def test_a_request_that_a_router_keeps_from_all_sites_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,10 +155,7 @@ def test_a_request_that_a_router_keeps_from_all_sites_is_refused(monkeypatch: py
 
 @pytest.mark.parametrize("said", [None, [1.0], [1.0, np.nan]])
 def test_a_router_returns_a_number_per_site(said: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    def mine(routing: SiteRouting, request: Request) -> Floats:
-        return said  # type: ignore[no-any-return]
-
-    monkeypatch.setattr(ROUTERS, "load", lambda name: mine)
+    monkeypatch.setattr(ROUTERS, "load", lambda name: lambda routing, request: said)
     with pytest.raises(RunError, match="which is not a number per site"):
         simulated(FULL, "mine")
 
