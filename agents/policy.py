@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from binwright.fabric.compiled.numa_loop import placement_of
+from binwright.fabric.compiled.numa_decisions import placement_of
 from binwright.simcore.types import Agent, Placement, Request, View
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from binwright.agents import AGENTS
 from binwright.agents.learned.value import KNOWN, SIZE, value_es
 from binwright.fabric.cluster import NEVER, Cluster
-from binwright.fabric.compiled.numa_loop import as_argument, go
+from binwright.fabric.compiled.numa_decisions import as_argument, go
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.run.play import play
 from binwright.fabric.run.simulation import Simulation

@@ -7,7 +7,7 @@ import numpy as np
 from binwright.agents.heuristics.networks.common import Network, NetworkAgent, one_by_one
 from binwright.agents.nested_agent import inner
 from binwright.agents.rules.scan import places_with_room
-from binwright.fabric.compiled.numa_loop import placement_of
+from binwright.fabric.compiled.numa_decisions import placement_of
 from binwright.fabric.multi_server import Flags, allow
 from binwright.fabric.network import NetworkView, Provisioned
 from binwright.simcore.errors import UserError

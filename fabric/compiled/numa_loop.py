@@ -1,10 +1,8 @@
-"""Plays arrivals, the waiting line, ends of holding periods and decisions of compiled rules on arrays.
+"""Plays arrivals, the waiting line and ends of holding periods on arrays.
 
 docs/developers/compiled-runs.md says what else to change with a rule of the run.
 """
 
-from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,15 +10,13 @@ import numpy.typing as npt
 
 from binwright.fabric.array_kernels import pop, push
 from binwright.fabric.compiled.tables import QuotaTable, Tables, count_limits, exceeded, give_back, grant, parts_of
-from binwright.fabric.placement.mask import Ruling, count, show, why_ruled
+from binwright.fabric.placement.mask import Ruling, count
 from binwright.fabric.ranking import note
-from binwright.fabric.servers import fits_node, fits_spread, why_not
-from binwright.simcore.errors import KernelError
-from binwright.simcore.jit import callback, inlined, kernel, lean_inlined, tuple_setitem
+from binwright.fabric.servers import fits_node, fits_spread
+from binwright.simcore.jit import inlined, kernel, lean_inlined, tuple_setitem
 from binwright.simcore.jit.bundle import Bundle
-from binwright.simcore.jit.cost_functions import arrays_in, table_of
 from binwright.simcore.record import PLACED, REJECTED, SPREAD
-from binwright.simcore.types import Amounts, Floats, Ints, Placement, Request
+from binwright.simcore.types import Amounts, Floats, Ints
 
 OVER, ASK, EVENT, RELEASED, REFUSED, BROKEN, ARRIVED, CHANGED = range(8)
 """Why the loop stopped: the run is over; the first in line is to be answered; the clock has something to do at this
@@ -51,8 +47,6 @@ NOW = 0
 """The place of the time in `NumaState.clock`."""
 ROWS = 2**32 - 1
 """The bits of a number in the heap that are its row."""
-ROOMLESS = 3
-"""Reasons of `why_not` beside one for each resource; those of rules come after."""
 
 
 class NumaRequests(NamedTuple):
@@ -145,13 +139,6 @@ def fits(free: Ints, demand: Amounts, server: int, node: int) -> bool:
     return fits_spread(free, server, demand) if node == SPREAD else fits_node(free, server, node, demand)
 
 
-@kernel
-def _ruled_reason(mask: Any, view: Any, role: int, left: Ints, demand: Amounts, spread: bool) -> int:
-    """Return why a rule refuses a request that has room: a place in the ledger's `reasons`, 0 if none refuses."""
-    rule = why_ruled(mask, view, role, left, demand, spread)
-    return rule + ROOMLESS + left.shape[2] if rule >= 0 else 0
-
-
 @inlined
 def readmits(at: Ints, quotas: QuotaTable) -> bool:
     """Tell whether those held back may enter the line, or anything else is the caller's to handle after a change."""
@@ -202,16 +189,10 @@ def compact(line: Any, at: Ints) -> None:
 
 
 @lean_inlined
-def forward(
-    requests: NumaRequests,
-    state: NumaState,
-    rules: Ruling | None,
-    tables: Tables,
-    until: float,
-) -> int:
+def forward(requests: NumaRequests, state: NumaState, rules: Ruling | None, tables: Tables, until: float) -> int:
     """Let time go on to the next decision, or until the caller has to do something; returns why it stopped.
 
-    Changes `state`, `rules` and `tables`, which are as for `go`.
+    Changes `state`, `rules` and `tables`, which are as for `numa_decisions.go`.
     """
     rows, arrival, _, demands, _, _, nothing = requests
     due, at, clock = state.due, state.at, state.clock
@@ -252,13 +233,7 @@ def forward(
 
 
 @lean_inlined
-def end_next(
-    state: NumaState,
-    rules: Ruling | None,
-    tables: Tables,
-    demands: Ints,
-    nothing: Amounts,
-) -> bool:
+def end_next(state: NumaState, rules: Ruling | None, tables: Tables, demands: Ints, nothing: Amounts) -> bool:
     """End the holding period that ends next, and release what it holds; tells whether the caller has to do that.
 
     The row is then in `ROW`. Changes `state`, `rules` and `tables`.
@@ -290,12 +265,7 @@ def end_next(
 
 
 @kernel
-def bundled(
-    requests: NumaRequests,
-    state: NumaState,
-    rules: Ruling | None,
-    tables: Tables,
-) -> Any:
+def bundled(requests: NumaRequests, state: NumaState, rules: Ruling | None, tables: Tables) -> Any:
     """Return a bundle of what `advance` and `begin` work on."""
     return Bundle(requests, state, rules, tables)
 
@@ -354,153 +324,9 @@ def end_at(run: Any, time: float, row: int) -> None:
     _ends(run.state, time, row)
 
 
-@kernel
-def go(
-    rule: Any,
-    weights: Any,
-    requests: NumaRequests,
-    state: NumaState,
-    rules: Ruling | None,
-    tables: Tables,
-    interested: npt.NDArray[np.bool_],
-    stops: int,
-    mode: int,
-    ahead: bool,
-    until: float,
-    answers: int,
-) -> tuple[int, int, int]:
-    """Let a rule answer `answers` times (without limit when negative), or until the caller has to do something.
-
-    A gang is one answer; `tables` say which requests are gangs, and have quotas.
-
-    `rule` and `weights` are what `as_argument` returns.
-    `rules` are the rules of placement; there is a form of the loop without any. `stops` says at which refusals to stop,
-    and `until` when the clock has something to do. With `ahead` time goes on afterwards, to the next request.
-
-    Changes `state`, `rules` and `tables`. Returns how many answers were made, why it stopped, and the last answer.
-    """
-    # Unpacked once: within the loop, numba would count references at every access.
-    _, _, duration, demands, spread, _, nothing = requests
-    capacity, free, left, line, due, holder, at, clock = state[:8]
-    sequence, outcome, decided, servers, nodes_of, reason, holds, log, answered = state[8:]
-    if rules is not None:
-        roles, is_open, mask, view = rules
-        shown, refusing = view.free, view.refusing
-    nodes = left.shape[1]
-    made, code, status = 0, -1, ASK
-    while status == ASK and (ahead or made != answers):
-        status = forward(requests, state, rules, tables, until)
-        if status != ASK or made == answers:
-            break
-        # -- one decision ----------------------------------------------------------------------------------------------
-        row, now = line[at[FIRST]], clock[NOW]
-        demand = demand_of(demands, row, nothing)
-        many, placed = parts_of(tables.parts, row), 0
-        while placed < many:
-            if rules is not None:
-                role = roles[row]
-                ruled = not is_open[role]
-                if ruled:
-                    show(mask, view, role, left)
-                code = rule(shown if ruled else free, capacity, demand, spread[row], *weights)
-            else:
-                code = rule(free, capacity, demand, spread[row], *weights)
-            if code < 0:
-                break
-            server = code // 2 if nodes == 2 else code // nodes
-            node = SPREAD if spread[row] else code - server * nodes
-            if not fits(left, demand, server, node):
-                status = BROKEN
-                break
-            if rules is not None:
-                if ruled and refusing[server] >= 0:
-                    status = BROKEN
-                    break
-                count(mask, server, role, 1)
-            move(left, free, log, demand, server, node, -1)
-            servers[row + placed], nodes_of[row + placed] = server, node
-            placed += 1
-        made += 1
-        if status == BROKEN:
-            break
-        at[JUST_ANSWERED] = 1
-        if placed == many:
-            for part in range(row, row + many):
-                outcome[part], holds[part] = PLACED, HOLDS
-                sequence[answered[0]], decided[part] = part, now
-                answered[0] += 1
-            if duration[row] < np.inf:
-                push(due, holder, at[ENDS], now + duration[row], row)
-                at[ENDS] += 1
-            leave(at)
-            continue
-        if mode in (DROP, STOP):
-            reason[row] = why_not(left, demand, spread[row])
-            if rules is not None and ruled and reason[row] == 0:
-                reason[row] = _ruled_reason(mask, view, role, left, demand, spread[row])
-        for part in range(row, row + placed):
-            move(left, free, log, demand, servers[part], nodes_of[part], 1)
-            if rules is not None:
-                count(mask, servers[part], role, -1)
-            servers[part], nodes_of[part] = -1, -1
-        if stops == ALL_REFUSALS or (stops == SOME_REFUSALS and interested[row]):
-            at[ROW], status = row, REFUSED
-            break
-        if mode == WAIT:
-            at[BLOCKED] = 1
-            continue
-        for part in range(row, row + many):
-            outcome[part], reason[part], decided[part] = REJECTED, reason[row], now
-        if len(tables.quotas.tenant):
-            give_back(tables.quotas, demands[row], many, row)
-        sequence[answered[0]] = row
-        answered[0] += 1
-        leave(at)
-        if mode == STOP:
-            status = OVER
-            at[STOPPED] = 1
-    return made, status, code
-
-
 @inlined
 def leave(at: Ints) -> None:
     """Take the first out of the line; changes `at`."""
     at[FIRST] += 1
     if at[FIRST] == at[LAST]:
         at[FIRST] = at[LAST] = 0
-
-
-@kernel
-def fixed_answer(free: Ints, capacity: Ints, demand: Amounts, spread: bool, answer: Floats) -> int:
-    """Answer, as a `Scan`, with the number that it is given."""
-    return int(answer[0])
-
-
-def as_argument(scan: Any, resources: int, weights: Sequence[npt.NDArray[Any]]) -> tuple[Any, tuple[Ints, ...]]:
-    """Return a `Scan`, with such arrays as weights, in the form in which `go` takes every rule, and its weights there.
-
-    All rules with weights have one form, as these are handed over by their addresses: the loop is not compiled again
-    for each number of them. The weights must be kept while it is called.
-    """
-    if not all(each.flags.c_contiguous for each in weights):
-        raise KernelError("weights are not arrays in C order", remedy="Take np.ascontiguousarray of them.")
-    kinds = tuple((each.dtype.name, each.ndim) for each in weights)
-    return _as_argument(scan, resources, kinds), (table_of(weights),) if weights else ()
-
-
-@lru_cache(maxsize=256)
-def _as_argument(scan: Any, resources: int, kinds: tuple[tuple[str, int], ...]) -> Any:
-    state, arrays = "int64[:,:,::1]", arrays_in(kinds)
-
-    @kernel
-    def with_weights(free: Ints, capacity: Ints, demand: Amounts, spread: bool, table: Ints) -> int:
-        return int(scan(free, capacity, demand, spread, *arrays(table)))
-
-    common = "int64", state, state, f"UniTuple(int64, {resources})", "boolean"
-    return callback(with_weights, *common, "int64[::1]") if kinds else callback(scan, *common)
-
-
-def placement_of(code: int, request: Request, nodes: int) -> Placement:
-    """Turn the answer of a `Scan` into a placement; it must not be negative."""
-    server = code // nodes
-    return request.across(server, nodes) if request.spread else request.on(server, code - server * nodes)

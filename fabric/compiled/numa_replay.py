@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from binwright.fabric.compiled import numa_loop as loop
-from binwright.fabric.compiled.numa_loop import as_argument, fixed_answer, go
+from binwright.fabric.compiled.numa_decisions import as_argument, fixed_answer, go
 from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.errors import InfeasiblePlacement
 from binwright.simcore.record import PLACED

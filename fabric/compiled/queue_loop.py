@@ -85,9 +85,9 @@ def go_line(
 ) -> tuple[int, int, int]:
     """Offer the line whenever something changes, until there were so many answers or more (no limit when negative).
 
-    `rule`, `weights` and `tables` are as for `numa_loop.go`, but every part is an answer, and an offer is one at least.
-    Whom limits of `tables` keep waiting is not offered. `together` are offered at once. The clock has something to do
-    at `until_event`.
+    `rule`, `weights` and `tables` are as for `numa_decisions.go`, but every part is an answer, and an offer is one at
+    least. Whom limits of `tables` keep waiting is not offered. `together` are offered at once. The clock has something
+    to do at `until_event`.
 
     Changes `state`, `queue`, `tables` and `scratch`; makes no arrays, which would take twice as long to compile.
     Returns how many answers were made, why it stopped, and the last answer.

@@ -10,7 +10,7 @@ import numpy as np
 
 from binwright.fabric.compiled import numa_loop as loop
 from binwright.fabric.compiled import queue_line
-from binwright.fabric.compiled.numa_loop import as_argument, go, placement_of
+from binwright.fabric.compiled.numa_decisions import as_argument, go, placement_of
 from binwright.fabric.compiled.queue_line import LineArrays, drop_evicted, queue_of, with_returned
 from binwright.fabric.compiled.queue_loop import LONGER, Scratch, go_line, scratch_for
 from binwright.fabric.ranking import Standings, standings

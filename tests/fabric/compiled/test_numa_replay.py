@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binwright.fabric.cluster import NEVER, Cluster
-from binwright.fabric.compiled.numa_loop import placement_of
+from binwright.fabric.compiled.numa_decisions import placement_of
 from binwright.fabric.compiled.numa_replay import Replay
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.placement.rules import AtMost, ServerLabels

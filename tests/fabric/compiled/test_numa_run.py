@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from binwright.agents import AGENTS
 from binwright.analysis.measure.samples import Sampler
 from binwright.fabric.cluster import NEVER, Cluster
-from binwright.fabric.compiled.numa_loop import as_argument, placement_of
+from binwright.fabric.compiled.numa_decisions import as_argument, placement_of
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.placement.rules import AtMost, ServerLabels
 from binwright.fabric.run.play import play, play_compiled
