@@ -17,7 +17,7 @@ from binwright.simcore.memmap import blocks, zeros
 from binwright.simcore.record import PENDING, SPREAD
 from binwright.simcore.rules import Overflow, Pacing
 from binwright.simcore.run_state import RunState
-from binwright.simcore.types import Request, Workload, part
+from binwright.simcore.types import Ints, Request, Workload, part
 
 
 class RunArrays(RunState):
@@ -52,6 +52,50 @@ class RunArrays(RunState):
     @overflow.setter
     def overflow(self, rules: Overflow) -> None:
         self._rules, self._run = rules, None
+
+    def parts_of(self, row: int) -> int:
+        """Return how many parts the gang of a row has; 1 for a request."""
+        parts = self.tables.parts
+        return int(parts[row]) if len(parts) else 1
+
+    def demand_of(self, row: int) -> tuple[Ints, int]:
+        """Return the demand of a part of a row, int64 [resources], and how many parts it has."""
+        return self.requests.demand[row], self.parts_of(row)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether a request that fits nowhere ended the run."""
+        return bool(self.at[loop.STOPPED])
+
+    @property
+    def blocked(self) -> bool:
+        """Whether the head of the line was refused, and waits until something changes."""
+        return bool(self.at[loop.BLOCKED])
+
+    @blocked.setter
+    def blocked(self, value: bool) -> None:
+        self.at[loop.BLOCKED] = value
+
+    @property
+    def waiting(self) -> int:
+        """How many requests wait in the line."""
+        return self.at[loop.LAST] - self.at[loop.FIRST]
+
+    @property
+    def waiting_rows(self) -> Any:
+        """The rows of those who wait, in order: int32 [waiting], not a copy."""
+        return self.state.line[self.at[loop.FIRST] : self.at[loop.LAST]]
+
+    @property
+    def head(self) -> int:
+        """The row of the first in the line, -1 where nobody waits."""
+        return int(self.state.line[self.at[loop.FIRST]]) if self.waiting else -1
+
+    @property
+    def next_arrival(self) -> float:
+        """When the next request of the workload arrives, infinite if none does."""
+        tail = self.at[loop.TAIL]
+        return float(self.requests.arrival[self.requests.rows[tail]]) if tail < len(self.requests.rows) else inf
 
     def _make_arrays(self) -> None:
         """Make what the kernels work on."""
@@ -110,12 +154,7 @@ class RunArrays(RunState):
             self._time, self._waiting = self.state.clock.data, self.state.line.data
             self.at[loop.GUARDED] = bool(self.speeds or self._pacing)
             self.at[loop.ONE_BY_ONE] = self._rules.one_by_one
-            arrays = (
-                self.requests._replace(priority=self.order()),
-                self.state,
-                self.rules,
-                self.tables,
-            )
+            arrays = (self.requests._replace(priority=self.order()), self.state, self.rules, self.tables)
             if self._bind is None:
                 self._bind = prepared(bundled, *arrays)
                 run = self._bind(*arrays)

@@ -24,7 +24,7 @@ from binwright.simcore.errors import AgentError, InfeasiblePlacement
 from binwright.simcore.faults import Faults
 from binwright.simcore.record import IMPOSSIBLE, SPREAD
 from binwright.simcore.rules import Overflow, Pacing
-from binwright.simcore.types import Ints, Placement, Refusal, Request, Workload
+from binwright.simcore.types import Placement, Refusal, Request, Workload
 
 
 class Simulation(RunArrays):
@@ -84,44 +84,6 @@ class Simulation(RunArrays):
             return 0
         last = int(self.requests.rows[at[loop.TAIL] - 1])
         return last + self.parts_of(last)
-
-    def parts_of(self, row: int) -> int:
-        """Return how many parts the gang of a row has; 1 for a request."""
-        parts = self.tables.parts
-        return int(parts[row]) if len(parts) else 1
-
-    def demand_of(self, row: int) -> tuple[Ints, int]:
-        """Return the demand of a part of a row, int64 [resources], and how many parts it has."""
-        return self.requests.demand[row], self.parts_of(row)
-
-    @property
-    def stopped(self) -> bool:
-        """Whether a request that fits nowhere ended the run."""
-        return bool(self.at[loop.STOPPED])
-
-    @property
-    def blocked(self) -> bool:
-        """Whether the head of the line was refused, and waits until something changes."""
-        return bool(self.at[loop.BLOCKED])
-
-    @blocked.setter
-    def blocked(self, value: bool) -> None:
-        self.at[loop.BLOCKED] = value
-
-    @property
-    def waiting(self) -> int:
-        """How many requests wait in the line."""
-        return self.at[loop.LAST] - self.at[loop.FIRST]
-
-    @property
-    def waiting_rows(self) -> Any:
-        """The rows of those who wait, in order: int32 [waiting], not a copy."""
-        return self.state.line[self.at[loop.FIRST] : self.at[loop.LAST]]
-
-    @property
-    def head(self) -> int:
-        """The row of the first in the line, -1 where nobody waits."""
-        return int(self.state.line[self.at[loop.FIRST]]) if self.waiting else -1
 
     @property
     def within_instant(self) -> bool:
@@ -314,12 +276,6 @@ class Simulation(RunArrays):
         request = self.rows.request(row)
         self.view.now = self.clock.now
         return self.line.arrive(request)
-
-    @property
-    def next_arrival(self) -> float:
-        """When the next request of the workload arrives, infinite if none does."""
-        tail = self.at[loop.TAIL]
-        return float(self.requests.arrival[self.requests.rows[tail]]) if tail < len(self.requests.rows) else inf
 
     def _postponed(self, row: int, pacing: Pacing) -> bool:
         """Tell whether a request that may arrive now is to come later, by its pace; sets when it comes."""
