@@ -30,13 +30,11 @@ from pydantic_core.core_schema import (
 )
 
 from binwright.simcore.errors import UserError, nearest, suggest
-from binwright.simcore.units import ENERGY, POWER, RATE, SHARE, TIME, Measure, amount, measure_of
+from binwright.simcore.units import ENERGY, POWER, RATE, SHARE, TIME, Measure
 
 T = TypeVar("T")
 Keys: TypeAlias = tuple[str | int, ...]
 """Where something stands in a scenario, from the top on."""
-TIMES = ("arrival", "end", "lifetime")
-"""What is a time among the columns of requests."""
 KINDS = {
     "int_type": "a whole number",
     "int_from_float": "a whole number",
@@ -344,43 +342,6 @@ class Quantity(Shown):
         return schema
 
 
-def _resource(name: str) -> None:
-    """Refuse what is no name of a resource."""
-    if not is_name(name):
-        remedy = "Names begin with a letter. Decimals have a point: 8.5 GB, not 8,5 GB."
-        raise wrong("is not the name of a resource", remedy, (name,))
-
-
-def _amounts(values: object) -> dict[str, float]:
-    return mapping_of(values, "resources to amounts", "{cpu: 40, mem: 90 GB}", checked_amount, _resource)
-
-
-def _units(values: object) -> dict[str, float]:
-    return mapping_of(values, "columns to units", "{cpu: millicores, mem: GiB}", _checked_unit, _resource)
-
-
-def _checked_unit(name: str, value: object) -> float:
-    """Read a unit by its name or as an amount: `GiB` is `1 GiB`."""
-    read = positive(TIME if name in TIMES else measure_of(name))
-    named = isinstance(value, str) and value.strip()[:1].isalpha()
-    return checked(lambda unit: read(f"1 {unit}" if named else unit), (name,))(value)
-
-
-def show_units(units: Mapping[str, float]) -> dict[str, str]:
-    """Text for each unit that reads as exactly the same."""
-    return {name: (TIME if name in TIMES else measure_of(name)).show(amount) for name, amount in units.items()}
-
-
-def checked_amount(resource: str, value: object) -> float:
-    """Units of a resource."""
-    return checked(partial(amount, resource), (resource,))(value)
-
-
-def show_amounts(amounts: Mapping[str, float]) -> dict[str, str]:
-    """Text for each amount that parses to exactly the same."""
-    return {name: measure_of(name).show(units) for name, units in amounts.items()}
-
-
 Time: TypeAlias = Annotated[float, Quantity("time", TIME)]
 PositiveTime: TypeAlias = Annotated[float, Quantity("time above 0", TIME, above_zero=True)]
 Lifespan: TypeAlias = Annotated[
@@ -394,18 +355,6 @@ ShareFromZero: TypeAlias = Annotated[float, Quantity("share from 0", SHARE)]
 Watts: TypeAlias = Annotated[float, Quantity("power", POWER)]
 WattHours: TypeAlias = Annotated[float, Quantity("energy", ENERGY)]
 DataRate: TypeAlias = Annotated[float, Quantity("data per second", RATE, above_zero=True)]
-Amounts: TypeAlias = Annotated[
-    dict[str, float],
-    BeforeValidator(_amounts),
-    PlainSerializer(show_amounts, return_type=dict[str, str]),
-    Shown("{resource: amount}"),
-]
-Units: TypeAlias = Annotated[
-    dict[str, float],
-    BeforeValidator(_units),
-    PlainSerializer(show_units, return_type=dict[str, str]),
-    Shown("{resource: unit, or amount above 0}"),
-]
 Count: TypeAlias = Annotated[
     int, Field(strict=True, ge=1, le=100_000_000), BeforeValidator(whole), Shown("whole number from 1")
 ]
@@ -414,19 +363,8 @@ Number: TypeAlias = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=Fals
 FromOne: TypeAlias = Annotated[float, Field(strict=True, ge=1, allow_inf_nan=False), Shown("number from 1")]
 PositiveNumber: TypeAlias = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False), Shown("number above 0")]
 Text: TypeAlias = Annotated[str, Field(strict=True), Shown("text")]
-Where: TypeAlias = Annotated[
-    dict[str, list[str]],
-    BeforeValidator(_where),
-    Shown("{label: value, or list of values}"),
-]
-Names: TypeAlias = Annotated[
-    tuple[Text, ...],
-    BeforeValidator(_listed),
-    Shown("text, or list of text"),
-]
+Where: TypeAlias = Annotated[dict[str, list[str]], BeforeValidator(_where), Shown("{label: value, or list of values}")]
+Names: TypeAlias = Annotated[tuple[Text, ...], BeforeValidator(_listed), Shown("text, or list of text")]
 SomeNames: TypeAlias = Annotated[
-    tuple[Text, ...],
-    Field(min_length=1),
-    BeforeValidator(_listed),
-    Shown("text, or list of text"),
+    tuple[Text, ...], Field(min_length=1), BeforeValidator(_listed), Shown("text, or list of text")
 ]

@@ -12,7 +12,8 @@ from typing import Annotated, Any, ClassVar, Self, TypeAlias
 import numpy as np
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
-from binwright.simcore.fields import Amounts, Count, Index, Model, OneOf, PositiveNumber, Shown, checked, wrong
+from binwright.simcore.amounts import Amounts
+from binwright.simcore.fields import Count, Index, Model, OneOf, PositiveNumber, Shown, checked, wrong
 from binwright.simcore.registry import Registry
 from binwright.simcore.rng import stream
 from binwright.simcore.types import Floats, Ints, VirtualNetwork

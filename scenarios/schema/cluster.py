@@ -11,20 +11,9 @@ from binwright.scenarios.features.feature import WithFeatures
 from binwright.scenarios.features.overcommit import Predict, Ratios
 from binwright.scenarios.features.placement import KnownServers, Labels
 from binwright.scenarios.schema.network import Network
+from binwright.simcore.amounts import Amounts, Units
 from binwright.simcore.errors import UserError, suggest
-from binwright.simcore.fields import (
-    Amounts,
-    Count,
-    Index,
-    Keys,
-    Model,
-    Names,
-    Text,
-    Units,
-    checked,
-    known_resources,
-    wrong,
-)
+from binwright.simcore.fields import Count, Index, Keys, Model, Names, Text, checked, known_resources, wrong
 from binwright.simcore.units import many_of
 from binwright.workloads import TRACES, WITH_SERVERS
 from binwright.workloads.traces.presets import ServerFile

@@ -12,15 +12,14 @@ from binwright.scenarios.features import with_keys
 from binwright.scenarios.features.placement import PlacementKeys
 from binwright.scenarios.schema.cluster import ClusterSpec
 from binwright.scenarios.schema.workload_kind import WorkloadKind
+from binwright.simcore.amounts import TIMES, Units, measure_of_column
 from binwright.simcore.errors import UserError, suggest
 from binwright.simcore.fields import (
-    TIMES,
     Keys,
     Model,
     PositiveNumber,
     Shown,
     Text,
-    Units,
     checked,
     is_name,
     known_resources,
@@ -65,7 +64,7 @@ def _empty(values: Any) -> dict[str, str]:
         if name == "arrival":
             raise wrong("has no default", "Leave out such rows: `keep: {Created: '!='}`.", (name,))
         result = checked(partial(_stands_for, name), (name,))(value)
-        return "never" if result == inf else (TIME if name in TIMES else measure_of(name)).show(result)
+        return "never" if result == inf else measure_of_column(name).show(result)
 
     return mapping_of(values, "columns to values", "{end: never, gpu: 0}", text)
 

@@ -23,6 +23,7 @@ from binwright.scenarios.features.placement import PlacementKeys, WeightedRole
 from binwright.scenarios.schema.cluster import DEVICE, ClusterSpec
 from binwright.scenarios.schema.trace import Trace
 from binwright.scenarios.schema.workload_kind import Roled, WorkloadKind, some_weight
+from binwright.simcore.amounts import checked_amount, show_amounts
 from binwright.simcore.errors import WorkloadError, suggest
 from binwright.simcore.fields import (
     Count,
@@ -34,9 +35,7 @@ from binwright.simcore.fields import (
     Shown,
     Text,
     checked,
-    checked_amount,
     known_resources,
-    show_amounts,
     together,
     wrong,
 )

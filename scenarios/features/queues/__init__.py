@@ -11,8 +11,9 @@ from pydantic import Field
 from binwright.fabric.compiled.tables import REQUESTS, LimitTable, count_limits, is_kept, limit_reached
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.feature import Feature, Named, Point, chosen, way, way_at
+from binwright.simcore.amounts import Amounts
 from binwright.simcore.errors import UserError, suggest
-from binwright.simcore.fields import Amounts, Keys, Model, PositiveTime, Shown, Where, known_resources, wrong
+from binwright.simcore.fields import Keys, Model, PositiveTime, Shown, Where, known_resources, wrong
 from binwright.simcore.jit import prepared
 from binwright.simcore.record import QUEUE
 from binwright.simcore.roles import where_of

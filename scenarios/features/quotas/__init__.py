@@ -11,8 +11,9 @@ from binwright.fabric.placement.rules import NO_BOUND
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.feature import Feature, Named, Point, chosen
 from binwright.scenarios.features.preemption import Preempt, Preemption
+from binwright.simcore.amounts import Amounts
 from binwright.simcore.errors import suggest
-from binwright.simcore.fields import Amounts, Model, PositiveTime, Text, Where, known_resources, wrong
+from binwright.simcore.fields import Model, PositiveTime, Text, Where, known_resources, wrong
 from binwright.simcore.jit import prepared
 from binwright.simcore.record import QUOTA
 from binwright.simcore.roles import where_of
