@@ -10,15 +10,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from binwright.fabric.placement.rules import (
-    EVERY,
-    NO_BOUND,
-    SAME,
-    SPREAD,
-    Drain,
-    Rule,
-    ServerLabels,
-)
+from binwright.fabric.placement.rules import EVERY, NO_BOUND, SAME, SPREAD, Drain, Rule, ServerLabels
 from binwright.fabric.servers import with_room
 from binwright.simcore.jit import kernel, lean
 from binwright.simcore.roles import Role

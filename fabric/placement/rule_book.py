@@ -11,18 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from binwright.fabric.book import Book, Holding
-from binwright.fabric.placement.mask import (
-    RULES,
-    TAINT,
-    WHERE,
-    Mask,
-    RoleView,
-    Ruling,
-    add,
-    compiled,
-    count,
-    show,
-)
+from binwright.fabric.placement.mask import RULES, TAINT, WHERE, Mask, RoleView, Ruling, add, compiled, count, show
 from binwright.fabric.placement.rules import SERVER, Drain, Rule, ServerLabels, groups_of
 from binwright.fabric.servers import with_room
 from binwright.simcore.errors import LedgerError, suggest

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from binwright.agents.heuristics.servers.costs import BestFit, FirstFit
 from binwright.fabric.cluster import NEVER, Cluster
+from binwright.fabric.devices import on_devices
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.placement.rules import Apart, AtMost, Drain, Near, Rule, ServerLabels, Spread, Together
 from binwright.fabric.run.play import play
@@ -200,8 +201,6 @@ def test_devices_and_rules_hold_together() -> None:
     ledger = Ledger(plain.cluster, labels, [AtMost(at_most=1, of="web", per="zone")])
     ledger.roles_of(asking((WEB,), []))
     ask = Ask(QUANTUM, QUANTUM, 500_000)
-    from binwright.fabric.devices import on_devices
-
     first, second = request_of(ask, 1), request_of(ask, 2)
     ledger.apply(first, on_devices(first, 0, 1))
     before = ledger.view.devices.free.tolist()

@@ -132,9 +132,7 @@ class _Feature(Feature):
     learned = False
     details: ClassVar = {"moves": moves_table}
     name = "requests that are moved"
-    excludes: ClassVar = {
-        "pacing": "requests of a pace have no times at which to plan moves",
-    }
+    excludes: ClassVar = {"pacing": "requests of a pace have no times at which to plan moves"}
 
     def section(self, scenario: Any) -> bool:
         return bool(self.at(scenario))

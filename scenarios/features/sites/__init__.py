@@ -130,9 +130,7 @@ class _Feature(Feature):
     learned = False
     details: ClassVar = {"sites": by_hour}
     name = "sites"
-    excludes: ClassVar = {
-        "cluster.network": "one network has no sites",
-    }
+    excludes: ClassVar = {"cluster.network": "one network has no sites"}
 
     def stepped(self, scenario: Any, together: bool) -> str:
         return "a router chooses the site of each request"
