@@ -256,8 +256,8 @@ def _sizes(chosen: FigureData) -> pl.DataFrame:
         if len(result) and result["key"][0] in chosen.runs.columns:
             return result
         problem = "is of other runs than those beside it"
-    except (pl.exceptions.PolarsError, OSError) as error:
-        problem = f"has no answer of binwright size: {error}"
+    except (pl.exceptions.PolarsError, OSError):
+        problem = "has no answer of binwright size"
     remedy = "Run `binwright size`, and name the folder that it writes, alone."
     raise ResultsError(problem, file=file, remedy=remedy)
 

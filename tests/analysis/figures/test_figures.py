@@ -225,6 +225,7 @@ REFUSED: list[tuple[str, str, dict[str, Any], str]] = [
     ("servers", "spread", {}, "the cluster has no network"),
     ("loaded", "servers", {"where": [("workload.arrivals.poisson.every", "40 s")]}, "the states of run"),
     ("network", "bars", {}, "this figure is gone"),
+    ("network", "size", {}, r"has no answer of binwright size(?!:)"),
     ("network", "servers", {"metrics": ["gpu"]}, "is not a resource"),
     *(("network", kind, {"metrics": ["cpu"]}, "metric cpu: .* no metrics") for kind in ("gantt", "refusals", "spread")),
 ]
