@@ -5,6 +5,7 @@ import os
 import platform
 import shlex
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from html import escape
 from importlib.metadata import version
 from importlib.resources import files
@@ -82,7 +83,8 @@ def compose(results: ResultsFolder, drawing: Listener = lambda name: None) -> st
     hero = next((drawn.pop(name) for name in HEROES if name in drawn), "")
     answers = "\n".join(f'<div class="answer">{escape(text)}.</div>' for text in _answer(results, table))
     sites = site_table(results)
-    all_of_it = table.sheet.html("table-all") + (sites.html("table-sites") if sites else "")
+    sheet = replace(table.sheet, title="Metrics of every agent; means over the runs")
+    all_of_it = sheet.html("table-all") + (sites.html("table-sites") if sites else "")
     sections = {
         "answer": (
             "The answer",

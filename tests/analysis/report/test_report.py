@@ -99,6 +99,7 @@ def test_report_has_all_agents_failures_and_metrics(results: Results, source: st
     assert bw.__doc__ is not None
     for word in ("binwright 0", "numpy", "Python", "machine", "paired by seed", "not tested", "3 runs failed"):
         assert word in text
+    assert all(re.findall("<caption>(.*)</caption>", source)), "every table has a caption"
 
 
 def test_report_fetches_nothing(source: str) -> None:
