@@ -324,29 +324,29 @@ class _Model:
             used = self.used[dim] = self._fix(used._replace(high=max(high, used.low)))
         return used
 
-    def _operation(self, symbol: str, one: Number, two: Number) -> Number:
+    def _operation(self, symbol: str, left: Number, right: Number) -> Number:
         """Return what two values come to: a number, or an expression that is constrained to be that."""
         self.operations += 1
         divides = symbol in ("//", "%", "qdiv")
-        if self.operations > OPERATIONS_STATED or (divides and not _known(two)):
+        if self.operations > OPERATIONS_STATED or (divides and not _known(right)):
             raise _Unstated
-        if isinstance(one, int) and isinstance(two, int):
-            return int(OPERATIONS[symbol](one, two))
-        left, right = _bounded(one), _bounded(two)
+        if isinstance(left, int) and isinstance(right, int):
+            return int(OPERATIONS[symbol](left, right))
+        x, y = _bounded(left), _bounded(right)
         match symbol:
             case "qmul":
-                return self._operation("//", self._operation("*", one, two), p.MICRO)
+                return self._operation("//", self._operation("*", left, right), p.MICRO)
             case "qdiv":
-                return self._operation("//", self._operation("*", one, p.MICRO), two)
+                return self._operation("//", self._operation("*", left, p.MICRO), right)
             case "%":
-                whole = _bounded(self._operation("*", self._operation("//", one, two), two))
-                return Bounded(left.value - whole.value, min(0, right.low + 1), max(0, right.low - 1))
+                whole = _bounded(self._operation("*", self._operation("//", left, right), right))
+                return Bounded(x.value - whole.value, min(0, y.low + 1), max(0, y.low - 1))
             case "!=":
-                return self._operation("-", 1, self._operation("==", one, two))
+                return self._operation("-", 1, self._operation("==", left, right))
             case "<":
-                return self._operation("<=", one, self._operation("-", two, 1))
+                return self._operation("<=", left, self._operation("-", right, 1))
             case "<=" | "==":
-                value, low, high = _bounded(self._operation("-", one, two))
+                value, low, high = _bounded(self._operation("-", left, right))
                 if low > 0 or high < 0 or low == high:
                     return int(OPERATIONS[symbol](high, 0))
                 test = self.model.new_bool_var("")
@@ -354,24 +354,24 @@ class _Model:
                 self.model.add(value > 0 if symbol == "<=" else value != 0).only_enforce_if(~test)
                 return Bounded(test, 0, 1)
             case "min" | "max":
-                least, most = (one, two) if symbol == "min" else (two, one)
-                if left.high <= right.low:  # whatever the allocation is
+                least, most = (left, right) if symbol == "min" else (right, left)
+                if x.high <= y.low:  # whatever the allocation is
                     return least
-                if left.low >= right.high:
+                if x.low >= y.high:
                     return most
-        corners = [OPERATIONS[symbol](a, b) for a in left[1:] for b in right[1:]]
+        corners = [OPERATIONS[symbol](a, b) for a in x[1:] for b in y[1:]]
         low, high = min(corners), max(corners)
-        if symbol in ("+", "-") or (symbol == "*" and (isinstance(one, int) or isinstance(two, int))):
-            return low if low == high else _checked(Bounded(OPERATIONS[symbol](left.value, right.value), low, high))
+        if symbol in ("+", "-") or (symbol == "*" and (isinstance(left, int) or isinstance(right, int))):
+            return low if low == high else _checked(Bounded(OPERATIONS[symbol](x.value, y.value), low, high))
         result = self._variable(low, high)
         value = _bounded(result).value
         if symbol == "//":
-            rest = left.value - right.low * value
-            self.model.add(rest >= min(0, right.low + 1))
-            self.model.add(rest <= max(0, right.low - 1))
+            rest = x.value - y.low * value
+            self.model.add(rest >= min(0, y.low + 1))
+            self.model.add(rest <= max(0, y.low - 1))
         else:
             name = {"*": "multiplication", "min": "min", "max": "max"}[symbol]
-            sides = [_bounded(self._fix(side)).value for side in (one, two)]
+            sides = [_bounded(self._fix(side)).value for side in (left, right)]
             getattr(self.model, f"add_{name}_equality")(value, sides)
         return result
 
