@@ -14,16 +14,14 @@ Rows = Sequence[Sequence[int]]
 class Slow:
     """One search: `levels` has the group of every bin, in smaller groups, then in larger ones."""
 
-    def __init__(
-        self, problem: Problem, levels: Rows, free: Rows, largest: Sequence[int], least: Sequence[int]
-    ) -> None:
+    def __init__(self, problem: Problem, levels: Rows, free: Rows, least: Sequence[int]) -> None:
         bins = range(problem.bins)
         levels = [list(bins), *levels, [0] * problem.bins]
         order = sorted(bins, key=lambda place: [level[place] for level in reversed(levels)])
         self.groups = [
             [[b for b in order if level[b] == g] for g in dict.fromkeys(level[b] for b in order)] for level in levels
         ]
-        self.problem, self.free, self.largest, self.least = problem, free, largest, least
+        self.problem, self.free, self.least = problem, free, least
         elastic = problem.elastic.tolist()
         touching: dict[int, set[int]] = {}
         for place in bins:
@@ -37,15 +35,13 @@ class Slow:
 
     def slots(self, bins: Sequence[int]) -> int:
         """How many balls all that these bins have would hold."""
-        return self._slots([sum(kind) for kind in zip(*(self.free[b] for b in bins), strict=True)])
-
-    def _slots(self, there: Sequence[int]) -> int:
+        there = [sum(kind) for kind in zip(*(self.free[b] for b in bins), strict=True)]
         return min((has // takes for has, takes in zip(there, self.least, strict=True) if takes), default=10**9)
 
     def tries(self, balls: int, attempts: int) -> Iterator[tuple[int, list[int]]]:
         """(level, group) in order."""
         for level, groups in enumerate(self.groups):
-            if level == 0 and self._slots(self.largest) < balls:
+            if level and groups == self.groups[level - 1]:
                 continue
             fitting = [g for g in sorted(groups, key=self.slots) if self.slots(g) >= balls]
             fitting = [g for g in fitting if sum(self.slots([b]) for b in g) >= balls]

@@ -162,6 +162,8 @@ class Nearby(Template):
         ends, fitting = self._near.ends, slots(self._free, least)
         before = np.concatenate([[0], np.cumsum(np.minimum(fitting, balls))])
         for level, starts in enumerate(self._starts):
+            if level and len(starts) == len(self._starts[level - 1]):
+                continue  # the same groups again, such as servers of one node
             holds = before[ends[level, starts]] - before[starts] >= balls
             room = slots(np.add.reduceat(self._free, starts)[holds], least)
             for start in starts[holds][np.argsort(room, kind="stable")[:attempts]].tolist():

@@ -188,8 +188,7 @@ def test_virtual_network_search_equals_the_slow_search(
         with spied() as searches:
             answer = agent.decide(ledger.view, asked)
         for nearby, problem, free, (attempts, balls, least) in searches:
-            levels = agent._formulation.of.tolist()
-            slow = Slow(problem, levels, free, agent._formulation.largest.tolist(), least.tolist())
+            slow = Slow(problem, agent._formulation.of.tolist(), free, least.tolist())
             fast = [found.tolist() for found in islice(nearby.find(attempts, balls, least), 3)]
             assert fast == [found[:] for found in islice(slow.find(attempts, balls), 3)]
         again = twin.decide(other.view, asked)
@@ -201,8 +200,13 @@ def test_virtual_network_search_equals_the_slow_search(
             other.apply(asked, again)
 
 
-def cluster(machines: int, hose: float) -> VirtualNetwork:
-    return VirtualNetwork(np.tile([[QUANTUM, QUANTUM]], (machines, 1)), hose=round(hose * QUANTUM))
+def test_no_group_is_tried_twice() -> None:
+    ledger, tried = ledger_of("deep"), list[tuple[int, int]]()
+    agent: Any = started(ledger, "hose")
+    nearby = agent._formulation.nearby(8)
+    nearby._attempt = lambda *given: tried.append((given[-1], nearby._near.ends[given[-2:]]))
+    agent.decide(ledger.view, request(0, VirtualNetwork(np.array([[QUANTUM, QUANTUM]]), hose=1)))
+    assert len(tried) == len(set(tried)) > 8
 
 
 # -- parts and paths ---------------------------------------------------------------------------------------------------
