@@ -28,8 +28,8 @@ def lower_bound(problem: Problem) -> int:
 
 
 def _units(problem: Problem) -> Matrix | None:
-    """Return the dense form; None if an amount is below zero."""
-    matrix = problem.matrix
+    """Return the dense form; None if an amount is below zero, or some bins of a searched number are to be empty."""
+    matrix = None if problem.searched and problem.drained.any() else problem.matrix
     return None if matrix is None or not matrix.names or (matrix.demand < 0).any() else matrix
 
 
@@ -43,7 +43,7 @@ def impossible(problem: Problem) -> str:
 def _reasons(problem: Problem) -> Iterator[str]:
     """Find reasons why not all balls can be placed, the simple ones first."""
     most, leave = problem.most_moves, int(leaving(problem.now, problem.drained, problem.pins).sum())
-    if most is not None and leave > most and not problem.searched:  # with more bins fewer are gone
+    if most is not None and leave > most:
         yield f"{leave:,} balls have to leave their bins, and MOVES allows {most:,}"
     if problem.drained.all():
         yield "all bins are to be empty"

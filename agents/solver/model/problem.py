@@ -136,8 +136,8 @@ class Problem:
     """Ways to split the bins into groups, each an order of disjoint groups with every bin in one of them. Search key
     `group` is the index here. The chance has no meaning."""
     bins_alike: bool
-    """No declaration besides PIN and GROUPS tells bins apart, and on how many there are nothing depends but how many
-    dimensions there are."""
+    """No declaration besides PIN, DRAIN and GROUPS tells bins apart, and on how many there are nothing depends but how
+    many dimensions there are."""
     wishes: tuple[Wish, ...]
     """What is declared WITH a chance below one."""
     objective: Objective | None
@@ -147,7 +147,7 @@ class Problem:
     now: Ints
     """[balls]: the bin that the ball is in now, or -1."""
     drained: npt.NDArray[np.bool_]
-    """[bins]: whether the bin is to be empty."""
+    """[the largest number of bins that may be tried]: whether the bin is to be empty."""
     most_moves: int | None
     """How many balls may leave the bin that they are in now."""
     ball_names: tuple[str, ...]
@@ -268,7 +268,7 @@ class Problem:
         if dims is None or (demand := demands(program, self.balls, dims[0])) is None:
             return None
         of_units = np.add.reduceat(demand[self.units.members], self.units.offsets[:-1], axis=0)
-        return Matrix(of_units, np.where(self.drained[:, None], 0, self.capacity[dims]), tuple(names))
+        return Matrix(of_units, np.where(self.drained[: self.bins, None], 0, self.capacity[dims]), tuple(names))
 
     @cached_property
     def packing(self) -> Matrix | None:
@@ -309,8 +309,7 @@ def groupings(bins: int, groups: Sequence[Sequence[int]], smallest_first: bool) 
 
 
 def leaving(now: Ints, drained: npt.NDArray[np.bool_], pins: Ints) -> npt.NDArray[np.bool_]:
-    """Tell which balls [balls] cannot stay: their bin is to be empty, or gone, or they are pinned to another one."""
-    placed = (now != NULL) & (now < len(drained))
-    closed = drained[np.where(placed, now, 0)]
-    result: npt.NDArray[np.bool_] = (now != NULL) & (~placed | closed | ((pins != NULL) & (pins != now)))
+    """Tell which balls [balls] cannot stay: their bin is to be empty, or they are pinned to another one."""
+    closed = drained[np.maximum(now, 0)]
+    result: npt.NDArray[np.bool_] = (now != NULL) & (closed | ((pins != NULL) & (pins != now)))
     return result

@@ -96,12 +96,13 @@ class Build(Constants):
     def problem(self) -> Problem:
         """Make the whole problem."""
         balls, bins = self.scope.balls, self.scope.bins
+        limits = self.spec.limits if self.spec.searched else (bins, bins)
         base, families = compile_utilfn(self.body, self.scope)
-        program, drained = base, np.zeros(bins, np.bool_)
+        program, drained = base, np.zeros(limits[1], np.bool_)
         for members, _ in self.sets["drain"]:
-            drained[[place for place in members if place < bins]] = True
-        if drained.any():
-            self.tables[declared.DRAIN] = Table(declared.DRAIN, True, (bins,), drained.astype(np.int64))
+            drained[[place for place in members if place < limits[1]]] = True
+        if (closed := drained[:bins]).any():
+            self.tables[declared.DRAIN] = Table(declared.DRAIN, True, (bins,), closed.astype(np.int64))
             first = declared.statements(self._first("drain"), declared.ADDED[declared.DRAIN])
             program, _ = compile_utilfn((*first, *self.body), self.scope)
         capacity = np.concatenate(self.capacity) if self.capacity else np.zeros(0, np.int64)
@@ -121,7 +122,7 @@ class Build(Constants):
             counting = [goal.parts[:2] == ("MINIMISE", declared.moved(goal.at)) for goal in self.goals]
             objective = objective.bounded([least if counts else None for counts in counting])
         problem = Problem(
-            self.spec, self.spec.searched, self.spec.limits if self.spec.searched else (bins, bins), balls, bins,
+            self.spec, self.spec.searched, limits, balls, bins,
             families, capacity, ceiling, soft_group, allowed, program,
             Sets.of(self.sets["friends"]), Sets.of(self.sets["foes"]), Sets.of(self.sets["different"]), pins,
             groupings(bins, [members for members, _ in self.sets["groups"]], self.spec.searched),
@@ -164,8 +165,7 @@ class Build(Constants):
             self.alike &= all(range_ == s.name(node.at, "BINS") for range_ in ranges.values())
             self.alike &= (self.by_bins | ranges.keys()).isdisjoint(s.names_in(value))
         elif node.kind in COUNTED:
-            by_number = self._depends(node) or node.parts[0] in self.by_bins
-            self.alike &= not (by_number or node.kind == "drain")  # whether or not that bin is there yet
+            self.alike &= not (self._depends(node) or node.parts[0] in self.by_bins)
 
     def _once(self, node: s.Node, make: Callable[[], Any]) -> Any:
         """Return what a declaration of the text makes, once if it is the same for every number of bins."""

@@ -13,6 +13,7 @@ from binwright.agents.solver.model.bounds import impossible
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.verify import faults
 from tests.support.properties import first, scaled
+from tests.support.solving import changed
 
 
 def made(
@@ -86,9 +87,12 @@ def test_capacities_may_add_up_to_more_than_64_bits() -> None:
     assert impossible(kept) == ""
 
 
-def test_bins_that_are_to_be_empty_are_all_that_there_are_only_if_there_cannot_be_more() -> None:
+def test_bins_that_are_to_be_empty_or_gone_are_so_only_if_there_cannot_be_more() -> None:
     assert impossible(made("DRAIN 0", bins="? TO 3")) == ""
-    assert impossible(made("DRAIN 0, 1, 2", bins="3")) == "all bins are to be empty"
+    assert impossible(made("DRAIN 0, 1, 2", bins="? TO 3")) == "all bins are to be empty"
+    moved = "2 balls have to leave their bins, and MOVES allows 1"
+    for moves, drain, says in ((1, [0], moved), (2, [0], ""), (0, [], "")):
+        assert impossible(changed(made(bins="? TO 3"), [0, 0, 1, 2], moves, drain)) == says
 
 
 def test_a_fault_among_a_thousand_declarations_is_found_at_once() -> None:
@@ -106,7 +110,7 @@ def test_a_fault_among_a_thousand_declarations_is_found_at_once() -> None:
     st.sampled_from(["BINS", "4"]),
     st.sampled_from(["4", "C[b]"]),
     st.lists(st.integers(0, 6), min_size=4, max_size=4),
-    st.sampled_from(["", "FRIENDS 0, 1", "FOES 0, 1", "PIN 0 TO 0 PIN 1 TO 1"]),
+    st.sampled_from(["", "FRIENDS 0, 1", "FOES 0, 1", "PIN 0 TO 0 PIN 1 TO 1", "DRAIN 0", "DRAIN 1, 0"]),
     st.sampled_from(["D[BALL]", "if BIN == 0 then 5 else D[BALL]", "T[BIN]", "2 * D[BALL] - BIN", "3 + BIN"]),
     st.sampled_from(["", "if BIN < 1 REJECT end", "if BIN + BALL < 2 REJECT end"]),
 )
