@@ -4,8 +4,8 @@ import os
 
 from binwright.service.limits import die_with_parent
 
-die_with_parent(int(os.environ.get("BINWRIGHT_SERVER", os.getppid())))  # before what takes seconds
+die_with_parent(int(os.environ.get("BINWRIGHT_SERVER", os.getppid())))
 
-from binwright.service.worker import warm_up  # noqa: E402
+from binwright.service.worker import warm_up  # noqa: E402  # takes seconds, in which the server may end
 
 warm_up()

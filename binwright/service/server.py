@@ -3,6 +3,7 @@
 import socket
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 from binwright.simcore.cores import usable_cpus
 from binwright.simcore.errors import UserError
@@ -43,8 +44,8 @@ def serve(
     hosts = frozenset() if tokens else frozenset({*LOOPBACK, host.lower()})
     with listening:
         app = application(Path(data), changed(limits), workers or usable_cpus(), tokens, hosts)
-        how = {"log_level": "warning", "access_log": False, "proxy_headers": False, "server_header": False}
-        server = uvicorn.Server(uvicorn.Config(app, ws="none", timeout_graceful_shutdown=2, **how))  # type: ignore[arg-type]
+        how = dict[str, Any](log_level="warning", access_log=False, proxy_headers=False, server_header=False)
+        server = uvicorn.Server(uvicorn.Config(app, ws="none", timeout_graceful_shutdown=2, **how))
         with server.capture_signals():  # they may come as soon as it says that it serves
             ready(f"http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}")
             server.run(sockets=[listening])
