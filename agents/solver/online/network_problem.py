@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from binwright.agents.heuristics.networks.common import Network, NetworkAgent, one_by_one
-from binwright.agents.solver.online.template import Formulation, Online, Setup, exceeds, in_units
+from binwright.agents.solver.online.template import OneByOne, Online, Setup, exceeds, in_units
 from binwright.fabric.network import NetworkView, Provisioned
 from binwright.fabric.routing import Routes, find_path
 from binwright.simcore.jit import kernel, lean, prepared
@@ -41,7 +41,7 @@ class InOrder(NetworkAgent):
         return Ordered(network, self.order)
 
 
-class Connected(Formulation):
+class Connected(OneByOne):
     """Cuts each request into pieces of one resource, which are connected with one another."""
 
     def __init__(self, setup: Setup, view: NetworkView) -> None:

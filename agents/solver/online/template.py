@@ -6,6 +6,7 @@ answers are better: after each answer the next one must cost less, until the att
 in every attempt, the answer is one in which those that are left are worth least, and of those the cheapest.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import as_file, files
@@ -40,7 +41,7 @@ class Setup:
     seed: int = 0
 
 
-class Formulation:
+class Formulation(ABC):
     """Turns requests into a problem: `Servers`, `Connected`, `Virtual` or `Jobs`. The view is of the kind it is for."""
 
     def __init__(self, setup: Setup, view: View) -> None:
@@ -48,15 +49,23 @@ class Formulation:
         self.servers, self.nodes, self.kinds = view.capacity.shape
         self.sizes = {"SERVERS": self.servers, "NODES": self.nodes, "KINDS": self.kinds}
 
+    @abstractmethod
     def answers(self, view: Any, requests: Sequence[Request]) -> Iterator[tuple[Request, Placement | Refusal]]:
-        """Answer requests, here one after another; those that get no place are left out."""
+        """Answer requests; those that get no place are left out."""
+
+
+class OneByOne(Formulation):
+    """Answers one request after another: `Connected` or `Virtual`."""
+
+    def answers(self, view: Any, requests: Sequence[Request]) -> Iterator[tuple[Request, Placement | Refusal]]:
+        """Answer requests; those that get no place are left out."""
         for request in requests:
             if (answer := self.answer(view, request)) is not None:
                 yield request, answer
 
+    @abstractmethod
     def answer(self, view: Any, request: Request) -> Placement | Refusal | None:
         """Answer a request; None if nothing is found."""
-        raise NotImplementedError  # agents override `answers` or this
 
 
 class Template:
