@@ -17,7 +17,6 @@ TYPES = {
     "int": "long ",
     "bool": "long ",
     "np.uint64": "ulong ",
-    "uint64": "ulong ",
     "None": "void ",
     "Ints": "GLOBAL long *",
     "Sequence[int]": "GLOBAL long *",
@@ -48,6 +47,8 @@ class Printer:
     def __init__(self, lengths: Mapping[str, int]) -> None:
         self.lengths = lengths
         self.printed: dict[str, str] = {}
+        self.returned: dict[str, str] = {}
+        """The types that they return."""
 
     @property
     def text(self) -> str:
@@ -64,6 +65,7 @@ class Printer:
         [node] = ast.parse(source).body
         assert isinstance(node, ast.FunctionDef)
         if node.name not in self.printed:
+            self.returned[node.name] = TYPES[_annotation(node.returns)]
             text = "\n".join(_Function(self, node, names).lines())
             self.printed[node.name] = text
 
@@ -87,16 +89,15 @@ class _Function(ast.NodeTransformer):
 
     def _kind(self, value: ast.expr) -> str:
         """Return the type of a local by what is assigned to it first: what a kernel returns, or a whole number."""
-        called = self.names.get(ast.unparse(value.func)) if isinstance(value, ast.Call) else None
-        plain = getattr(called, "py_func", called)
-        kind = getattr(plain, "__annotations__", {}).get("return", "int")
-        return TYPES[getattr(kind, "__name__", kind)]  # a text where annotations are deferred, else a type
+        name = ast.unparse(value.func) if isinstance(value, ast.Call) else ""
+        if callable(self.names.get(name)):
+            self.printer.add(self.names[name])
+        return self.printer.returned.get(name, TYPES["int"])
 
     def lines(self) -> Iterator[str]:
         """Print the function."""
         arguments = [f"{TYPES[kind]}{name}" for name, kind in self.arguments.items()]
-        kind = TYPES[_annotation(self.node.returns)]
-        yield f"static inline {kind}{self.node.name}({', '.join(arguments)}) {{"
+        yield f"static inline {self.printer.returned[self.node.name]}{self.node.name}({', '.join(arguments)}) {{"
         yield from (f"{kind}{name} = 0;" for name, kind in self.locals.items())
         yield from self.block(self.node.body)
         yield "}"
