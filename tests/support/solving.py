@@ -11,10 +11,15 @@ import numpy as np
 import pytest
 
 from binwright.agents import AGENTS, solver
+from binwright.agents.solver.backends import attempt, cpu, vectors
+from binwright.agents.solver.local import construct, polish, runs, search, state  # construct copies kernels as it loads
+from binwright.agents.solver.model.evaluate import function_of
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import MICRO, NULL
 from binwright.simcore import rng
+from binwright.simcore.jit import is_kernel
 from binwright.simcore.types import QUANTUM, Agent, View
+from tests.reference import random
 from tests.reference.utilisation import evaluate
 from tests.support import ROOT
 from tests.support.views import view_of
@@ -87,6 +92,23 @@ def nothing_compiled() -> Iterator[None]:
             patch.setattr(f"binwright.agents.solver.{what}", waiting)
         yield
     over.set()
+
+
+@contextmanager
+def plain_kernels() -> Iterator[None]:
+    """Run searches in plain Python until the end: for a few balls that takes less time than to compile them."""
+    numbers = {  # numpy refuses the negative keys that numba wraps around
+        "stream_kernel": lambda *key: np.uint64(random.stream(*map(int, key))),
+        "below_kernel": lambda *key: random.below(*map(int, key)),
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (attempt, construct, vectors, cpu, state, search, polish, runs):
+            for name, function in [*vars(module).items()]:
+                if is_kernel(function):
+                    patch.setattr(module, name, numbers.get(name, function.py_func))
+        for module in (cpu, runs):
+            patch.setattr(module, "compiled", lambda source, name, *_: function_of(source, name))
+        yield
 
 
 def servers(count: int = 6) -> View:

