@@ -90,8 +90,10 @@ def nothing_compiled() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for what in ("backends.cpu.attempts", "local.runs.attempts", "local.runs.LocalSearch.better"):
             patch.setattr(f"binwright.agents.solver.{what}", waiting)
-        yield
-    over.set()
+        try:
+            yield
+        finally:  # or a test that fails would never end
+            over.set()
 
 
 @contextmanager

@@ -1,7 +1,5 @@
 """Small problems are answered, and proven, before anything is compiled: by first fit and CP-SAT."""
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 
@@ -12,13 +10,7 @@ from tests.support.properties import first
 from tests.support.solving import nothing_compiled, problem
 
 
-@pytest.fixture(scope="module")
-def nothing_compiles() -> Iterator[None]:
-    with nothing_compiled():
-        yield
-
-
-@pytest.mark.usefixtures("nothing_compiles")
+@nothing_compiled()
 @pytest.mark.parametrize("name", ["cdn", "replicas", "time-varying", "vm-placement"])
 def test_examples_need_no_kernel(name: str) -> None:
     asked = load_problem(name)
@@ -27,7 +19,7 @@ def test_examples_need_no_kernel(name: str) -> None:
     assert not faults(answer.problem, answer.alloc)
 
 
-@pytest.mark.usefixtures("nothing_compiles")
+@nothing_compiled()
 @pytest.mark.parametrize("search", first(1, ["ours", "published"]))
 def test_problems_too_large_for_plain_python_are_answered_in_time(search: str) -> None:
     """By first fit where there is a dense form, and else by what one attempt comes to."""
