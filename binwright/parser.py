@@ -156,7 +156,6 @@ COMMANDS: Sequence[tuple[str, str, str, Sequence[Option]]] = (
         _option("--agents", help="only these, with commas between"),
         _several("--where", "where", "KEY=VALUE", "only these points, or seed=N"),
         _option("--x", metavar="KEY", help="the swept key to draw or rank over"),
-        _option("--at", metavar="TIME", help="the moment that a topology is drawn at (default: the busiest)"),
     )),
     ("traces describe", "traces.describe", "what a trace's file holds; --fit: a generator like it", (
         _option("file", help="a CSV or Parquet file, or the name of a trace"),

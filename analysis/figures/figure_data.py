@@ -46,8 +46,8 @@ class Options:
     """Says what is asked of a figure; a kind looks at those options that concern it.
 
     `metrics` and `agents` by name (default: what the kind is about, and everyone), `where` the points of a sweep with
-    these values (as text) or one `seed`, `x` the swept key to draw or rank over, `at` a moment in seconds, `baseline`
-    the agent that others are compared with (default: the first).
+    these values (as text) or one `seed`, `x` the swept key to draw or rank over, `baseline` the agent that others
+    are compared with (default: the first).
 
     The others say how it looks, in place of all that the scenario's `figures` says where `style` is one of them.
     """
@@ -56,7 +56,6 @@ class Options:
     agents: Sequence[str] = ()
     where: Sequence[tuple[str, str]] = ()
     x: str = ""
-    at: float | None = None
     baseline: str | None = None
     width: Width | None = None
     style: Venue | None = None

@@ -7,7 +7,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from binwright.commands.console import pair, print_line, print_location, seconds
+from binwright.commands.console import pair, print_line, print_location
 from binwright.commands.progress import StatusLine
 from binwright.simcore.errors import ResultsError, UserError
 
@@ -63,7 +63,6 @@ def _draw(
         "agents": re.split(r", *(?![^(]*\))", args.agents) if args.agents else (),
         "where": [pair("--where", text) for text in args.where],
         "x": args.x or "",
-        "at": None if args.at is None else seconds("--at", args.at),
         "baseline": args.baseline,
     }
     drawn: dict[str, tuple[Figure, bytes]] = {}

@@ -83,7 +83,7 @@ def test_requests_of_a_network_say_how_they_are_spread(network: Results) -> None
 
 def test_one_figure_goes_into_a_file(network: Results, tmp_path: Path) -> None:
     target = tmp_path / "new" / "net.pdf"
-    asked = ["--kind", "topology", "--at", "10 s", "--agents", "tetris", "--out", str(target)]
+    asked = ["--kind", "topology", "--agents", "tetris", "--out", str(target)]
     assert main(["figures", str(network.folder), *asked]) == 0
     assert target.read_bytes().startswith(b"%PDF")
     assert [path.name for path in target.parent.iterdir()] == ["net.pdf"]
@@ -96,7 +96,6 @@ def test_one_figure_goes_into_a_file(network: Results, tmp_path: Path) -> None:
         (["RESULTS", "--kind", "differences", "--out", "OUT/x.jpg"], "unknown format for figures"),
         (["RESULTS", "--out", "OUT/x.png"], "is one file for several figures"),
         (["RESULTS", "--kind", "differences", "--where", "agent"], "Write --where KEY=VALUE"),
-        (["RESULTS", "--kind", "topology", "--at", "3 h"], "is outside of the run"),
         (["RESULTS", "--kind", "learning", "--kind", "differences"], "needs folders with a log.parquet"),
     ],
 )
