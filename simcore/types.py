@@ -100,7 +100,7 @@ class Embedding(Placement):
 
     For pairs, the path of pair p is `route_links[route_first[p]:route_first[p + 1]]`, the links in order from the
     first machine's server to the second's, none within a server: int64 [k + 1] and int32 [any].
-    `hosed` and `routed` of `fabric.virtual` make all of that from `hosts`, and an answer has to equal what they make.
+    `hosed` and `routed` of `fabric.virtual` make all of that from hosts and paths, and the ledger takes what they make.
     """
 
     hosts: Ints

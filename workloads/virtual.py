@@ -1,5 +1,8 @@
 """Tenants' virtual networks: machines, and bandwidth between them, in two published forms.
 
+`pairs` are virtual data centres (Guo et al. 2010, SecondNet, CoNEXT; Rai et al. 2012, Wrasse, SoCC), `hose` virtual
+clusters (Ballani et al. 2011, Towards predictable datacenter networks, SIGCOMM).
+
 Who talks to whom is drawn for each network by itself, when it is asked for: a workload of many networks fits into
 memory.
 """
@@ -14,16 +17,10 @@ from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from binwright.simcore.amounts import Amounts
 from binwright.simcore.fields import Count, Index, Model, OneOf, PositiveNumber, Shown, checked, wrong
-from binwright.simcore.registry import Registry
 from binwright.simcore.rng import stream
 from binwright.simcore.types import Floats, Ints, VirtualNetwork
 from binwright.simcore.units import BANDWIDTH, amount
 
-NETWORKS = Registry(
-    "virtual network",
-    "binwright.networks",
-    {"pairs": "binwright.workloads.virtual:Pairs", "hose": "binwright.workloads.virtual:Hose"},
-)
 MOST = 1_000_000
 """Machines of a network."""
 
@@ -75,11 +72,7 @@ class Machines(OneOf):
 
     @classmethod
     def prepare(cls, data: Any) -> Any:
-        if not isinstance(data, int | float):
-            return data
-        if isinstance(data, bool) or not 1 <= data <= MOST or data != int(data):
-            raise wrong(f"expected a whole number from 1 to {MOST}", "", (), data)
-        return {"fixed": int(data)}
+        return {"fixed": data} if isinstance(data, int | float) else data
 
     @model_validator(mode="after")
     def _ascending(self) -> Self:
@@ -96,10 +89,14 @@ class Machines(OneOf):
         return least + (uniform * (most - least + 1)).astype(np.int64)
 
 
-class _Network(Model):
+class Tenant(Model):
+    """What each network is made of."""
+
     machines: Machines = Field(examples=[100, "{uniform: [64, 128]}"])
     """How many machines: a number or a distribution."""
     machine: Amounts = Field(description="What each machine takes.", examples=["{slots: 1, mem: 256 MB, disk: 10 GB}"])
+    bandwidth: Bandwidth = Field(examples=["[50 Mbps, 150 Mbps]"])
+    """Drawn uniformly for each network: of all its pairs together, or of each machine (`hose`)."""
 
     @model_validator(mode="after")
     def _something(self) -> Self:
@@ -108,49 +105,19 @@ class _Network(Model):
         return self
 
 
-class Pairs(_Network):
-    """Virtual data centres (SecondNet): bandwidth between pairs of machines."""
+class Networks(OneOf):
+    """What tenants ask for: one of these."""
 
-    bandwidth: Bandwidth = Field(examples=["[50 Mbps, 150 Mbps]"])
-    """Of a whole network, spread over a random matrix of pairs."""
-
-    summary: ClassVar[str] = "virtual data centres: a network's `bandwidth` spread over a random matrix of pairs."
-    reference: ClassVar[str] = "Guo et al. 2010, SecondNet, CoNEXT; Rai et al. 2012, Wrasse, SoCC"
-
-    def total(self, size: Ints, bandwidth: Ints) -> Ints:
-        """Compute the bandwidth of whole networks, for so many machines and a drawn bandwidth each, int64 [n]."""
-        return np.where(size > 1, bandwidth, 0)
-
-    def network(self, machines: Ints, bandwidth: int, rng: np.random.Generator) -> VirtualNetwork:
-        """Draw one network with these machines, int64 [n, resources], and the bandwidth drawn for it in quanta."""
-        pairs = np.stack(np.triu_indices(len(machines), 1), axis=1).astype(np.int64)  # all a < b
-        weight = rng.random(len(pairs))
-        # Rounding the sums, and not the parts, gives away exactly the whole.
-        sums = np.rint(np.cumsum(weight) / max(weight.sum(), 1e-300) * bandwidth).astype(np.int64)
-        rates = np.diff(sums, prepend=0)
-        return VirtualNetwork(machines, pairs=pairs[rates > 0], rates=rates[rates > 0])
-
-
-class Hose(_Network):
-    """Virtual clusters (Oktopus): every machine has a bandwidth to one virtual switch."""
-
-    bandwidth: Bandwidth = Field(examples=["[10 Mbps, 100 Mbps]"])
-    """Of every machine, drawn uniformly for each network."""
-    summary: ClassVar[str] = "virtual clusters: every machine has `bandwidth` to one virtual switch."
-    reference: ClassVar[str] = "Ballani et al. 2011, Towards predictable datacenter networks (Oktopus), SIGCOMM"
-
-    def total(self, size: Ints, bandwidth: Ints) -> Ints:
-        return np.where(size > 1, size * bandwidth, 0)
-
-    def network(self, machines: Ints, bandwidth: int, rng: np.random.Generator) -> VirtualNetwork:
-        return VirtualNetwork(machines, hose=bandwidth)
+    what: ClassVar[str] = "form of virtual network"
+    pairs: Tenant | None = Field(None, description="Bandwidth between pairs of machines, spread at random.")
+    hose: Tenant | None = Field(None, description="Bandwidth of every machine to one virtual switch.")
 
 
 @dataclass(frozen=True, eq=False)
 class DrawnNetworks(Sequence[VirtualNetwork]):
     """The networks of a workload, each made when it is asked for, the same every time."""
 
-    kind: Pairs | Hose
+    form: str
     machine: Ints
     size: Ints
     bandwidth: Ints
@@ -164,4 +131,11 @@ class DrawnNetworks(Sequence[VirtualNetwork]):
             return [self[each] for each in range(*row.indices(len(self)))]
         rng = stream(self.seed, "workload", "matrix", row % len(self))
         machines = np.tile(self.machine, (int(self.size[row]), 1))
-        return self.kind.network(machines, int(self.bandwidth[row]), rng)
+        if self.form == "hose":
+            return VirtualNetwork(machines, hose=int(self.bandwidth[row]))
+        pairs = np.stack(np.triu_indices(len(machines), 1), axis=1).astype(np.int64)  # all a < b
+        weight = rng.random(len(pairs))
+        # Rounding the sums, and not the parts, gives away exactly the whole.
+        sums = np.rint(np.cumsum(weight) / max(weight.sum(), 1e-300) * int(self.bandwidth[row])).astype(np.int64)
+        rates = np.diff(sums, prepend=0)
+        return VirtualNetwork(machines, pairs=pairs[rates > 0], rates=rates[rates > 0])

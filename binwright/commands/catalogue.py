@@ -94,9 +94,8 @@ def _scenarios() -> None:
 def _workloads() -> None:
     from binwright.workloads import ARRIVALS, LIFETIMES, PREDICTORS, TRACES, WORKLOADS
     from binwright.workloads.demands import DEMANDS
-    from binwright.workloads.virtual import NETWORKS
 
-    registries = (WORKLOADS, TRACES, ARRIVALS, LIFETIMES, PREDICTORS, DEMANDS, NETWORKS)
+    registries = (WORKLOADS, TRACES, ARRIVALS, LIFETIMES, PREDICTORS, DEMANDS)
     result = [(registry.kind, name, registry.load(name)) for registry in registries for name in registry]
     for of, name, kind in result:
         summary = getattr(kind, "summary", "") or kind.__doc__ or "-"

@@ -44,7 +44,7 @@ from binwright.simcore.options import Registered
 from binwright.simcore.registry import Registry
 from binwright.simcore.rng import stream
 from binwright.simcore.roles import NO_ROLE, Roles
-from binwright.simcore.types import QUANTUM, Agent
+from binwright.simcore.types import QUANTUM, Form
 from binwright.simcore.types import Workload as Requests
 from binwright.simcore.units import LARGEST, quanta
 from binwright.workloads import ARRIVALS, LIFETIMES, WORKLOADS
@@ -54,7 +54,7 @@ from binwright.workloads.generators import Columns, check_times
 from binwright.workloads.lifetimes import Empirical, Exponential, Lognormal, pick
 from binwright.workloads.offline import FITTED, NAMES, machines
 from binwright.workloads.parts import Parts, gangs_of
-from binwright.workloads.virtual import NETWORKS, DrawnNetworks, Hose, Pairs
+from binwright.workloads.virtual import DrawnNetworks, Networks
 
 
 class Arrivals(Registered):
@@ -285,15 +285,6 @@ class Offline(WorkloadKind):
 AT = ("workload", "networks")
 
 
-class Networks(Registered):
-    """What tenants ask for: one of these."""
-
-    registry: ClassVar[Registry] = NETWORKS
-    what: ClassVar[str] = "form of virtual network"
-    pairs: Pairs | None = Field(None, description="Bandwidth between pairs of machines.")
-    hose: Hose | None = Field(None, description="Bandwidth of every machine to one virtual switch.")
-
-
 class Tenants(Roled):
     """Virtual networks of machines that need bandwidth between them. The cluster needs a network."""
 
@@ -307,7 +298,7 @@ class Tenants(Roled):
 
     def draw(self, resources: tuple[str, ...], seed: int) -> Requests:
         """Draw the networks of a seed, for a cluster's resources."""
-        columns, kind = Columns(seed, self.requests), self.networks.build()
+        columns, (form, kind) = Columns(seed, self.requests), self.networks.chosen
         machine = np.array([quanta(kind.machine.get(name, 0.0)) for name in resources], np.int64)
         size = kind.machines.at(columns.uniform("sizes"))
         bandwidth = columns.whole("bandwidth", *map(quanta, kind.bandwidth))
@@ -317,26 +308,26 @@ class Tenants(Roled):
             self.lifetimes.build().at(columns.uniform("lifetimes")),
             size[:, None] * machine,
             np.arange(self.requests),
-            kind.total(size, bandwidth),
-            DrawnNetworks(kind, machine, size, bandwidth, seed),
+            np.where(size > 1, bandwidth * (size if form == "hose" else 1), 0),
+            DrawnNetworks(form, machine, size, bandwidth, seed),
         )
 
     def check_against(self, cluster: ClusterSpec, agents: Sequence[tuple[Keys, AgentSpec]], seeds: int) -> None:
-        form = self.networks.chosen[0]
+        form, kind = self.networks.chosen
         if cluster.network is None:
             remedy = "Give it one, like network: {topology: {fat-tree: {k: 16}}}."
             raise wrong("virtual networks need a network, and the cluster has none", remedy, ("cluster",))
-        known_resources(self.networks.build().machine, cluster.resources, (*AT, form, "machine"))
+        known_resources(kind.machine, cluster.resources, (*AT, form, "machine"))
         if form == "hose":
             from binwright.fabric.virtual import tree  # numba
 
             checked(tree, ("cluster", "network", "topology"))(cluster.network.topology.built)
         for at, agent in agents:
-            kind: type[Agent] = AGENTS.load(agent.name)
-            if form in ("pairs", "hose") and form not in kind.embeds:
+            embeds: tuple[Form, ...] = AGENTS.load(agent.name).embeds
+            if form not in embeds:
                 able = ", ".join(name for name in AGENTS if form in AGENTS.load(name).embeds)
                 raise wrong(
-                    "does not place virtual networks" + f" of this form ({form})" * bool(kind.embeds),
+                    "does not place virtual networks" + f" of this form ({form})" * bool(embeds),
                     f"Take an agent that places them: {able}.",
                     at,
                     agent.name,
