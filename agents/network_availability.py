@@ -29,13 +29,15 @@ class NetworkAvailability(ClusterAvailability):
         free = np.concatenate([view.everything_free.ravel(), np.maximum(view.link_free, 0)])
         self._profile = AvailabilityProfile(view.now, free)
         for job in jobs:
-            self._profile.ends(job.end, self._vector(*view.holding(job.request.index)))
+            held = view.holding(job.request.index)
+            links, amounts = np.array(held.links, np.int64).reshape(-1, 2).T
+            self._profile.ends(job.end, self._vector(held.shares, links, amounts))
         self._outages = [closure for closure in view.closures if closure[2] > view.now]
         for server, begins, until in self._outages:
             own = self._vector([(server, node, amounts) for node, amounts in enumerate(view.capacity[server])])
             self._profile.close(view.now, begins, until, own)
 
-    def _vector(self, shares: Any, links: Sequence[int] = (), amounts: Any = 0) -> Ints:
+    def _vector(self, shares: Any, links: Any = (), amounts: Any = 0) -> Ints:
         """Write amounts of servers and links as one array, int64 [kinds]."""
         free, wires = np.zeros(self._shape, np.int64), np.zeros(len(self._failed), np.int64)
         for server, node, taken in shares:

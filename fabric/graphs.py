@@ -1,55 +1,19 @@
 """Networks from files: the links, as CSV. Nothing is built before everything has been checked."""
 
 import csv
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from math import inf
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from binwright.fabric.topology import Topology, TopologyError, assemble, capacity
+import numpy as np
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import connected_components, dijkstra
+
+from binwright.fabric.topology import Topology, TopologyError, capacity
 from binwright.simcore.errors import suggest, unread
 
 MOST_LEVELS = 60
 """Switches further from the servers count as this far, so that the pairs of levels fit an int8."""
-
-
-@dataclass(slots=True)
-class Graph:
-    """Holds the links of a file, and its vertices in the order of their first mention."""
-
-    file: Path
-    lines: dict[str, int] = field(default_factory=dict)
-    """The line of each vertex's first mention."""
-    near: dict[str, list[str]] = field(default_factory=dict)
-    links: dict[tuple[str, str], int] = field(default_factory=dict)
-    """(one end, other end) -> quanta."""
-
-    def link(self, a: str, b: str, value: object, line: int) -> None:
-        """Add a link of a capacity as a user wrote it, or say what is wrong with it."""
-        problem = ""
-        if not a or not b or a == b:
-            problem = f"a link has two ends, and not {a!r} and {b!r}"
-        elif (a, b) in self.links or (b, a) in self.links:
-            problem = f"a second link between {a!r} and {b!r}: give each once, parallel ones with their sum"
-        elif value is None or not str(value).strip():
-            problem = f"the link {a!r} - {b!r} has no capacity"
-        if problem:
-            raise TopologyError(problem, file=self.file, line=line, remedy="Correct the line, or remove it.")
-        self.links[a, b] = capacity(value, file=self.file, line=line, key=f"{a} - {b}")
-        for end, far in ((a, b), (b, a)):
-            self.lines.setdefault(end, line)
-            self.near.setdefault(end, []).append(far)
-
-    def hops(self, sources: Iterable[str]) -> dict[str, int]:
-        """Count the hops to every vertex from the nearest of some; vertices that none reaches are left out."""
-        hops = dict.fromkeys(sources, 0)
-        ahead = list(hops)
-        for vertex in ahead:  # grows while it is walked
-            for near in self.near[vertex]:
-                if near not in hops:
-                    hops[near] = hops[vertex] + 1
-                    ahead.append(near)
-        return hops
+REMEDY = "A vertex with exactly one link is a server; switches connect them all."
 
 
 def read(path: str | Path, name: str | None = None) -> Topology:
@@ -60,13 +24,33 @@ def read(path: str | Path, name: str | None = None) -> Topology:
     is a server, every other one a switch. Servers, and the switches of a level, are numbered in the order of their
     first mention. There are no pods.
     """
-    path = Path(path)
-    graph = Graph(path)
+    path, links = Path(path), dict[tuple[str, str], int]()
     try:
-        with path.open(encoding="utf-8-sig", newline="") as text:
-            rows = csv.reader(text, strict=True)
+        for line, (a, b, value) in _rows(path):
+            if not a or not b or a == b:
+                problem = f"a link has two ends, and not {a!r} and {b!r}"
+            elif (a, b) in links or (b, a) in links:
+                problem = f"a second link between {a!r} and {b!r}: give each once, parallel ones with their sum"
+            else:
+                problem = "" if value else f"the link {a!r} - {b!r} has no capacity"
+            if problem:
+                raise TopologyError(problem, file=path, line=line, remedy="Correct the line, or remove it.")
+            links[a, b] = capacity(value, file=path, line=line, key=f"{a} - {b}")
+    except OSError as error:
+        problem, remedy = unread(error, path, "Give a readable file.")
+        raise TopologyError(problem, file=path, remedy=remedy) from None
+    except UnicodeDecodeError:
+        raise TopologyError("is not UTF-8 text", file=path) from None
+    return of_links(links, name or path.stem, path)
+
+
+def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield the line of every link in a file, and its `a`, `b` and `capacity`, empty where there is none."""
+    with path.open(encoding="utf-8-sig", newline="") as text:
+        rows, columns = csv.reader(text, strict=True), ("a", "b", "capacity")
+        try:
             header = [column.strip() for column in next(rows, [])]
-            for column in ("a", "b", "capacity"):
+            for column in columns:
                 if column not in header:
                     raise TopologyError(f"has no column {column!r}", file=path, line=1, remedy=suggest(column, header))
             if "server" in header:
@@ -75,44 +59,43 @@ def read(path: str | Path, name: str | None = None) -> Topology:
             for cells in rows:
                 if any(cell.strip() for cell in cells):
                     row = dict(zip(header, map(str.strip, cells), strict=False))
-                    graph.link(row.get("a", ""), row.get("b", ""), row.get("capacity"), rows.line_num)
-    except csv.Error as error:
-        raise TopologyError(f"is not CSV: {error}", file=path, line=rows.line_num) from None
-    except OSError as error:
-        problem, remedy = unread(error, path, "Give a readable file.")
-        raise TopologyError(problem, file=path, remedy=remedy) from None
-    except UnicodeDecodeError:
-        raise TopologyError("is not UTF-8 text", file=path) from None
-    return build(graph, name or path.stem)
+                    yield rows.line_num, [row.get(column, "") for column in columns]
+        except csv.Error as error:
+            raise TopologyError(f"is not CSV: {error}", file=path, line=rows.line_num) from None
 
 
-def build(graph: Graph, name: str) -> Topology:
-    """Build the topology of a graph; a `TopologyError` where servers cannot use it."""
-    servers = [vertex for vertex, near in graph.near.items() if len(near) == 1]
-    problem, reached = "" if servers else "has no servers", graph.hops([*graph.near][:1])
-    if wrong := [vertex for vertex in graph.near if vertex not in reached]:
-        problem = f"is not connected: no path leads from {next(iter(reached))!r} to {wrong[0]!r}"
-    elif wrong := [server for server in servers if len(graph.near[graph.near[server][0]]) == 1]:
-        problem = f"the link {wrong[0]!r} - {graph.near[wrong[0]][0]!r} joins two servers"
-    if problem:
-        remedy = "A vertex with exactly one link is a server; switches connect them all."
-        line = graph.lines[wrong[0]] if wrong else None
-        raise TopologyError(problem, file=graph.file, line=line, remedy=remedy)
-    level = graph.hops(servers)
-    racks = {graph.near[server][0] for server in servers}
-    # sorted() keeps the order of equals: that of the file.
-    upper = sorted((vertex for vertex in graph.near if level[vertex] and vertex not in racks), key=level.__getitem__)
-    vertices = [*(vertex for vertex in graph.near if vertex in racks), *upper, *servers]
-    number, switches = {vertex: place for place, vertex in enumerate(vertices)}, len(vertices) - len(servers)
-    levels = [min(level[vertex], MOST_LEVELS) for vertex in vertices]
-    ends = {link: sorted(map(number.__getitem__, link), key=lambda v: (levels[v], v)) for link in graph.links}
-    links = sorted(ends, key=lambda link: low if (low := ends[link][0]) >= switches else inf)  # servers' own come first
-    return assemble(
+def of_links(links: Mapping[tuple[str, str], int], name: str, file: Path | None = None) -> Topology:
+    """Build the topology of links between two ends, with their quanta; a `TopologyError` where servers cannot use it.
+
+    `file` is where they stand.
+    """
+    names = [*dict.fromkeys(end for link in links for end in link)]
+    number = {end: place for place, end in enumerate(names)}
+    ends = np.array([[number[a], number[b]] for a, b in links], np.int64).reshape(-1, 2)
+    is_server = np.bincount(ends.ravel(), minlength=len(names)) == 1
+    if not is_server.any():
+        raise TopologyError("has no servers", file=file, remedy=REMEDY)
+    graph = csr_matrix((np.ones(len(ends)), ends.T), (len(names), len(names)))
+    parts, part = connected_components(graph, directed=False)
+    if parts > 1:
+        problem = f"is not connected: no path leads from {names[0]!r} to {names[(part != part[0]).argmax()]!r}"
+        raise TopologyError(problem, file=file, remedy=REMEDY)
+    if is_server[ends].all(axis=1).any():
+        raise TopologyError(f"the link {names[0]!r} - {names[1]!r} joins two servers", file=file, remedy=REMEDY)
+    hops = dijkstra(graph, directed=False, indices=np.flatnonzero(is_server), unweighted=True, min_only=True)
+    order = np.lexsort((hops, is_server))  # racks, which are nearest, then other switches, and servers at the end
+    level, switches = np.minimum(hops[order], MOST_LEVELS).astype(np.int64), int((~is_server).sum())
+    ends = np.argsort(order)[ends]
+    ends = np.take_along_axis(ends, np.argsort(level[ends] * len(names) + ends, axis=1), axis=1)
+    own = np.where(ends[:, 0] >= switches, ends[:, 0], len(names))
+    ordered = np.argsort(own, kind="stable")  # servers' own links come first
+    ends = ends[ordered]
+    return Topology(
         name,
-        tuple(vertices),
-        [number[graph.near[server][0]] for server in servers],
-        [-1] * len(racks),
-        [ends[link] for link in links],
-        [graph.links[link] for link in links],
-        levels,
+        [names[vertex] for vertex in order.tolist()],
+        ends[: len(names) - switches, 1],
+        np.full((level == 1).sum(), -1),
+        ends,
+        np.array([*links.values()], np.int64)[ordered],
+        level,
     )

@@ -33,7 +33,7 @@ class Ledger(Inventory):
     """Knows who holds what. Refuses what breaks the rules or does not fit, and changes nothing when it refuses.
 
     With `labels` it keeps rules of placement, `rules`; with a `routing` requests take servers and links of a network,
-    whose routes may be `weighted`; with `predictors`, by the place of a resource, predicted peaks admit requests.
+    with `predictors`, by the place of a resource, predicted peaks admit requests.
 
     The view shows copies of the arrays that count: what an agent's kernel writes to them changes nothing here, and
     `confirm` tells.
@@ -46,7 +46,6 @@ class Ledger(Inventory):
         rules: Sequence[Rule] = (),
         *,
         routing: Routing | None = None,
-        weighted: bool = False,
         predictors: Mapping[int, PeakPredictor] | None = None,
     ) -> None:
         super().__init__(cluster)
@@ -54,7 +53,7 @@ class Ledger(Inventory):
         """Of every request on its way, what it holds at its old place and at its new one: `held` has both."""
         self._evicted: set[int] = set()
         self.devices = None if cluster.devices is None else DeviceBook(self)
-        self.network = None if routing is None else NetworkBook(self, routing, weighted)
+        self.network = None if routing is None else NetworkBook(self, routing)
         self.peaks = None if predictors is None else PeakBook(self, predictors)
         self.rules = None if labels is None else RuleBook(self, labels, rules)
         books: tuple[Book | None, ...] = (self.devices, self.network, self.peaks, self.rules)

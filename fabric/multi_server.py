@@ -9,8 +9,8 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from binwright.fabric.routing import Routes, Routing, find_path, find_route, route_links
-from binwright.fabric.topology import Indices, Small
+from binwright.fabric.routing import Routes, Routing, find_path, find_route
+from binwright.fabric.topology import Indices
 from binwright.simcore.jit import lean, lean_inlined
 from binwright.simcore.types import Amounts, Ints
 
@@ -79,41 +79,28 @@ def has_any(free: Ints, server: int) -> bool:
 
 
 @lean
-def blocked_tier(
-    routes: Routes, link_free: Ints, link_tier: Small, room: Filling, s: int, t: int, bandwidth: int, weighted: bool
-) -> int:
-    """Return the tier for want of which no route leads from server s to t: of its first path's first link too full."""
-    count = route_links(routes, link_free, s, t, 0, weighted, room.route)
-    if count < 0:  # there is none around the links that have failed
-        count = route_links(routes, link_free, s, t, 0, False, room.route)
-    tier = 0
-    for place in range(count - 1, -1, -1):
-        if link_free[room.route[place]] < bandwidth:
-            tier = int(link_tier[room.route[place]])
-    for place in (0, count - 1):
-        if link_free[room.route[place]] < bandwidth:
-            tier = int(link_tier[room.route[place]])
-    return tier
+def blocked_tier(routes: Routes, link_free: Ints, room: Filling, s: int, t: int, bandwidth: int) -> int:
+    """Return the tier for want of which no route leads from server s to t.
+
+    It is that of the first link too full of t, of s, and then on the way of the first path.
+    """
+    count = find_route(routes, link_free, s, t, -1, room.route)  # whatever it has free
+    for place in range(-1, count - 1):
+        link = room.route[place % count]
+        if link_free[link] < bandwidth:
+            return int(routes.link_tier[link])
+    return 0
 
 
 @lean
-def choose(
-    routes: Routes,
-    link_free: Ints,
-    link_tier: Small,
-    free: Ints,
-    room: Filling,
-    server: int,
-    bandwidth: int,
-    weighted: bool,
-) -> int:
+def choose(routes: Routes, link_free: Ints, free: Ints, room: Filling, server: int, bandwidth: int) -> int:
     """Take the next server: `GOES_ON`, `COMPLETE`, or -1 - tier when it can't be reached. Changes `room` only."""
     for j in range(room.counts[0]):
         other = room.servers[j]
-        k = find_route(routes, link_free, other, server, bandwidth, weighted)
-        if k < 0:
-            return -1 - blocked_tier(routes, link_free, link_tier, room, other, server, bandwidth, weighted)
-        for place in range(route_links(routes, link_free, other, server, k, weighted, room.route)):
+        count = find_route(routes, link_free, other, server, bandwidth, room.route)
+        if count < 0:
+            return -1 - blocked_tier(routes, link_free, room, other, server, bandwidth)
+        for place in range(count):
             link = room.route[place]
             if room.wired[link] != room.counts[3]:
                 room.wired[link] = room.counts[3]
@@ -141,7 +128,7 @@ def choose(
 
 
 @lean
-def joins(routes: Routes, link_free: Ints, room: Filling, rack: int, bandwidth: int, weighted: bool) -> bool:
+def joins(routes: Routes, link_free: Ints, room: Filling, rack: int, bandwidth: int) -> bool:
     """Tell whether servers of a rack with the bandwidth have working routes to all servers chosen so far.
 
     Each path is looked for once: `joined` has the stamp of the filling that came by, and to how many of its servers the
@@ -153,17 +140,17 @@ def joins(routes: Routes, link_free: Ints, room: Filling, rack: int, bandwidth: 
     while 0 <= joined[rack, 1] < room.counts[0]:
         other = room.servers[joined[rack, 1]]
         works = link_free[other] >= bandwidth
-        works = works and find_path(routes, link_free, routes.rack_of[other], rack, bandwidth, weighted) >= 0
+        works = works and find_path(routes, link_free, routes.rack_of[other], rack, bandwidth) >= 0
         joined[rack, 1] = joined[rack, 1] + 1 if works else -1
     return bool(joined[rack, 1] >= 0)
 
 
 @lean
-def reaches(routes: Routes, link_free: Ints, room: Filling, server: int, bandwidth: int, weighted: bool) -> bool:
+def reaches(routes: Routes, link_free: Ints, room: Filling, server: int, bandwidth: int) -> bool:
     """Tell whether this server, which is not chosen, has a working route to every server chosen so far."""
     if room.counts[0] > 0 and link_free[server] < bandwidth:
         return False
-    return joins(routes, link_free, room, routes.rack_of[server], bandwidth, weighted)
+    return joins(routes, link_free, room, routes.rack_of[server], bandwidth)
 
 
 @lean_inlined
@@ -174,20 +161,13 @@ def may_be_chosen(room: Filling, free: Ints, server: int) -> bool:
 
 @lean
 def allow(
-    routes: Routes,
-    free: Ints,
-    link_free: Ints,
-    room: Filling,
-    bandwidth: int,
-    weighted: bool,
-    masked: bool,
-    mask: Flags,
+    routes: Routes, free: Ints, link_free: Ints, room: Filling, bandwidth: int, masked: bool, mask: Flags
 ) -> bool:
     """Write to `mask` which servers may be chosen, if `masked` of those that can be reached; tells whether any may."""
     some = False
     for server in range(len(free)):
         mask[server] = may_be_chosen(room, free, server) and (
-            not masked or reaches(routes, link_free, room, server, bandwidth, weighted)
+            not masked or reaches(routes, link_free, room, server, bandwidth)
         )
         some |= mask[server]
     return some

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from operator import index
@@ -16,7 +16,7 @@ from binwright.fabric.topology import Topology
 from binwright.fabric.virtual import check_embedding
 from binwright.simcore.errors import InfeasiblePlacement, LedgerError
 from binwright.simcore.faults import Kind
-from binwright.simcore.types import Ints, Placement, Request, Share, View, read_only
+from binwright.simcore.types import Ints, Placement, Request, View, read_only
 from binwright.simcore.units import say
 
 if TYPE_CHECKING:
@@ -33,17 +33,15 @@ SPANS = ("one server", "one rack", "neighbouring racks", "beyond")
 class NetworkView(View):
     """A view with a network: `link_capacity` and `link_free` int64 [links] quanta, read-only; `routes` for kernels.
 
-    A link that has failed has `FAILED` free. A request takes its demand from any number of servers. `weighted` says how
-    the routes between them are chosen. `holding(row)` returns what a request that runs holds: its shares, its links,
-    and the quanta on each.
+    A link that has failed has `FAILED` free. A request takes its demand from any number of servers.
+    `holding(row)` returns what a request that runs holds.
     """
 
     topology: Topology
     routing: Routing
     link_capacity: Ints
     link_free: Ints
-    weighted: bool
-    holding: Callable[[int], tuple[Sequence[Share], Sequence[int], Sequence[int]]]
+    holding: Callable[[int], Holding]
 
 
 @dataclass(slots=True)
@@ -56,7 +54,7 @@ class Provisioned(Placement):
 class NetworkBook(Book):
     """Takes links for requests, which take any servers, as long as the links connect these."""
 
-    def __init__(self, ledger: Ledger, routing: Routing, weighted: bool) -> None:
+    def __init__(self, ledger: Ledger, routing: Routing) -> None:
         self._ledger, self._names = ledger, ledger.cluster.resources
         self.reasons = tuple(f"not enough {name} in the cluster" for name in self._names)
         topology = self.topology = routing.topology
@@ -77,8 +75,7 @@ class NetworkBook(Book):
             routing=routing,
             link_capacity=topology.link_capacity,
             link_free=read_only(self._links_shown),
-            weighted=weighted,
-            holding=self._holding,
+            holding=ledger.reserved_by,
         )
 
     # -- taking, and giving back ---------------------------------------------------------------------------------------
@@ -103,41 +100,38 @@ class NetworkBook(Book):
             embedding = check_embedding(self.topology, network, placement, servers, nodes)
             shares, links, amounts = embedding.shares, embedding.links, embedding.amounts
         named = (*dict.fromkeys(chain((share[0] for share in shares), chosen)),)
-        problem = self._wrong_shares(shares, named, request) or self._wrong_links(links, amounts)
+        holding = Holding(request.role, named, shares, tuple(zip(links, amounts, strict=True)))
+        problem = self._wrong_shares(holding, request) or self._wrong_links(holding)
         if not problem and network is None and len(named) > 1 and not self._joined(named, links):
             problem = "its links do not connect its servers: use fabric.multi_server, or reserve a route"
         if problem:
             raise InfeasiblePlacement(problem)
-        return Holding(request.role, named, shares, tuple(zip(links, amounts, strict=True)))
+        return holding
 
-    def _wrong_shares(self, shares: Sequence[Share], named: Sequence[int], request: Request) -> str:
+    def _wrong_shares(self, holding: Holding, request: Request) -> str:
         """Say why shares do not add up to the demand, each of a node of its own; empty where they do."""
-        servers, nodes, resources = self._view.capacity.shape
-        for server in named:
+        (servers, nodes, resources), shares = self._view.capacity.shape, holding.shares
+        for server in holding.servers:
             if not 0 <= server < servers:
                 return f"there is no server {server}"
         for server, node, part in shares:
-            if not 0 <= node < nodes:
-                return f"there is no node {node} of server {server}"
-            if len(part) != resources or min(part) < 0:
-                return f"a share says what it takes of each of {resources} resources, and not less than nothing"
+            if not (0 <= node < nodes and len(part) == resources and min(part) >= 0):
+                return f"takes {part} on node {node} of server {server}, which has {nodes} with {resources} resources"
         if len({share[:2] for share in shares}) < len(shares):
             return "has two shares on a node: add them up"
         total = (*map(sum, zip(*(part for _, _, part in shares), strict=True)),)
-        if total != request.demand:
-            return f"its shares give {say(total, self._names)} of {say(request.demand, self._names)}"
-        return ""
+        return "" if total == request.demand else f"its shares give {total} of {request.demand} quanta"
 
-    def _wrong_links(self, links: Sequence[int], amounts: Sequence[int]) -> str:
+    def _wrong_links(self, holding: Holding) -> str:
         """Say which links there are not, or not with so much free, or that one is there twice; empty for none."""
-        free, count = self._link_free.data, self.topology.links
-        for link, wanted in zip(links, amounts, strict=True):
-            if not 0 <= link < count:
+        for link, wanted in holding.links:
+            if not 0 <= link < self.topology.links:
                 return f"there is no link {link}"
-            if free[link] < wanted:
-                has = f"{say([free[link]], _LINK)} free, and {say([wanted], _LINK)} is wanted"
-                return f"link {link} has {'failed' if free[link] == FAILED else has}"
-        return "reserves a link twice" if len(set(links)) < len(links) else ""
+            free = self._link_free.data[link]
+            if free < wanted:
+                has = f"{say([free], _LINK)} free, and {say([wanted], _LINK)} is wanted"
+                return f"link {link} has {'failed' if free == FAILED else has}"
+        return "reserves a link twice" if len(dict(holding.links)) < len(holding.links) else ""
 
     def _joined(self, servers: Iterable[int], links: Iterable[int]) -> bool:
         """Tell whether a way along these links leads from every server to every other."""
@@ -171,10 +165,6 @@ class NetworkBook(Book):
     def end_move(self, row: int, stays: Holding, leaves: Holding, part: slice) -> None:
         """Note where a request lies from now on."""
         self.last[row] = stays
-
-    def _holding(self, row: int) -> tuple[Sequence[Share], Sequence[int], Sequence[int]]:
-        held = self._ledger.reserved_by(row)
-        return held.shares, [link for link, _ in held.links], [amount for _, amount in held.links]
 
     # -- failures ------------------------------------------------------------------------------------------------------
 

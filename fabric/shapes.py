@@ -6,7 +6,7 @@ from math import prod
 
 import numpy as np
 
-from binwright.fabric.topology import LARGEST, Topology, TopologyError, assemble, capacity, level_name
+from binwright.fabric.topology import LARGEST, Topology, TopologyError, capacity, level_name
 
 
 def fabric(
@@ -60,7 +60,7 @@ def fabric(
         *(f"spine-{plane}-{number}" for plane in range(planes) for number in range(uplinks)),
         *(f"server-{number}" for number in range(servers)),
     )
-    return assemble(
+    return Topology(
         name,
         names,
         rack_of,
@@ -110,7 +110,7 @@ def tree(fanouts: Sequence[int], capacities: Sequence[object], name: str = "tree
     ]
     order = [*range(1, len(sizes)), 0]
     names = tuple(f"{level_name(level)}-{number}" for level in order for number in range(sizes[level]))
-    return assemble(
+    return Topology(
         name,
         names,
         np.arange(sizes[0]) // fanouts[0],

@@ -1,6 +1,6 @@
 """Networks as arrays: who hangs on whom, through which link, of what capacity and tier; and those that have names."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from inspect import signature
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -26,7 +26,6 @@ class TopologyError(UserError):
     """A network that cannot be built, or not be routed."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Topology:
     """Servers, switches and the links between them. All arrays are read-only.
 
@@ -35,88 +34,53 @@ class Topology:
 
     | field | dtype [shape] | what |
     | --- | --- | --- |
+    | names | str [vertices] | switches, then servers |
     | rack_of | int32 [servers] | the rack of a server |
     | pod_of | int32 [racks] | racks of one pod are neighbours; -1 where there are no pods |
     | link_ends | int32 [links, 2] | vertices, the lower level first |
     | link_capacity | int64 [links] | quanta |
     | link_tier | int8 [links] | index into `tiers` |
     | level | int8 [vertices] | index into `levels`; 0 is a server |
-    | first | int32 [vertices + 1] | the neighbours of vertex v are `neighbour[first[v]:first[v + 1]]` |
-    | neighbour, via | int32 [2 links] | servers first, then switches, ascending; the link |
 
     `planes` and `uplinks` are not 0 for a three-tier fabric: the link of rack r to plane f is `servers + r planes + f`,
     and those of pod p's switch of plane f to its spines are the `uplinks` links from
     `servers + racks planes + (p planes + f) uplinks`.
     """
 
-    name: str
-    servers: int
-    racks: int
-    switches: int
-    rack_of: Indices
-    pod_of: Indices
-    link_ends: Indices
-    link_capacity: Ints
-    link_tier: Small
-    tiers: tuple[str, ...]
-    level: Small
-    levels: tuple[str, ...]
-    names: tuple[str, ...]
-    first: Indices
-    neighbour: Indices
-    via: Indices
-    planes: int = 0
-    uplinks: int = 0
-
-    @property
-    def links(self) -> int:
-        """How many links there are."""
-        return len(self.link_ends)
+    def __init__(
+        self,
+        name: str,
+        names: Sequence[str],
+        rack_of: npt.ArrayLike,
+        pod_of: npt.ArrayLike,
+        link_ends: npt.ArrayLike,
+        link_capacity: npt.ArrayLike,
+        level: npt.ArrayLike,
+        planes: int = 0,
+        uplinks: int = 0,
+    ) -> None:
+        self.name, self.names, self.planes, self.uplinks = name, tuple(names), planes, uplinks
+        self.rack_of: Indices = fixed(rack_of, np.int32)
+        self.pod_of: Indices = fixed(pod_of, np.int32)
+        self.link_ends: Indices = fixed(link_ends, np.int32)
+        self.link_capacity: Ints = fixed(link_capacity, np.int64)
+        self.level: Small = fixed(level, np.int8)
+        self.servers, self.racks, self.links = len(self.rack_of), len(self.pod_of), len(self.link_ends)
+        self.switches = len(self.level) - self.servers
+        kinds, tier = np.unique(self.level[self.link_ends], axis=0, return_inverse=True)
+        self.link_tier: Small = fixed(tier.reshape(-1), np.int8)
+        self.tiers = tuple(f"{level_name(low)}-{level_name(high)}" for low, high in kinds.tolist())
+        self.levels = tuple(level_name(number) for number in range(int(self.level.max()) + 1))
 
     def __repr__(self) -> str:
         return f"Topology({self.name!r}, {self.servers} servers, {self.switches} switches, {self.links} links)"
 
 
-def assemble(
-    name: str,
-    names: tuple[str, ...],
-    rack_of: npt.ArrayLike,
-    pod_of: npt.ArrayLike,
-    link_ends: npt.ArrayLike,
-    link_capacity: npt.ArrayLike,
-    level: npt.ArrayLike,
-    planes: int = 0,
-    uplinks: int = 0,
-) -> Topology:
-    """Assemble the topology of checked parts (see `Topology`): derives the tiers and the order of neighbours."""
-    rack, ends, pods, levels = *(fixed(each, np.int32) for each in (rack_of, link_ends, pod_of)), fixed(level, np.int8)
-    servers, switches = len(rack), len(levels) - len(rack)
-    first, neighbour, via = adjacency(ends, servers, switches + servers)
-    kinds, tier = np.unique(levels[ends], axis=0, return_inverse=True)
-    return Topology(
-        name=name,
-        servers=servers,
-        racks=len(pods),
-        switches=switches,
-        rack_of=rack,
-        pod_of=pods,
-        link_ends=ends,
-        link_capacity=fixed(link_capacity, np.int64),
-        link_tier=fixed(tier.reshape(-1), np.int8),
-        tiers=tuple(f"{level_name(low)}-{level_name(high)}" for low, high in kinds.tolist()),
-        level=levels,
-        levels=tuple(level_name(number) for number in range(int(levels.max()) + 1)),
-        names=names,
-        first=first,
-        neighbour=neighbour,
-        via=via,
-        planes=planes,
-        uplinks=uplinks,
-    )
-
-
 def adjacency(ends: Indices, servers: int, vertices: int) -> tuple[Indices, Indices, Indices]:
-    """Find the neighbours of so many vertices and the links to them: the last `servers` first, each ascending."""
+    """Find the neighbours of so many vertices and the links to them: the last `servers` first, each ascending.
+
+    Those of vertex v are from place `first[v]` to `first[v + 1]` of both, int32 [vertices + 1] and [2 links].
+    """
     ends_from, ends_to = np.concatenate([ends, ends[:, ::-1]]).T
     order = np.lexsort(((ends_to + servers) % vertices, ends_from))
     first = np.concatenate([[0], np.cumsum(np.bincount(ends_from, minlength=vertices))])
@@ -128,19 +92,16 @@ def level_name(number: int) -> str:
     return LEVELS[number] if number < len(LEVELS) else f"level-{number}"
 
 
-def capacity(value: object, *, key: str | None = None, file: Any = None, line: int | None = None) -> int:
+def capacity(value: object, **where: Any) -> int:
     """Quanta of a link's capacity as a user wrote it; a `TopologyError` unless it is a finite bandwidth above 0."""
     try:
-        link_quanta = quanta(amount("bandwidth", value))
+        units = amount("bandwidth", value)
     except UserError as error:
-        raise TopologyError(
-            f"the capacity {error.problem}", key=key, file=file, line=line, value=error.value, remedy=error.remedy
-        ) from None
-    if link_quanta == 0:
-        raise TopologyError(
-            "the capacity is 0", key=key, file=file, line=line, remedy="Leave the link out, or give it a capacity."
-        )
-    return link_quanta
+        problem = f"the capacity {error.problem}"
+        raise TopologyError(problem, value=error.value, remedy=error.remedy, **where) from None
+    if units == 0:
+        raise TopologyError("the capacity is 0", remedy="Leave the link out, or give it a capacity.", **where)
+    return quanta(units)
 
 
 TOPOLOGIES = Registry(

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from binwright.fabric.routing import Routes, find_route, route_links
+from binwright.fabric.routing import Routes, find_route
 from binwright.fabric.topology import Indices, Topology, TopologyError
 from binwright.simcore.errors import InfeasiblePlacement
 from binwright.simcore.jit import inlined, kernel
@@ -86,21 +86,12 @@ def _reserved(tree: Tree, servers: Ints, hose: int) -> tuple[Indices, Ints]:
     return links[:used], amounts[:used]
 
 
-def reserve(tree: Tree, network: VirtualNetwork, servers: Ints) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return links and amounts that the hose form needs with its machines on these servers, int64 [n]."""
-    links, amounts = _reserved(tree, servers, network.hose)
-    return tuple(links.tolist()), tuple(amounts.tolist())
-
-
 @kernel
-def widest_shortest(
-    routes: Routes, link_free: Ints, s: int, t: int, rate: int, reached: Ints, width: Ints, came: Indices, out: Indices
-) -> int:
+def widest_shortest(routes: Routes, link_free: Ints, s: int, t: int, rate: int, out: Indices) -> int:
     """Write the links from server s to server t to `out` int32, in order; how many there are, -1 without a path.
 
     Of the paths whose links all have the rate free it has the fewest links, of these the largest bottleneck, and then
-    it comes first in the order of the switches' numbers. `reached`, `width` int64 [switches] and `came` int32
-    [switches, 2] are scratch.
+    it comes first in the order of the switches' numbers.
 
     Guerin, Orda, Williams 1997, QoS routing mechanisms and OSPF extensions: the widest-shortest path.
     """
@@ -109,10 +100,10 @@ def widest_shortest(
     a, b = int(routes.rack_of[s]), int(routes.rack_of[t])
     if link_free[s] < rate or link_free[t] < rate:
         return -1
-    reached[:] = -1
-    reached[a], width[a] = 0, np.iinfo(np.int64).max
-    ahead = np.empty(len(reached), np.int32)
-    ahead[0], head, tail = a, 0, 1
+    switches = len(routes.first) - 1
+    reached, width, came = np.full(switches, -1), np.empty(switches, np.int64), np.empty((switches, 2), np.int32)
+    ahead = np.empty(switches, np.int32)
+    reached[a], width[a], ahead[0], head, tail = 0, np.iinfo(np.int64).max, a, 0, 1
     while head < tail and (reached[b] < 0 or reached[ahead[head]] < reached[b]):
         switch = int(ahead[head])
         head += 1
@@ -147,20 +138,17 @@ def route_pairs(
     `widest_shortest` ones, or else the first of the K with the rate free. They are as `Embedding` says: where each
     begins, int64 [k + 1], and their links. `link_free` int64 [links] is written: what the paths leave.
     """
-    switches = len(routes.first) - 1
-    reached, width = np.empty(switches, np.int64), np.empty(switches, np.int64)
-    came, out = np.empty((switches, 2), np.int32), np.empty(switches + 2, np.int32)
+    out = np.empty(len(routes.first) + 4, np.int32)
     begin, length = np.zeros(len(pairs), np.int64), np.zeros(len(pairs), np.int64)
-    paths = np.empty(8 * len(pairs) + switches + 2, np.int32)
+    paths = np.empty(8 * len(pairs) + len(out), np.int32)
     used = 0
     for place in range(len(order)):
         pair, rate = order[place], rates[order[place]]
         s, t = servers[pairs[pair, 0]], servers[pairs[pair, 1]]
         if widest:
-            count = widest_shortest(routes, link_free, s, t, rate, reached, width, came, out)
+            count = widest_shortest(routes, link_free, s, t, rate, out)
         else:
-            k = find_route(routes, link_free, s, t, rate, False)
-            count = -1 if k < 0 else route_links(routes, link_free, s, t, k, False, out)
+            count = find_route(routes, link_free, s, t, rate, out)
         if count < 0:
             return pair, begin, paths[:0]
         if used + count > len(paths):
@@ -188,8 +176,10 @@ def shares_of(network: VirtualNetwork, hosts: Ints, nodes: int) -> tuple[Share, 
 
 def hosed(topology: Topology, network: VirtualNetwork, hosts: Ints, nodes: int) -> Embedding:
     """Answer for the hose form: as much on every link as it needs, whether that is free or not."""
-    links, amounts = reserve(tree(topology), network, hosts // nodes)
-    return Embedding(shares_of(network, hosts, nodes), links, hosts=hosts, amounts=amounts)
+    links, amounts = _reserved(tree(topology), hosts // nodes, network.hose)
+    return Embedding(
+        shares_of(network, hosts, nodes), tuple(links.tolist()), hosts=hosts, amounts=tuple(amounts.tolist())
+    )
 
 
 def routed(network: VirtualNetwork, hosts: Ints, nodes: int, route_first: Ints, route_links: Indices) -> Embedding:
@@ -211,32 +201,26 @@ def routed(network: VirtualNetwork, hosts: Ints, nodes: int, route_first: Ints, 
 def check_embedding(
     topology: Topology, network: VirtualNetwork, placement: object, servers: int, nodes: int
 ) -> Embedding:
-    """Return what the machines and paths of an answer need; an `InfeasiblePlacement` unless it reserves just that.
+    """Return what the hosts and paths of an answer need; an `InfeasiblePlacement` unless they are some.
 
-    Whether so much is free is not looked at here. Nothing of what the agent made, which may be of types of its own, is
-    returned.
+    Whether so much is free is not looked at here, nor what else the answer says.
     """
     if not isinstance(placement, Embedding):
         raise InfeasiblePlacement(f"this request is a virtual network: answer an Embedding, not {placement!r:.200}")
     hosts = _numbers(placement.hosts, "hosts")
     if len(hosts) != len(network) or hosts.min() < 0 or hosts.max() >= servers * nodes:
         raise InfeasiblePlacement(f"its hosts are not a node (0 to {servers * nodes - 1}) of each of {len(network)}")
-    if network.form == "hose":
-        right, maker = hosed(topology, network, hosts, nodes), "hosed"
-    else:
-        if placement.route_first is None or placement.route_links is None:
-            raise InfeasiblePlacement("it says no path for each pair: use fabric.virtual.routed")
-        first, links = _numbers(placement.route_first, "route_first"), _numbers(placement.route_links, "route_links")
-        _check_paths(topology, network, hosts // nodes, first, links)
-        right, maker = routed(network, hosts, nodes, first, links.astype(np.int32)), "routed"
-    for name in ("shares", "links", "amounts"):
-        try:
-            same = tuple(getattr(placement, name)) == getattr(right, name)
-        except (TypeError, ValueError):
-            same = False
-        if not same:
-            raise InfeasiblePlacement(f"its {name} are not what fabric.virtual.{maker} makes of its hosts")
-    return right
+    if network.pairs is None:
+        return hosed(topology, network, hosts, nodes)
+    first, links = _numbers(placement.route_first, "route_first"), _numbers(placement.route_links, "route_links")
+    if len(first) != len(network.pairs) + 1 or first[0] != 0 or first[-1] != len(links) or (np.diff(first) < 0).any():
+        raise InfeasiblePlacement("its route_first is not where the path of each pair begins, and the end")
+    ends = (hosts // nodes)[network.pairs]
+    wrong = _first_astray(topology.link_ends, topology.switches + ends, first, links)
+    if wrong >= 0:
+        source, target = ends[wrong].tolist()
+        raise InfeasiblePlacement(f"the path of pair {wrong} does not lead from server {source} to server {target}")
+    return routed(network, hosts, nodes, first, links.astype(np.int32))
 
 
 def _numbers(array: object, name: str) -> Ints:
@@ -247,32 +231,16 @@ def _numbers(array: object, name: str) -> Ints:
     return numbers.astype(np.int64, copy=False)
 
 
-def _check_paths(topology: Topology, network: VirtualNetwork, servers: Ints, first: Ints, links: Ints) -> None:
-    pairs = network.pairs
-    assert pairs is not None
-    if len(first) != len(pairs) + 1 or first[0] != 0 or first[-1] != len(links) or (np.diff(first) < 0).any():
-        raise InfeasiblePlacement("its route_first is not where the path of each pair begins, and the end")
-    if len(links) and (links.min() < 0 or links.max() >= topology.links):
-        raise InfeasiblePlacement("a path has a link that there is not")
-    wrong = _first_astray(topology.link_ends, topology.switches + servers[pairs], first, links)
-    if wrong >= 0:
-        source, target = servers[pairs[wrong]].tolist()
-        raise InfeasiblePlacement(f"the path of pair {wrong} does not lead from server {source} to server {target}")
-
-
 @kernel
 def _first_astray(link_ends: Indices, ends: Ints, first: Ints, links: Ints) -> int:
     """Find the first pair whose links do not lead from its one vertex to its other, `ends` int64 [k, 2], or -1."""
     for pair in range(len(ends)):
         vertex = ends[pair, 0]
         for place in range(first[pair], first[pair + 1]):
-            end, other = link_ends[links[place], 0], link_ends[links[place], 1]
-            if vertex == end:
-                vertex = other
-            elif vertex == other:
-                vertex = end
-            else:
+            link = links[place]
+            if not (0 <= link < len(link_ends) and (link_ends[link, 0] == vertex or link_ends[link, 1] == vertex)):
                 return pair
+            vertex = link_ends[link, 0] + link_ends[link, 1] - vertex
         if vertex != ends[pair, 1]:
             return pair
     return -1

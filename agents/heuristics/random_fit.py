@@ -33,10 +33,10 @@ class Draws(NamedTuple):
 
 
 @lean
-def random_server(of: Draws, free: Ints, link_free: Ints, bandwidth: int, weighted: bool, masked: bool) -> int:
+def random_server(of: Draws, free: Ints, link_free: Ints, bandwidth: int, masked: bool) -> int:
     """Take any server that has something free and isn't chosen, all equally likely; where none is reached the last."""
     network, allowed = of.network, of.allowed
-    if not allow(network.routes, free, link_free, network.room, bandwidth, weighted, masked, allowed):
+    if not allow(network.routes, free, link_free, network.room, bandwidth, masked, allowed):
         return -1
     count = 0
     for server in range(len(allowed)):

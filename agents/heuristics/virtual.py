@@ -171,13 +171,13 @@ def fill(of: VirtualCluster, vertex: int, wanted: int) -> int:
 
 
 @kernel
-def oktopus(of: VirtualCluster, alone: bool) -> bool:
+def oktopus(of: VirtualCluster) -> bool:
     """Write a node for every machine to `of.hosts`; false if there is none.
 
-    Subtrees are tried from the lowest on, those that seem to have room for all; single servers only if `alone`.
+    Subtrees are tried from the lowest on, those that seem to have room for all.
     """
     tree = of.tree
-    for place in range(0 if alone else len(of.rooms), len(tree.order)):
+    for place in range(len(tree.order)):
         vertex = int(tree.order[place])
         if vertex < tree.switches:
             of.slots[vertex] = 0
@@ -200,9 +200,8 @@ class Oktopus(Agent):
     def start(self, view: View, rng: np.random.Generator) -> None:
         view = tenants_of(self, view)
         self._tree = tree_of(view.topology)
-        self._largest = view.capacity.sum(axis=1).max(axis=0)
         warm(view, "hose")
-        self._run = prepared(oktopus, self._cluster(view, VirtualNetwork(view.capacity[0, :1])), True)
+        self._run = prepared(oktopus, self._cluster(view, VirtualNetwork(view.capacity[0, :1])))
 
     def _cluster(self, view: NetworkView, network: VirtualNetwork) -> VirtualCluster:
         count, slots = len(network), np.empty(len(self._tree.parent), np.int64)
@@ -215,8 +214,7 @@ class Oktopus(Agent):
         network, view = request.network, network_of(self, view)
         assert network is not None
         cluster = self._cluster(view, network)
-        alone = bool((network.machines.max(axis=0) * len(network) <= self._largest).all())
-        if not self._run(cluster, alone):
+        if not self._run(cluster):
             return Refusal("no subtree has the slots and the bandwidth")
         return hosed(view.topology, network, cluster.hosts, view.free.shape[1])
 
@@ -235,10 +233,10 @@ class SecondNet(Agent):
     def decide(self, view: View, request: Request) -> Embedding | Refusal:
         network, view, lacking = request.network, network_of(self, view), "room"
         assert network is not None
-        matching = Matching(network, view.free, view.link_capacity, view.link_free)
+        rooms = fitting(view.free, network.machines.min(axis=0), len(network)).sum(axis=1)
         for group_of in self._levels:  # smaller clusters first, of those that could hold all machines
-            for group in np.flatnonzero(np.bincount(group_of, matching.rooms) >= len(network)):
-                hosts = matching.into(np.flatnonzero(group_of == group))
+            for group in np.flatnonzero(np.bincount(group_of, rooms) >= len(network)):
+                hosts = matching(view, network, np.flatnonzero(group_of == group))
                 if hosts is None:
                     continue
                 if answer := connected(view, network, hosts, widest=True):
@@ -247,61 +245,53 @@ class SecondNet(Agent):
         return Refusal(f"no cluster of servers has the {lacking}")
 
 
-class Matching:
-    """Matches the machines of one request with the servers of one cluster after the other.
+def matching(view: NetworkView, network: VirtualNetwork, cluster: Ints) -> Ints | None:
+    """Return a node for every machine on these servers, int64 [machines], or `None`.
 
     Machines are matched in rounds, each with at most one more of them on a server. A server takes a machine that fits,
     as long as its own link has free what its machines then send to others. A matching costs the bandwidth that is used
     on the servers' links already, so that those with the most left are taken first.
     """
+    assert network.pairs is not None
+    assert network.rates is not None
+    machines, nodes = network.machines, view.free.shape[1]
+    rates = np.zeros((len(network), len(network)), np.int64)
+    for source, target in (network.pairs.T, network.pairs[:, ::-1].T):
+        rates[source, target] = network.rates
+    sends = rates.sum(axis=1)
+    cluster = cheapest_servers(view, cluster, machines.max(axis=0), sends.max(), len(machines))
+    free, spare = view.free[cluster], view.link_free[cluster]
+    used = view.link_capacity[cluster] - spare
+    hosts, left = np.full(len(machines), -1), np.argsort(-sends, kind="stable")
+    inside = np.zeros((len(machines), len(cluster)), np.int64)  # what a machine sends to those on a server
+    outside = np.zeros(len(cluster), np.int64)  # what those on a server send to others
+    while len(left):
+        fits: Bools = np.any(np.all(free >= machines[left, None, None], axis=3), axis=2)
+        fits &= outside + sends[left, None] - 2 * inside[left] <= spare
+        rows, taking = matched(fits, used)
+        if not len(rows):
+            return None
+        taken = left[rows]
+        node = (free[taking] >= machines[taken, None]).all(axis=2).argmax(axis=1)
+        hosts[taken] = cluster[taking] * nodes + node
+        free[taking, node] -= machines[taken]
+        outside[taking] += sends[taken] - 2 * inside[taken, taking]
+        inside[:, taking] += rates[:, taken]
+        left = np.delete(left, rows)
+    return hosts
 
-    def __init__(self, network: VirtualNetwork, free: Ints, capacity: Ints, left: Ints) -> None:
-        assert network.pairs is not None
-        assert network.rates is not None
-        self._machines, self._free = network.machines, free
-        self._spare = left[: len(free)]
-        self._used = capacity[: len(free)] - self._spare
-        self._rates = np.zeros((len(network), len(network)), np.int64)
-        for source, target in (network.pairs.T, network.pairs[:, ::-1].T):
-            self._rates[source, target] = network.rates
-        self._sends = self._rates.sum(axis=1)
-        self.rooms: Ints = fitting(free, network.machines.min(axis=0), len(network)).sum(axis=1)
-        """How many of the machines would fit on every server at most, int64 [servers]."""
 
-    def into(self, cluster: Ints) -> Ints | None:
-        """Return a node for every machine on these servers, int64 [machines], or `None`."""
-        machines, sends, nodes = self._machines, self._sends, self._free.shape[1]
-        hosts = np.full(len(machines), -1)
-        left = np.argsort(-sends, kind="stable")
-        cluster = self._enough(cluster, len(machines))
-        free, spare, used = self._free[cluster], self._spare[cluster], self._used[cluster]
-        inside = np.zeros((len(machines), len(cluster)), np.int64)  # what a machine sends to those on a server
-        outside = np.zeros(len(cluster), np.int64)  # what those on a server send to others
-        while len(left):
-            fits: Bools = np.any(np.all(free >= machines[left, None, None], axis=3), axis=2)
-            fits &= outside + sends[left, None] - 2 * inside[left] <= spare
-            rows, taking = matched(fits, used)
-            if not len(rows):
-                return None
-            taken = left[rows]
-            node = (free[taking] >= machines[taken, None]).all(axis=2).argmax(axis=1)
-            hosts[taken] = cluster[taking] * nodes + node
-            free[taking, node] -= machines[taken]
-            outside[taking] += sends[taken] - 2 * inside[taken, taking]
-            inside[:, taking] += self._rates[:, taken]
-            left = np.delete(left, rows)
-        return hosts
+def cheapest_servers(view: NetworkView, cluster: Ints, size: Ints, sends: int, machines: int) -> Ints:
+    """Return the servers of a cluster with the least used links, as far as one round could need them.
 
-    def _enough(self, cluster: Ints, machines: int) -> Ints:
-        """Return the servers of a cluster with the least used links, as far as one round could need them.
-
-        These are so many that each machine has one of its own, which takes any of them: no matching costs less.
-        """
-        cheap = cluster[np.argsort(self._used[cluster], kind="stable")]
-        any_fits: Bools = np.any(np.all(self._free[cheap] >= self._machines.max(axis=0), axis=2), axis=1)
-        any_fits &= self._sends.max() <= self._spare[cheap]
-        enough = np.searchsorted(np.cumsum(any_fits), machines) + 1
-        return np.sort(cheap[:enough])
+    These are so many that each machine has one of its own, which takes any of them: no matching costs less.
+    """
+    used = view.link_capacity[cluster] - view.link_free[cluster]
+    cheap = cluster[np.argsort(used, kind="stable")]
+    any_fits: Bools = np.any(np.all(view.free[cheap] >= size, axis=2), axis=1)
+    any_fits &= sends <= view.link_free[cheap]
+    enough = np.searchsorted(np.cumsum(any_fits), machines) + 1
+    return np.sort(cheap[:enough])
 
 
 def matched(fits: Bools, cost: Ints) -> tuple[Ints, Ints]:

@@ -189,14 +189,14 @@ class Scoring(NamedTuple):
 
 
 @lean
-def nara(of: Scoring, free: Ints, link_free: Ints, bandwidth: int, weighted: bool, masked: bool) -> int:
+def nara(of: Scoring, free: Ints, link_free: Ints, bandwidth: int, masked: bool) -> int:
     """Take the allowed server with the largest logit, the first of equals; -1 for none.
 
     Where none can be reached it is the first that has anything free, which tells for want of what.
     """
     network, room, seen = of.network, of.network.room, of.seen
     best, highest = -1, np.float32(-np.inf)
-    if not allow(network.routes, free, link_free, room, bandwidth, weighted, masked, of.allowed):
+    if not allow(network.routes, free, link_free, room, bandwidth, masked, of.allowed):
         return best
     if masked or not of.feasible:
         chosen = room.need, room.chosen, room.counts[3]

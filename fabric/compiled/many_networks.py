@@ -15,7 +15,7 @@ from binwright.fabric.compiled.numa_loop import NumaRequests, NumaState, end_nex
 from binwright.fabric.multi_server import COMPLETE, GOES_ON, Filling, allow, begin, choose, filling
 from binwright.fabric.network import NetworkView
 from binwright.fabric.routing import Routes, Routing
-from binwright.fabric.topology import Indices, Small
+from binwright.fabric.topology import Indices
 from binwright.simcore.errors import UserError
 from binwright.simcore.jit import lean, lean_inlined, prepared
 from binwright.simcore.record import IMPOSSIBLE
@@ -31,10 +31,8 @@ class NetworkRules(NamedTuple):
     """
 
     routes: Routes
-    link_tier: Small
     link_capacity: Ints
     total: Ints
-    weighted: bool
     step: float
     await_room: bool
     feasible: bool
@@ -88,13 +86,11 @@ class NetworkEpisodes:
             raise UserError("there is nothing to simulate", remedy="Take a network with servers, and one or more.")
         self.view = view
         self.count = count
-        topology = view.topology
+        topology, paths = view.topology, view.routing
         self.rules = NetworkRules(
-            Routing(topology, view.routing.k, view.routing.order).routes,  # of its own: threads cannot share them
-            topology.link_tier,
+            Routing(topology, paths.k, paths.order, paths.weighted).routes,  # of its own: threads cannot share them
             topology.link_capacity,
             view.capacity.sum(axis=(0, 1)),
-            view.weighted,
             pacing.step if pacing else -1.0,
             bool(pacing and pacing.await_room),
             feasible,
@@ -222,11 +218,11 @@ def _take(rules: NetworkRules, state: NetworkState, free: Ints, room: Filling, i
     bandwidth, mask, link_free = state.bandwidth[i, state.at[i, 0]], state.mask[i], state.link_free[i]
     if not (0 <= server < len(mask) and mask[server]):
         return -1
-    status = choose(rules.routes, link_free, rules.link_tier, free, room, server, bandwidth, rules.weighted)
+    status = choose(rules.routes, link_free, free, room, server, bandwidth)
     if status != GOES_ON:
         return int(status)
     if rules.feasible:
-        some = allow(rules.routes, free, link_free, room, bandwidth, rules.weighted, True, mask)
+        some = allow(rules.routes, free, link_free, room, bandwidth, True, mask)
         return GOES_ON if some else -1
     mask[server] = False  # nothing else changed
     for other in range(len(mask)):
@@ -307,7 +303,7 @@ def _offer_next(
         requests.arrival[row], state.at[i, 0] = clock[loop.NOW], row
         begin(room, requests.demand[row])
         bandwidth, mask = state.bandwidth[i, row], state.mask[i]
-        if allow(rules.routes, run.free, state.link_free[i], room, bandwidth, rules.weighted, rules.feasible, mask):
+        if allow(rules.routes, run.free, state.link_free[i], room, bandwidth, rules.feasible, mask):
             return
         refuse(run, row)
         _answered(rules, state, i, False)

@@ -39,8 +39,7 @@ def build_ledger(scenario: Scenario, seed: int = 0) -> Ledger:
     if peaks:
         more["predictors"] = {scenario.resources.index(name): how.predict for name, how in peaks}
     if network:
-        paths = routing(network.topology.built, network.paths, network.order)
-        more |= {"routing": paths, "weighted": network.routes == "weighted"}
+        more["routing"] = routing(network.topology.built, network.paths, network.order, network.routes == "weighted")
     if not scenario.ruled_by:
         return Ledger(cluster, **more)
     return Ledger(cluster, network.server_labels if network else labels, scenario.placement, **more)

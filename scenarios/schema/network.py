@@ -20,7 +20,7 @@ from binwright.simcore.registry import Registry
 from binwright.simcore.roles import where_of
 
 if TYPE_CHECKING:
-    from binwright.fabric.routing import Routing
+    from binwright.fabric.routing import Order, Routing
     from binwright.fabric.topology import Topology
 
 
@@ -65,7 +65,7 @@ class Network(Model):
 
     topology: TopologyChoice = Field(examples=["alpha", "{fat-tree: {k: 4}}"])
     """Servers, switches and links."""
-    paths: Count = Field(3, description="How many shortest paths between two racks may be used (K).")
+    paths: Count = Field(3, le=1000, description="How many shortest paths between two racks may be used (K).")
     routes: Literal["hops", "weighted"] = "hops"
     """Which paths are tried first: those of fewest hops, or (`weighted`) of least free bandwidth."""
     order: Literal["even", "networkx"] = "even"
@@ -110,13 +110,13 @@ def _topology(options: str, name: str) -> Topology:
     return topology(name, **json.loads(options))
 
 
-def routing(network: Topology, paths: int, order: str) -> Routing:
+def routing(network: Topology, paths: int, order: Order, weighted: bool) -> Routing:
     """Prepare the paths of a topology; what was searched for once stays for the runs of this thread that follow."""
-    return _routing(network, paths, order, get_ident())
+    return _routing(network, paths, order, weighted, get_ident())
 
 
 @lru_cache(maxsize=8)
-def _routing(network: Topology, paths: int, order: str, thread: int) -> Routing:
+def _routing(network: Topology, paths: int, order: Order, weighted: bool, thread: int) -> Routing:
     from binwright.fabric.routing import Routing
 
-    return Routing(network, paths, order)
+    return Routing(network, paths, order, weighted)

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from binwright.analysis.figures.kinds.topology import paint
 from binwright.fabric.graphs import read
-from binwright.fabric.topology import TOPOLOGIES, Topology, TopologyError, topology
+from binwright.fabric.topology import TOPOLOGIES, Topology, TopologyError, adjacency, topology
 from binwright.simcore.errors import UnknownName, UserError
 from binwright.simcore.types import QUANTUM
 from tests.support.properties import first
@@ -64,16 +64,17 @@ def test_every_topology_is_consistent(make: Callable[[str], Topology], name: str
     assert (found.level[found.switches :] == 0).all()
     for field, dtype in (("link_ends", np.int32), ("link_capacity", np.int64), ("link_tier", np.int8)):
         assert getattr(found, field).dtype == dtype
-    for array in (found.rack_of, found.link_capacity, found.neighbour):
+    for array in (found.rack_of, found.link_capacity, found.link_ends):
         assert not array.flags.writeable
     for server in range(found.servers):
         assert found.link_ends[server].tolist() == [found.switches + server, found.rack_of[server]]
     seen = np.zeros(found.links, np.int64)
+    first, neighbour, via = adjacency(found.link_ends, found.servers, vertices)
     for vertex in range(vertices):
-        edges = slice(found.first[vertex], found.first[vertex + 1])
-        near = found.neighbour[edges].tolist()
+        edges = slice(first[vertex], first[vertex + 1])
+        near = neighbour[edges].tolist()
         assert near == sorted(near, key=lambda v: (v < found.switches, v)), "servers first, then ascending"
-        for other, link in zip(near, found.via[edges].tolist(), strict=True):
+        for other, link in zip(near, via[edges].tolist(), strict=True):
             assert sorted(found.link_ends[link].tolist()) == sorted((vertex, other))
             seen[link] += 1
     assert (seen == 2).all()
@@ -113,7 +114,8 @@ def test_alpha_link_by_link() -> None:
     }
     assert described(found) == servers | racks | spines
     assert found.pod_of.tolist() == [0, 0, 1, 1]
-    near = found.neighbour[found.first[1] : found.first[2]]
+    first, neighbour, _ = adjacency(found.link_ends, 40, 50)
+    near = neighbour[first[1] : first[2]]
     assert [found.names[v] for v in near] == [*(f"server-{n}" for n in range(10, 20)), "fabric-0-0", "fabric-0-1"]
 
 
@@ -140,9 +142,9 @@ FILES = [
     ("net.csv", "a,b,capacity\nx,y,1 gbps\n", "the capacity 'gbps' is not a unit of bandwidth"),
     ("net.csv", "a,b,capacity\nx,x,1\n", "net.csv:2: a link has two ends, and not 'x' and 'x'"),
     ("net.csv", "a,b,capacity\nx,y,1\ny,x,1\n", "net.csv:3: a second link between 'y' and 'x'"),
-    ("net.csv", "a,b,capacity\nx,y,1\n", "net.csv:2: the link 'x' - 'y' joins two servers"),
+    ("net.csv", "a,b,capacity\nx,y,1\n", "net.csv: the link 'x' - 'y' joins two servers"),
     ("net.csv", "a,b,capacity\nx,y,1\ny,z,1\nz,x,1\n", "has no servers\n  A vertex with exactly one link"),
-    ("net.csv", "a,b,capacity\nx,y,1\ny,z,1\np,q,1\nq,r,1\n", "net.csv:4: is not connected: no path leads from"),
+    ("net.csv", "a,b,capacity\nx,y,1\ny,z,1\np,q,1\nq,r,1\n", "net.csv: is not connected: no path leads from"),
 ]  # fmt: skip
 
 

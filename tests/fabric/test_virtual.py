@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binwright.agents import AGENTS
-from binwright.agents.heuristics.virtual import Matching, matched
+from binwright.agents.heuristics.virtual import cheapest_servers, matched
 from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.network import FAILED
 from binwright.fabric.routing import Routing
 from binwright.fabric.run.simulation import Simulation
-from binwright.fabric.topology import TopologyError, topology
-from binwright.fabric.virtual import reserve, route_pairs, routed, tree
+from binwright.fabric.topology import Topology, TopologyError, topology
+from binwright.fabric.virtual import hosed, route_pairs, routed, tree
 from binwright.simcore.errors import InfeasiblePlacement, UserError, WorkloadError
 from binwright.simcore.rng import stream
 from binwright.simcore.types import Agent, Embedding, Placement, Request, VirtualNetwork, Workload
@@ -81,8 +81,8 @@ def matrices(draw: st.DrawFn, most: int = 6) -> VirtualNetwork:
 def test_reservations_agree_with_cutting_every_link(name: str, network: VirtualNetwork, data: st.DataObject) -> None:
     net = ledger_of(name).network.topology
     servers = data.draw(st.lists(st.integers(0, net.servers - 1), min_size=len(network), max_size=len(network)))
-    links, amounts = reserve(tree(net), network, np.array(servers))
-    assert dict(zip(links, amounts, strict=True)) == reservation(net, network, servers)
+    answer = hosed(net, network, np.array(servers), 1)
+    assert dict(zip(answer.links, answer.amounts, strict=True)) == reservation(net, network, servers)
 
 
 def test_a_network_that_is_no_tree_is_refused() -> None:
@@ -96,7 +96,7 @@ def test_as_many_links_as_a_tree_has_make_none_where_some_lie_twice() -> None:
     ends = net.link_ends.copy()
     ends[0] = ends[1]
     with pytest.raises(TopologyError, match="not connected"):
-        tree(replace(net, link_ends=ends))
+        tree(Topology(net.name, net.names, net.rack_of, net.pod_of, ends, net.link_capacity, net.level))
 
 
 # -- paths ---------------------------------------------------------------------------------------------------------
@@ -142,20 +142,14 @@ WRONG_PAIRS: list[tuple[str, Any]] = [
     ("answer an Embedding", lambda e: Placement(e.shares, e.links)),
     ("hosts are not", lambda e: replace(e, hosts=np.array([0, 0, 99]))),
     ("hosts are not a one-dimensional array", lambda e: replace(e, hosts=[0, 0, 4])),
-    ("shares are not", lambda e: replace(e, shares=e.shares[:1])),
     ("does not lead", lambda e: replace(e, hosts=np.array([0, 4, 4]))),
-    ("amounts are not", lambda e: replace(e, amounts=e.amounts[:-1])),
-    ("links are not", lambda e: replace(e, links=(e.links[0],) * len(e.links))),
-    ("amounts are not", lambda e: replace(e, amounts=(-1, *e.amounts[1:]))),
-    ("no path", lambda e: replace(e, route_first=None)),
+    ("route_first are not a one-dimensional array", lambda e: replace(e, route_first=None)),
     ("path of each pair begins", lambda e: replace(e, route_first=np.array([0, 9, 5, len(e.route_links)]))),
-    ("a link that there is not", lambda e: replace(e, route_links=e.route_links + 10**4)),
+    ("path of pair 1 does not lead", lambda e: replace(e, route_links=e.route_links + 10**4)),
     (
         "does not lead from server 0 to server 4",
         lambda e: replace(e, route_links=e.route_links[::-1].copy()[[1, 0, *range(2, len(e.route_links))]]),
     ),
-    ("amounts are not", lambda e: replace(e, amounts=(e.amounts[0] + 1, *e.amounts[1:]))),
-    ("links are not", lambda e: replace(e, links=e.links[1:], amounts=e.amounts[1:])),
 ]
 
 
@@ -213,15 +207,18 @@ def test_a_round_needs_only_the_servers_with_the_least_used_links(network: Virtu
     ledger._free[:, 0] = rng.integers(0, 4, (net.servers, 2))
     ledger.network._link_free[:] = rng.integers(0, 10**6, net.links)
     show(ledger)
-    matching = Matching(network, view.free, view.link_capacity, view.link_free)
-    every = np.arange(net.servers)
-    few = matching._enough(every, len(network))
+    assert network.pairs is not None
+    assert network.rates is not None
+    sends = np.zeros(len(network), np.int64)
+    np.add.at(sends, network.pairs.T, network.rates)
+    every, used = np.arange(net.servers), view.link_capacity - view.link_free
+    few = cheapest_servers(view, every, network.machines.max(axis=0), int(sends.max()), len(network))
     found = []
     for servers in (every, few):
         fits = (view.free[servers, 0] >= network.machines[:, None]).all(axis=2)
-        fits &= matching._sends[:, None] <= matching._spare[servers]
-        rows, columns = matched(fits, matching._used[servers])
-        found.append((len(rows), matching._used[servers][columns].sum()))
+        fits &= sends[:, None] <= view.link_free[servers]
+        rows, columns = matched(fits, used[servers])
+        found.append((len(rows), used[servers][columns].sum()))
     assert found[0] == found[1]
 
 

@@ -1,17 +1,16 @@
 """Small networks, their ledgers, and requests for them."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from binwright.fabric.cluster import NEVER, Cluster
-from binwright.fabric.graphs import Graph, build
+from binwright.fabric.graphs import of_links
 from binwright.fabric.ledger import Ledger
-from binwright.fabric.routing import Routing, route_links
+from binwright.fabric.routing import Routing, find_path
 from binwright.fabric.shapes import fabric, tree
 from binwright.fabric.topology import Topology, topology
-from binwright.simcore.types import QUANTUM, Request
+from binwright.simcore.types import QUANTUM, Ints, Request
 
 UNIT = 1_000_000
 """Quanta of one unit."""
@@ -34,7 +33,7 @@ def ledger_of(name: str, nodes: int = 1, cpu: int = 4, mem: int = 3, weighted: b
     node = np.array([cpu, mem], np.int64) * QUANTUM
     capacity = np.broadcast_to(node, (network.servers, nodes, 2)).copy()
     cluster = Cluster(("cpu", "mem"), capacity, (NEVER, NEVER), capacity[0])
-    return Ledger(cluster, routing=Routing(network), weighted=weighted)
+    return Ledger(cluster, routing=Routing(network, weighted=weighted))
 
 
 def show(ledger: Ledger) -> None:
@@ -49,10 +48,8 @@ def request(row: int, cpu: int, mem: int, bandwidth: float) -> Request:
 
 def uneven() -> Topology:
     """Build a network of racks of unequal size, a switch without servers, and paths of different lengths."""
-    graph = Graph(Path("uneven"))
-    for one, other in ("ap", "bp", "cq", "dq", "er", "pm", "mq", "qr", "pr"):
-        graph.link(one, other, 1, 0)
-    return build(graph, "uneven")
+    servers = [("a", "p"), ("b", "p"), ("c", "q"), ("d", "q"), ("e", "r")]
+    return of_links(dict.fromkeys([*servers, ("p", "m"), ("m", "q"), ("q", "r"), ("p", "r")], QUANTUM), "uneven")
 
 
 SHAPES = [
@@ -64,15 +61,15 @@ SHAPES = [
 """Networks of different shapes, with the paths in them."""
 
 
-def links_between(routing: Routing, a: int, b: int) -> list[tuple[int, ...]]:
+def links_between(routing: Routing, a: int, b: int, free: Ints | None = None) -> list[tuple[int, ...]]:
     """List the paths from rack a to rack b in order, each as its links; within a rack one path without any."""
     if a == b:
         return [()]
-    homes, out = routing.topology.rack_of.tolist(), np.empty(routing.longest, np.int32)
-    ends = homes.index(a), homes.index(b)
-    free = routing.topology.link_capacity
-    counts = (route_links(routing.routes, free, *ends, k, False, out) for k in range(routing.k))
-    return [tuple(out[1 : count - 1].tolist()) for count in counts if count >= 0]
+    routes, low, high = routing.routes, min(a, b), max(a, b)
+    find_path(routes, routing.topology.link_capacity if free is None else free, a, b, 0)
+    kept = routes.kept[(high * (high - 1) // 2 + low + 1) % len(routes.pairs)]
+    paths = [tuple(path[1 : 1 + path[0]].tolist()) for path in kept if path[0]]
+    return paths if a < b else [links[::-1] for links in paths]
 
 
 def paths_between(routing: Routing, a: int, b: int) -> list[tuple[int, ...]]:

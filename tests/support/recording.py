@@ -44,8 +44,8 @@ class Recorder(Agent):
                     request.index, view.now, view.free.copy(), view.link_free.copy(), room.need.tolist(), mask, server
                 )
             )
-            routes, tiers = view.routing.routes, view.topology.link_tier
-            status = choose(routes, view.link_free, tiers, view.free, room, server, request.bandwidth, view.weighted)
+            routes = view.routing.routes
+            status = choose(routes, view.link_free, view.free, room, server, request.bandwidth)
             if status < 0:
                 return None
             chosen.append(server)
@@ -63,7 +63,8 @@ class Recorder(Agent):
     def _may(self, view: NetworkView, request: Request, server: int, chosen: list[int]) -> bool:
         if server in chosen or not view.free[server].any():
             return False
+        out = np.empty(view.routing.longest, np.int32)
         return not self.feasible or all(
-            find_route(view.routing.routes, view.link_free, other, server, request.bandwidth, view.weighted) >= 0
+            find_route(view.routing.routes, view.link_free, other, server, request.bandwidth, out) >= 0
             for other in chosen
         )

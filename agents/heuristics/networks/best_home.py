@@ -38,9 +38,9 @@ class RackIndex(NamedTuple):
     is tried as home, and what its answer costs.
 
     Servers stand rack by rack: those of rack r are `order[until[r]:until[r + 1]]`. In the same places `free` int64
-    [servers, resources] is what they have free, `shares` the same as shares, `imbalance` how much of it is stranded,
-    `cut_off` how much is cut off, `wires` what their own links have free, and `able` whether they may be chosen.
-    `wanted`, what is still needed in shares, is scratch.
+    [servers, resources] is what they have free, `shares` the same as shares, `wires` what their own links have free,
+    `wasted` what it costs that this is not in proportion, and `able` whether they may be chosen. `wanted`, what is
+    still needed in shares, is scratch.
     """
 
     network: Network
@@ -51,9 +51,8 @@ class RackIndex(NamedTuple):
     until: Indices
     free: Ints
     shares: Ints
-    imbalance: Ints
-    cut_off: Ints
     wires: Ints
+    wasted: Ints
     able: Flags
     wanted: Ints
 
@@ -80,8 +79,7 @@ def look(index: RackIndex, free: Ints, link_free: Ints, demand: Amounts, bandwid
             anything |= amount > 0
             everything &= bool(amount >= demand[r])
         wire = int(link_free[server])
-        index.wires[place], index.imbalance[place] = wire, high - low
-        index.cut_off[place] = cut_off(total, wire, index.most[-1])
+        index.wires[place], index.wasted[place] = wire, waste(index, low, high, total, wire)
         index.able[place] = anything and (everything or wire >= bandwidth)
 
 
@@ -92,18 +90,25 @@ def share(amount: int, of: int) -> int:
 
 
 @lean_inlined
-def cut_off(left: int, wire: int, most: int) -> int:
-    """Return the part of what a server has left that its link lacks to the widest: 0 of one with a whole link free."""
-    return left * (1000000 - share(max(0, wire), most) // 1000) // 1000000
+def waste(index: RackIndex, least: int, most: int, total: int, wire: int) -> int:
+    """Compute what it costs that a server has left more of one resource than of another, and more than its link serves.
+
+    Cut off is the part of the `total` that the `wire` lacks to the widest: nothing with a whole link free.
+    """
+    cost = index.weights.stranded * (most - least)
+    if index.weights.cut_off > 0:
+        lacking = 1000000 - share(max(0, wire), index.most[-1]) // 1000
+        cost += index.weights.cut_off * (total * lacking // 1000000)
+    return cost
 
 
 @lean_inlined
 def worth(index: RackIndex, place: int, bandwidth: int, first: bool) -> tuple[int, int, bool]:
     """Compute what the server at a place would give, what taking it costs without links, and whether that is all.
 
-    Stranded is how much more it has left of one resource than of another; one server alone needs no link.
+    One server alone needs no link.
     """
-    need, weights = index.network.room.need, index.weights
+    need = index.network.room.need
     gives, complete, low, high, total = 0, True, MOST, 0, 0
     for r in range(len(need)):
         complete &= bool(index.free[place, r] >= need[r])
@@ -111,15 +116,13 @@ def worth(index: RackIndex, place: int, bandwidth: int, first: bool) -> tuple[in
         left = index.shares[place, r] - taken
         gives += taken
         low, high, total = min(low, left), max(high, left), total + left
-    cost = weights.stranded * (high - low - index.imbalance[place]) + weights.leftover * total
-    if weights.cut_off > 0:
-        wire = index.wires[place] - (0 if first and complete else bandwidth)
-        cost += weights.cut_off * (cut_off(total, wire, index.most[-1]) - index.cut_off[place])
+    wire = index.wires[place] - (0 if first and complete else bandwidth)
+    cost = waste(index, low, high, total, wire) - index.wasted[place] + index.weights.leftover * total
     return gives, cost, complete
 
 
 @lean
-def nearest(index: RackIndex, free: Ints, link_free: Ints, bandwidth: int, weighted: bool, masked: bool) -> int:
+def nearest(index: RackIndex, free: Ints, link_free: Ints, bandwidth: int, masked: bool) -> int:
     """Find the nearest server that works, and add its cost: at home, in a neighbouring rack, or anywhere.
 
     Of these what completes the request, then what gives most, less what it costs; the first of equals. If none works,
@@ -144,7 +147,7 @@ def nearest(index: RackIndex, free: Ints, link_free: Ints, bandwidth: int, weigh
                     continue
                 # The first server needs a link, too, unless it completes the request.
                 works = (completes and first) or index.wires[place] >= bandwidth
-                if works and (first or joins(index.network.routes, link_free, room, rack, bandwidth, weighted)):
+                if works and (first or joins(index.network.routes, link_free, room, rack, bandwidth)):
                     server, complete, value, cost = other, completes, gain, costs
                 elif passed < 0:
                     passed = other
@@ -158,40 +161,30 @@ place_from_home = one_by_one(nearest)
 
 
 @lean
-def fill(
-    index: RackIndex, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int, weighted: bool, home: int
-) -> int:
+def fill(index: RackIndex, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int, home: int) -> int:
     """Provision from this rack on; returns the status, as `choose` does, and notes the cost in WHOLE billions."""
     network, weights, links = index.network, index.weights, 0
     index.state[HOME], index.state[COST] = home, 0
-    status: int = place_from_home(index, free, link_free, demand, bandwidth, weighted, False)
+    status: int = place_from_home(index, free, link_free, demand, bandwidth, False)
     for j in range(network.room.counts[2]):
-        links += weights.links if network.link_tier[network.room.links[j]] == 0 else weights.uplinks
+        links += weights.links if network.routes.link_tier[network.room.links[j]] == 0 else weights.uplinks
     index.state[COST] += links * share(bandwidth, index.most[-1])
     return status
 
 
 @lean
-def best_home(
-    index: RackIndex, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int, weighted: bool, masked: bool
-) -> int:
+def best_home(index: RackIndex, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int, masked: bool) -> int:
     """Try, as a `Rule`, every rack, and take the cheapest, the first of equals; else the status is the first rack's."""
     best, least = NONE, 0
     look(index, free, link_free, demand, bandwidth)
-    pod_of, seen = index.network.routes.pod_of, NONE - 1
     for home in range(len(index.until) - 1):
-        # Racks of a pod in which no server may be chosen are homes to the same placement: one of them is enough.
-        if not index.able[index.until[home] : index.until[home + 1]].any():
-            if pod_of[home] == seen:
-                continue
-            seen = pod_of[home]
-        status = fill(index, free, link_free, demand, bandwidth, weighted, home)
+        status = fill(index, free, link_free, demand, bandwidth, home)
         if status == COMPLETE and (best < 0 or index.state[COST] < least):
             best, least = home, index.state[COST]
     if best < 0:  # for what is to blame, with the first rack as home
         for place in range(len(index.order)):
             index.able[place] = has_any(free, index.order[place])
-    return fill(index, free, link_free, demand, bandwidth, weighted, max(0, best))
+    return fill(index, free, link_free, demand, bandwidth, max(0, best))
 
 
 class BestHome(NetworkAgent):
@@ -252,8 +245,8 @@ class BestHome(NetworkAgent):
         order = np.argsort(topology.rack_of, kind="stable").astype(np.int32)
         until = np.searchsorted(topology.rack_of[order], np.arange(topology.racks + 1)).astype(np.int32)
         free, shares = np.zeros((2, topology.servers, resources), np.int64)
-        imbalance, cut_off, wires = np.zeros((3, topology.servers), np.int64)
-        of_servers = free, shares, imbalance, cut_off, wires, np.zeros(topology.servers, np.bool_)
+        wires, wasted = np.zeros((2, topology.servers), np.int64)
+        of_servers = free, shares, wires, wasted, np.zeros(topology.servers, np.bool_)
         most, state, wanted = np.array(largest(view), np.int64), np.zeros(2, np.int64), np.zeros(resources, np.int64)
         return RackIndex(network, most, self.weights, state, order, until, *of_servers, wanted)
 

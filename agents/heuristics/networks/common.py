@@ -9,27 +9,23 @@ import numpy as np
 from binwright.fabric.multi_server import GOES_ON, Filling, begin, choose, filling
 from binwright.fabric.network import NetworkView, Provisioned
 from binwright.fabric.routing import Routes
-from binwright.fabric.topology import Indices, Small
 from binwright.simcore.errors import UserError
 from binwright.simcore.jit import lean, prepared
 from binwright.simcore.types import Agent, Amounts, Ints, Refusal, Request, View
 
-Rule: TypeAlias = Callable[[Any, Ints, Ints, Amounts, int, bool, bool], int]
-"""(scratch, free, link_free, demand, bandwidth, weighted, masked) -> what `choose` returned last; 0 where none is left.
+Rule: TypeAlias = Callable[[Any, Ints, Ints, Amounts, int, bool], int]
+"""(scratch, free, link_free, demand, bandwidth, masked) -> what `choose` returned last; 0 where none is left.
 
 `free` int64 [servers, nodes, resources] and `link_free` int64 [links] are unchanged; `scratch` is what the agent makes
-in `scratch`, whose `network` is a `Network`. `weighted` says how routes are found. With `masked` only servers are
-chosen that have a working route to all chosen before.
+in `scratch`, whose `network` is a `Network`. With `masked` only servers are chosen that have a working route to all
+chosen before.
 """
 
 
 class Network(NamedTuple):
-    """Holds what every rule needs: the routes, the tier of every link, the topology's adjacency, and room to fill."""
+    """Holds what every rule needs: the routes, and room to fill."""
 
     routes: Routes
-    link_tier: Small
-    first: Indices
-    via: Indices
     room: Filling
 
 
@@ -49,27 +45,23 @@ def one_by_one(following: Callable[..., int], start: Callable[..., None] = begin
     """Make a `Rule` of two kernels, which takes servers until the request is complete or no server is left.
 
     `start(scratch, free, link_free, demand, bandwidth)` prepares for a request, and `following(scratch, free,
-    link_free, bandwidth, weighted, masked)` returns the next server, -1 for none. Where no server can be reached it is
+    link_free, bandwidth, masked)` returns the next server, -1 for none. Where no server can be reached it is
     asked once more without the mask, to tell for want of what.
     """
     prepare: Any = start
     next_of: Any = following
 
-    def rule(
-        scratch: Any, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int, weighted: bool, masked: bool
-    ) -> int:
-        network, status = scratch.network, GOES_ON
-        begin(network.room, demand)
+    def rule(scratch: Any, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int, masked: bool) -> int:
+        routes, room, status = scratch.network.routes, scratch.network.room, GOES_ON
+        begin(room, demand)
         prepare(scratch, free, link_free, demand, bandwidth)
         while status == GOES_ON:
-            server = next_of(scratch, free, link_free, bandwidth, weighted, masked)
+            server = next_of(scratch, free, link_free, bandwidth, masked)
             if server < 0 and masked:
-                server = next_of(scratch, free, link_free, bandwidth, weighted, False)
+                server = next_of(scratch, free, link_free, bandwidth, False)
             if server < 0:
                 break
-            status = choose(
-                network.routes, link_free, network.link_tier, free, network.room, server, bandwidth, weighted
-            )
+            status = choose(routes, link_free, free, room, server, bandwidth)
         return status
 
     # Kept machine code is named after the function that somebody wrote.
@@ -99,11 +91,9 @@ class NetworkAgent(Agent, ABC):
         view = network_of(self, view)
         topology, (_, nodes, resources) = view.topology, view.free.shape
         self._room = filling(view.routing, nodes, resources)
-        network = Network(view.routing.routes, topology.link_tier, topology.first, topology.via, self._room)
-        self._scratch = self.scratch(view, network, rng)
-        self._weighted = view.weighted
+        self._scratch = self.scratch(view, Network(view.routing.routes, self._room), rng)
         self._refusals = [Refusal(f"no path: {tier}") for tier in topology.tiers]
-        self._rule = prepared(self.rule, self._scratch, view.free, view.link_free, (1,) * resources, 1, False, False)
+        self._rule = prepared(self.rule, self._scratch, view.free, view.link_free, (1,) * resources, 1, False)
 
     @abstractmethod
     def scratch(self, view: NetworkView, network: Network, rng: np.random.Generator) -> Any:
@@ -111,7 +101,7 @@ class NetworkAgent(Agent, ABC):
 
     def decide(self, view: View, request: Request) -> Provisioned | Refusal | None:
         assert isinstance(view, NetworkView)
-        wanted = request.demand, request.bandwidth, self._weighted
+        wanted = request.demand, request.bandwidth
         status = self._rule(self._scratch, view.free, view.link_free, *wanted, self.masked)
         if status <= 0:
             return self._refusals[-1 - status] if status else None

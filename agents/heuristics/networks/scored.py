@@ -8,7 +8,7 @@ import numpy as np
 from binwright.agents.heuristics.networks.common import Network, NetworkAgent, largest, one_by_one
 from binwright.fabric.multi_server import has_any, may_be_chosen, reaches
 from binwright.fabric.network import NetworkView
-from binwright.fabric.topology import Indices
+from binwright.fabric.topology import Indices, adjacency
 from binwright.simcore.jit import lean, lean_inlined
 from binwright.simcore.types import Amounts, Floats, Ints
 
@@ -109,7 +109,7 @@ def _misplace(of: Scores, free: Ints, link_free: Ints) -> None:
 
 
 @lean
-def best_scored(of: Scores, link_free: Ints, bandwidth: int, rack: int, weighted: bool, masked: bool) -> int:
+def best_scored(of: Scores, link_free: Ints, bandwidth: int, rack: int, masked: bool) -> int:
     """Return the server with the highest score, the first of equals, or -1; scores outside this rack count less.
 
     Those chosen already are left out.
@@ -120,17 +120,17 @@ def best_scored(of: Scores, link_free: Ints, bandwidth: int, rack: int, weighted
         if scores[server] < 0 or room.chosen[server] == room.counts[3]:
             continue
         points = scores[server] * (NEAR if rack < 0 or routes.rack_of[server] == rack else FAR)
-        if points > most and (not masked or reaches(routes, link_free, room, server, bandwidth, weighted)):
+        if points > most and (not masked or reaches(routes, link_free, room, server, bandwidth)):
             best, most = server, points
     return best
 
 
 @lean
-def tetris(of: Scores, free: Ints, link_free: Ints, bandwidth: int, weighted: bool, masked: bool) -> int:
+def tetris(of: Scores, free: Ints, link_free: Ints, bandwidth: int, masked: bool) -> int:
     """Take the server with the highest score, again and again."""
     if len(of.by_name) > 0:
         _misplace(of, free, link_free)
-    server = best_scored(of, link_free, bandwidth, of.latest[0], weighted, masked)
+    server = best_scored(of, link_free, bandwidth, of.latest[0], masked)
     if server >= 0:
         of.latest[0] = of.network.routes.rack_of[server]
     return server
@@ -158,7 +158,7 @@ COUNT, TURN, PASSED, COMES = range(4)
 
 
 class Traversal(NamedTuple):
-    """Holds what searching the network takes: `neighbour` is the topology's, all behind it is scratch.
+    """Holds what searching the network takes: all behind `via` is scratch.
 
     A search is `deep`, takes neighbours with the widest links first, and of equals the last in the adjacency; or it is
     broad, and takes the first. `seen` int64 [vertices] holds the stamp of the
@@ -169,7 +169,9 @@ class Traversal(NamedTuple):
     scores: Scores
     switches: int
     deep: bool
+    first: Indices
     neighbour: Indices
+    via: Indices
     seen: Ints
     ahead: Indices
     progress: Ints
@@ -179,13 +181,13 @@ class Traversal(NamedTuple):
 def start_search(of: Traversal, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int) -> None:
     """Find the server with the highest score, where the search begins."""
     start_tetris(of.scores, free, link_free, demand, bandwidth)
-    start = best_scored(of.scores, link_free, bandwidth, -1, False, False)
+    start = best_scored(of.scores, link_free, bandwidth, -1, False)
     of.progress[COUNT], of.progress[TURN], of.progress[PASSED] = 0, 0, -1
     of.progress[COMES] = of.switches + start if start >= 0 else -1
 
 
 @lean
-def search(of: Traversal, free: Ints, link_free: Ints, bandwidth: int, weighted: bool, masked: bool) -> int:
+def search(of: Traversal, free: Ints, link_free: Ints, bandwidth: int, masked: bool) -> int:
     """Go from the server with the highest score to its neighbours, and theirs, taking what has anything.
 
     Depth-first goes on from the last vertex that has neighbours left, breadth-first from the first.
@@ -205,7 +207,7 @@ def search(of: Traversal, free: Ints, link_free: Ints, bandwidth: int, weighted:
         progress[COUNT] += 1
         server = vertex - of.switches
         if server >= 0 and has_any(free, server):
-            if not masked or reaches(of.network.routes, link_free, of.network.room, server, bandwidth, weighted):
+            if not masked or reaches(of.network.routes, link_free, of.network.room, server, bandwidth):
                 return int(server)
             progress[PASSED] = server if progress[PASSED] < 0 else progress[PASSED]
     if masked:
@@ -217,12 +219,12 @@ def search(of: Traversal, free: Ints, link_free: Ints, bandwidth: int, weighted:
 @lean
 def _next(of: Traversal, link_free: Ints, vertex: int) -> int:
     """Return the next neighbour of a vertex that was not seen, -1 without any: the first of those with widest links."""
-    best, most, via = -1, LEAST, of.network.via
-    begin, end = of.network.first[vertex], of.network.first[vertex + 1]
+    best, most = -1, LEAST
+    begin, end = of.first[vertex], of.first[vertex + 1]
     for step in range(end - begin):
         edge = end - 1 - step if of.deep else begin + step
         if of.seen[of.neighbour[edge]] != of.network.room.counts[3]:
-            width = link_free[via[edge]] if of.deep else MOST
+            width = link_free[of.via[edge]] if of.deep else MOST
             if best < 0 or width > most:
                 best, most = int(of.neighbour[edge]), width
             if most == MOST:
@@ -238,9 +240,10 @@ class NULB(NetworkAgent):
     deep: ClassVar[bool] = False
 
     def scratch(self, view: NetworkView, network: Network, rng: np.random.Generator) -> Traversal:
-        topology, vertices = view.topology, len(network.first) - 1
+        topology, vertices = view.topology, len(view.topology.level)
+        near = adjacency(topology.link_ends, topology.servers, vertices)
         scratch = np.zeros(vertices, np.int64), np.zeros(vertices, np.int32), np.zeros(4, np.int64)
-        return Traversal(network, scores_of(view, network), topology.switches, self.deep, topology.neighbour, *scratch)
+        return Traversal(network, scores_of(view, network), topology.switches, self.deep, *near, *scratch)
 
 
 class NALB(NULB):

@@ -26,7 +26,7 @@ class Ordered(NamedTuple):
 
 
 @lean
-def next_in_order(scratch: Ordered, free: Ints, link_free: Ints, bandwidth: int, weighted: bool, masked: bool) -> int:
+def next_in_order(scratch: Ordered, free: Ints, link_free: Ints, bandwidth: int, masked: bool) -> int:
     """Return the server behind those that are chosen."""
     return int(scratch.order[scratch.network.room.counts[0]])
 
@@ -64,7 +64,7 @@ class Connected(OneByOne):
         }
         sizes = self.sizes | {"RACKS": topology.racks, "PIECES": pieces}
         self.online = Online(setup, "fabric", sizes, fixed, varying, pieces, self.servers)
-        self.reaching = prepared(reaching, view.routing.routes, view.link_free, 1, True, self.reach)
+        self.reaching = prepared(reaching, view.routing.routes, view.link_free, 1, self.reach)
         self.filler = InOrder()
         self.filler.start(view, np.random.default_rng())  # nothing is drawn
 
@@ -76,7 +76,7 @@ class Connected(OneByOne):
         if exceeds(request, self.most) or request.bandwidth > self.widest:
             return None
         links, online = view.link_free[: self.servers], self.online
-        self.reaching(view.routing.routes, view.link_free, request.bandwidth, view.weighted, self.reach)
+        self.reaching(view.routing.routes, view.link_free, request.bandwidth, self.reach)
         demand = np.array(request.demand)[:, None]
         share = demand // PIECES + (np.arange(PIECES) < demand % PIECES)
         cut = share[:, :, None] * np.eye(self.kinds, dtype=np.int64)[:, None]  # [kind, piece, kind]
@@ -98,9 +98,9 @@ class Connected(OneByOne):
 
 
 @kernel
-def reaching(routes: Routes, link_free: Ints, bandwidth: int, weighted: bool, reach: Ints) -> None:
+def reaching(routes: Routes, link_free: Ints, bandwidth: int, reach: Ints) -> None:
     """Write which racks have a path with the bandwidth between them, 0 or 1 in `reach` [racks, racks]."""
     for rack in range(len(reach)):
         for other in range(rack + 1):
-            reachable = find_path(routes, link_free, rack, other, bandwidth, weighted) >= 0
+            reachable = find_path(routes, link_free, rack, other, bandwidth) >= 0
             reach[rack, other] = reach[other, rack] = 1 if reachable else 0

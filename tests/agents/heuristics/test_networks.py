@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,8 +12,9 @@ from hypothesis import strategies as st
 from binwright.agents import AGENTS
 from binwright.agents.heuristics.networks.best_home import BestHome
 from binwright.agents.heuristics.random_fit import DRAWS
+from binwright.fabric.book import Holding
 from binwright.fabric.cluster import NEVER, Cluster
-from binwright.fabric.graphs import Graph, build
+from binwright.fabric.graphs import of_links
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.network import FAILED, NetworkView, Provisioned
 from binwright.fabric.routing import Routing
@@ -55,12 +55,10 @@ def make(name: str, masked: bool = False, **options: Any) -> Agent:
 
 def odd() -> Topology:
     """Racks of unequal size, links of several widths, and paths of different lengths."""
-    graph = Graph(Path("odd"))
-    for server, home in {"a": "p", "b": "p", "c": "p", "d": "q", "e": "r", "f": "q"}.items():
-        graph.link(server, home, 2 if server == "c" else 1, 0)
-    for number, ends in enumerate(("pm", "mq", "qr", "pr", "mr")):
-        graph.link(ends[0], ends[1], 1 + number % 2, 0)
-    return build(graph, "odd")
+    homes = {"a": "p", "b": "p", "c": "p", "d": "q", "e": "r", "f": "q"}
+    links = {(server, home): UNIT * (2 if server == "c" else 1) for server, home in homes.items()}
+    links |= {(ends[0], ends[1]): UNIT * (1 + n % 2) for n, ends in enumerate(("pm", "mq", "qr", "pr", "mr"))}
+    return of_links(links, "odd")
 
 
 SHAPES = [
@@ -95,12 +93,12 @@ def cases(draw: st.DrawFn) -> tuple[NetworkView, Request, Case]:
     demand = tuple(draw(st.integers(0, 3 * most)) for most in size)
     bandwidth = draw(st.sampled_from([0, 1, 2, 3, 4, 8])) * UNIT // 4
     weighted, masked = draw(st.booleans()), draw(st.booleans())
-    view = view_of(routing, capacity, free, link_free, weighted)
+    view = view_of(Routing(found, weighted=True) if weighted else routing, capacity, free, link_free)
     case = Case(found, capacity, free, link_free, demand, bandwidth, weighted, masked)
     return view, Request(0, 0.0, 1.0, demand, False, bandwidth), case
 
 
-def view_of(routing: Routing, capacity: Any, free: Any, link_free: Any, weighted: bool = False) -> NetworkView:
+def view_of(routing: Routing, capacity: Any, free: Any, link_free: Any) -> NetworkView:
     """Read-only, as agents get it."""
     arrays = [np.array(values, np.int64) for values in (capacity, free, link_free)]
     for array in arrays:
@@ -114,8 +112,7 @@ def view_of(routing: Routing, capacity: Any, free: Any, link_free: Any, weighted
         routing=routing,
         link_capacity=found.link_capacity,
         link_free=arrays[2],
-        weighted=weighted,
-        holding=lambda row: ((), (), ()),
+        holding=lambda row: Holding(0, (), ()),
     )
 
 
@@ -267,10 +264,10 @@ def test_best_home_declines_what_takes_too_much(
 # -- through the ledger ------------------------------------------------------------------------------------------------
 
 
-def ledger_of(routing: Routing, nodes: int = 1, weighted: bool = False) -> Ledger:
+def ledger_of(routing: Routing, nodes: int = 1) -> Ledger:
     """Servers of 10 and 10, split over the nodes."""
     capacity = np.full((routing.topology.servers, nodes, 2), 10 * UNIT // nodes)
-    return Ledger(Cluster(("cpu", "mem"), capacity, (NEVER, NEVER), capacity[0]), routing=routing, weighted=weighted)
+    return Ledger(Cluster(("cpu", "mem"), capacity, (NEVER, NEVER), capacity[0]), routing=routing)
 
 
 @pytest.mark.parametrize("masked", [False, True])
@@ -280,7 +277,7 @@ def ledger_of(routing: Routing, nodes: int = 1, weighted: bool = False) -> Ledge
 @example(shape=SHAPES[0], nodes=2, weighted=True, seed=1)
 def test_all_or_nothing(name: str, masked: bool, shape: Routing, nodes: int, weighted: bool, seed: int) -> None:
     """What is placed fits and is connected; what is not changes nothing; what is released leaves nothing behind."""
-    ledger = ledger_of(shape, nodes, weighted)
+    ledger = ledger_of(Routing(shape.topology, weighted=weighted), nodes)
     view, found = ledger.view, shape.topology
     agent, rng = make(name, masked), np.random.default_rng(seed)
     agent.start(view, stream(seed, "agent"))

@@ -30,7 +30,6 @@ class Case:
 
     routing: Routing
     capacity: Ints
-    weighted: bool
     pacing: Pacing | None
     feasible: bool
     workloads: list[Workload]
@@ -39,7 +38,7 @@ class Case:
     def ledger(self) -> Ledger:
         resources = tuple("abc"[: self.capacity.shape[2]])
         cluster = Cluster(resources, self.capacity, (NEVER,) * len(resources), self.capacity[0])
-        return Ledger(cluster, routing=self.routing, weighted=self.weighted)
+        return Ledger(cluster, routing=self.routing)
 
 
 @st.composite
@@ -74,7 +73,8 @@ def cases(draw: st.DrawFn) -> Case:
             ]
         )
     )
-    return Case(routing, capacity, draw(st.booleans()), pacing, draw(st.booleans()), workloads, draw(st.integers(0, 9)))
+    routing = Routing(routing.topology, weighted=draw(st.booleans()))
+    return Case(routing, capacity, pacing, draw(st.booleans()), workloads, draw(st.integers(0, 9)))
 
 
 def played(case: Case, workload: Workload, seed: int) -> tuple[Simulation, Recorder]:

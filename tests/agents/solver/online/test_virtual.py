@@ -22,10 +22,8 @@ from binwright.agents.solver.online.virtual import Nearby
 from binwright.agents.solver.specification.load import load_problem, specification
 from binwright.fabric.cluster import Cluster
 from binwright.fabric.ledger import Ledger
-from binwright.fabric.network import FAILED
 from binwright.fabric.routing import Routing
 from binwright.fabric.topology import topology
-from binwright.fabric.virtual import widest_shortest
 from binwright.simcore import rng
 from binwright.simcore.errors import UserError
 from binwright.simcore.faults import Kind
@@ -232,24 +230,6 @@ def test_parts_are_what_hangs_together(shape: str) -> None:
             for link, ends in enumerate(network.link_ends.tolist()):
                 said = mine & set(leading_out[:, link].nonzero()[0].tolist())
                 assert bool(said) == (len(component & set(ends)) == 1)
-
-
-@given(st.integers(1, 3), st.integers(1, 3), st.integers(0, 2**32))
-@scaled(0.3)
-def test_paths_of_a_fabric_need_no_search(planes: int, uplinks: int, seed: int) -> None:
-    """The same ones as with it, ties included."""
-    network = topology("fabric", **{**SHAPES["fabric"], "fabric_switches": planes, "uplinks": uplinks})
-    routes, switches = Routing(network).routes, network.switches
-    draw = np.random.default_rng(seed)
-    free = draw.integers(FAILED, 5, network.links)
-    for s, t, rate in draw.integers((0, 0, 1), (8, 8, 4), (20, 3)).tolist():
-        found = []
-        for given_routes in (routes, routes._replace(planes=0)):
-            scratch = np.empty(switches, np.int64), np.empty(switches, np.int64), np.empty((switches, 2), np.int32)
-            out = np.empty(switches + 2, np.int32)
-            count = widest_shortest(given_routes, free, s, t, rate, *scratch, out)
-            found.append((count, out[: max(0, count)].tolist()))
-        assert found[0] == found[1]
 
 
 # -- mistakes ----------------------------------------------------------------------------------------------------------
