@@ -7,7 +7,7 @@ from operator import add, index
 from typing import Any, NamedTuple
 
 from binwright.simcore.errors import InfeasiblePlacement
-from binwright.simcore.types import Placement, Request, Share
+from binwright.simcore.types import Ints, Placement, Request, Share
 
 TAKE, GIVE = -1, 1
 """The signs of what is free when amounts are taken and given back."""
@@ -48,7 +48,7 @@ class Book:
     """Counts something of what requests hold; whatever a book does not override does not concern it."""
 
     reasons: tuple[str, ...] = ()
-    """What the numbers of `why_not` mean."""
+    """What the numbers of `keeps` mean. Where several keep a request out, the last of them that is needed counts."""
 
     def move(self, holding: Holding, sign: int) -> None:
         """Take what is held, or give it back: `sign` is TAKE or GIVE."""
@@ -61,9 +61,13 @@ class Book:
 
     def begin_move(self, row: int, old: Holding, new: Holding) -> None:
         """Note that a request has taken a new place beside its old one."""
+        self.leave(row, old)
+        self.enter(row, old.beside(new))
 
     def end_move(self, row: int, stays: Holding, leaves: Holding, part: slice) -> None:
         """Note that a request gives one of two places back, of whose shares it is a `part`."""
+        self.leave(row, leaves.beside(stays))
+        self.enter(row, stays)
 
     def changed(self, server: int) -> None:
         """Note that an empty server has failed, or is back."""
@@ -71,13 +75,12 @@ class Book:
     def grow(self, by: int) -> None:
         """Count for so many more servers."""
 
-    def why_not(self, request: Request) -> int:
-        """Return the place in `reasons` of what keeps a request out that has the amounts; -1 for nothing."""
-        return -1
+    def keeps(self, request: Request) -> Ints | None:
+        """Return what keeps a request from each server that has the amounts, int64 [servers]; None: nothing ever does.
 
-    def kept_out(self, request: Request, why: dict[int, str]) -> dict[int, str]:
-        """Add to `why` all servers that a request is kept from by something else than the amounts that are free."""
-        return why
+        It is a place in `reasons`, -1 for nothing.
+        """
+        return None
 
     def is_intact(self) -> bool:
         """Tell whether nobody has written to what the view shows."""

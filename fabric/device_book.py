@@ -27,8 +27,7 @@ UNKNOWN = 1 << 62
 class DeviceBook(Book):
     """Takes devices for requests. The view's devices are copies, as all that it shows."""
 
-    reasons = ("no devices have enough free", "no server with these models has enough")
-    """What the numbers of `why_not` mean."""
+    reasons = ("devices of other models", "no devices with enough free")
 
     def __init__(self, ledger: Ledger) -> None:
         cluster = ledger.cluster
@@ -108,13 +107,9 @@ class DeviceBook(Book):
             shown.held[server, kind] = own.held[server, kind]
 
     def enter(self, row: int, holding: Holding) -> None:
-        """Note which devices a request has from now on."""
-        for held in holding.devices:
-            self.taken[row] = held.bits
-
-    def end_move(self, row: int, stays: Holding, leaves: Holding, part: slice) -> None:
-        """Note which devices a request has from now on."""
-        self.enter(row, stays)
+        """Note which devices a request has; one on its way those that it comes from."""
+        if holding.devices:
+            self.taken[row] = holding.devices[0].bits
 
     def changed(self, server: int) -> None:
         """Set what the devices of an empty server have free, which fails or is back."""
@@ -197,27 +192,11 @@ class DeviceBook(Book):
         matching: npt.NDArray[np.bool_] = (request.models >> np.maximum(model, 0) & 1 == 1) & (model >= 0)
         return matching
 
-    def fitting(self, request: Request) -> npt.NDArray[np.bool_]:
-        """Tell on which servers a request fits, with its devices, bool [servers]."""
-        return self.rooms(request, self._amounts(request).astype(np.int64), False) > 0
-
-    def _amounts(self, request: Request) -> npt.NDArray[np.bool_]:
-        """Tell which servers have the amounts free, bool [servers]."""
-        enough: npt.NDArray[np.bool_] = np.all(self._ledger.arrays[2][:, 0] >= request.demand, axis=1)
-        return enough
-
-    def why_not(self, request: Request) -> int:
-        """Return the place in `reasons` of what keeps a request out now that has the amounts; -1 for nothing."""
-        if self.fitting(request).any():
-            return -1
-        return 0 if (self._amounts(request) & self._of_models(request)).any() else 1
-
-    def kept_out(self, request: Request, why: dict[int, str]) -> dict[int, str]:
-        """Add to `why` all servers whose devices keep a request out."""
-        amounts, right = self._amounts(request), self._of_models(request)
-        model = dict.fromkeys(np.flatnonzero(amounts & ~right).tolist(), "has devices of other models")
-        lacking = amounts & right & ~self.fitting(request)
-        return why | model | dict.fromkeys(np.flatnonzero(lacking).tolist(), "no devices with enough free")
+    def keeps(self, request: Request) -> Ints:
+        """Return what keeps a request from each server that has the amounts, int64 [servers]."""
+        amounts = (self._ledger.arrays[2][:, 0] >= request.demand).all(axis=1)
+        fits = self.rooms(request, amounts.astype(np.int64), False) > 0
+        return np.where(fits | ~amounts, -1, np.where(self._of_models(request), 1, 0))
 
     def stranded(self, flavours: Ints) -> Ints:
         """Count the quanta free that none of the demands `flavours` int64 [k, resources] can use, int64 [resources]."""

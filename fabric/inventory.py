@@ -1,7 +1,6 @@
 """What a cluster has, and what fits in what is free: all of a ledger that changes no holdings."""
 
 from collections.abc import Iterable, Mapping, MutableMapping, Sequence
-from operator import ge
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy.typing as npt
 from binwright.fabric.book import Book, Holding
 from binwright.fabric.cluster import Cluster
 from binwright.fabric.ranking import SERVERS_WORTH_IT, log_of
-from binwright.fabric.servers import why_not
+from binwright.fabric.servers import why_not, with_room
 from binwright.fabric.survey import Survey
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.types import Ints, Request, View, Workload, part, read_only
@@ -136,10 +135,10 @@ class Inventory:
         """From when until when servers take no requests by rules, and which, bool [servers]."""
         return [] if self.rules is None else [*self.rules.drains]
 
-    def domains(self, label: str) -> Ints | None:
-        """Return the domain of every server by a label, int64 [servers]; None where servers have none such."""
-        alone = np.arange(self._servers) if label == "server" else None
-        return alone if self.rules is None else self.rules.domains(label)
+    def domains(self, label: str) -> Ints:
+        """Return the domain of every server by a label that all have, int64 [servers]."""
+        domains: Ints = np.arange(self._servers) if label == "server" else self.rules.domains(label)
+        return domains
 
     def possible(self, demand: Ints, models: Ints | None = None, roles: Ints | None = None) -> npt.NDArray[np.bool_]:
         """Tell which demands [n, resources], of `models` and `roles` [n], an empty server could hold, bool [n].
@@ -182,7 +181,7 @@ class Inventory:
 
     def has_room(self, request: Request) -> bool:
         """Tell whether as much is free, over all servers together."""
-        return all(map(ge, self._free.sum(axis=(0, 1)).tolist(), request.demand))
+        return not any(self._lacking(request, self._free))
 
     def lacks_room(self, request: Request) -> bool:
         """Tell whether a request has no room now, a gang for as many parts as it needs."""
@@ -226,21 +225,42 @@ class Inventory:
     # -- why not -------------------------------------------------------------------------------------------------------
 
     def why_not(self, request: Request) -> int:
-        """Return the index into `reasons` of what keeps this request out now."""
-        code = 0 if self.network else why_not(self._shown, request.demand, request.spread)
+        """Return the index into `reasons` of what keeps this request out now.
+
+        Of what keeps it from servers that have the amounts, that is what takes the last of them; in a network the last
+        that there is enough of.
+        """
+        if self.network is None:
+            code = why_not(self._shown, request.demand, request.spread)
+        else:
+            code = next((1 + r for r, lacks in enumerate(self._lacking(request, self._free)) if lacks), 0)
+        if code or self.plain:
+            return code
+        free, network = self._free, self.network is not None
+        room = np.ones(len(free), np.bool_) if network else with_room(free, request.demand, request.spread)
         first = len(self._lacks)
         for book in self._books:
-            if not code and (reason := book.why_not(request)) >= 0:
-                code = first + reason
+            keeps = book.keeps(request)
+            for number in () if keeps is None else np.unique(keeps[keeps >= 0]).tolist():
+                room &= keeps != number
+                if any(self._lacking(request, free[room])) if network else not room.any():
+                    return first + int(number)
             first += len(book.reasons)
-        return code
+        return 0
+
+    @staticmethod
+    def _lacking(request: Request, free: Ints) -> list[bool]:
+        """Tell of each resource whether less than is asked for is free in all, int64 [servers, nodes, resources]."""
+        return [bool(left < amount) for left, amount in zip(free.sum(axis=(0, 1)), request.demand, strict=True)]
 
     @property
     def _lacks(self) -> tuple[str, ...]:
         """What keeps a request out for the amounts of servers."""
-        lacking = (f"no server has enough {name}" for name in self.cluster.resources)
-        alone = ("fits no single node", "no server has enough of everything at once", *lacking)
-        return ("agent declined", *(() if self.network else alone))
+        names = self.cluster.resources
+        if self.network is not None:
+            return "agent declined", *(f"not enough {name} in the cluster" for name in names)
+        alone = "fits no single node", "no server has enough of everything at once"
+        return "agent declined", *alone, *(f"no server has enough {name}" for name in names)
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -249,9 +269,11 @@ class Inventory:
 
     def kept_out(self, request: Request) -> dict[int, str]:
         """Say why of every server that a request is kept from by something else than the amounts that are free."""
-        why = dict.fromkeys(sorted(self.down), "has failed")
+        why = dict.fromkeys(self.down, "has failed")
         for book in self._books:
-            why = book.kept_out(request, why)
+            keeps = book.keeps(request)
+            numbers = () if keeps is None else enumerate(keeps.tolist())
+            why = {server: book.reasons[number] for server, number in numbers if number >= 0} | why
         return why
 
     def look(self, flavours: Ints) -> tuple[int, Ints, Ints, Ints]:

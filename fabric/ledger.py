@@ -319,7 +319,7 @@ class Ledger(Inventory):
         if not isinstance(where, int):
             return self.room_for_parts(request, where) >= request.parts
         if self.devices is not None:
-            return bool(self.devices.fitting(request)[where])
+            return bool(self.rooms(request, self._free)[where])
         return bool(with_room(self._free[where : where + 1], request.demand, request.spread)[0])
 
     def grow(self, by: int) -> None:

@@ -56,7 +56,6 @@ class NetworkBook(Book):
 
     def __init__(self, ledger: Ledger, routing: Routing) -> None:
         self._ledger, self._names = ledger, ledger.cluster.resources
-        self.reasons = tuple(f"not enough {name} in the cluster" for name in self._names)
         topology = self.topology = routing.topology
         self._link_free, self._links_shown = topology.link_capacity.copy(), topology.link_capacity.copy()
         self._cuts: dict[int, int] = {}  # links out of service, and for how many reasons
@@ -191,11 +190,6 @@ class NetworkBook(Book):
                 self._link_free[link] = self._links_shown[link] = self.topology.link_capacity[link]
 
     # -- what there is, and what lay where -----------------------------------------------------------------------------
-
-    def why_not(self, request: Request) -> int:
-        """Return the first resource of which the network has less than a request asks for; -1 for none."""
-        free = self._ledger.arrays[2].sum(axis=(0, 1)).tolist()
-        return next((r for r, amount in enumerate(request.demand) if amount > free[r]), -1)
 
     @property
     def tiers(self) -> dict[str, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from binwright.fabric.book import Book, Holding
-from binwright.fabric.placement.mask import RULES, TAINT, WHERE, Mask, RoleView, Ruling, add, compiled, count, show
-from binwright.fabric.placement.rules import SERVER, Drain, Rule, ServerLabels, groups_of
-from binwright.fabric.servers import with_room
+from binwright.fabric.placement.mask import TAINT, WHERE, Mask, RoleView, Ruling, add, compiled, count, show
+from binwright.fabric.placement.rules import Drain, Rule, ServerLabels, groups_of
 from binwright.simcore.errors import LedgerError, suggest
 from binwright.simcore.gangs import NO_RULES
 from binwright.simcore.jit import prepared
@@ -24,9 +23,10 @@ if TYPE_CHECKING:
     from binwright.fabric.ledger import Ledger
 
 CLOSED = ("the labels that it asks for", "a taint that it does not tolerate")
-"""What refuses before any of the rules does."""
-NO_ROOM_AT_SITE = "no room at its site"
-AMONG_PARTS = "rule: among the parts of a gang (together, at_most)"
+"""What keeps requests from servers before any of the rules does."""
+LAST = ("the server is drained", "among the parts of a gang (together, at_most)")
+"""What does so after all of them."""
+OTHER_SITES = "only other sites have room"
 
 
 class RuleBook(Book):
@@ -40,7 +40,7 @@ class RuleBook(Book):
     def __init__(self, ledger: Ledger, labels: ServerLabels, rules: Sequence[Rule]) -> None:
         self._ledger, self._view = ledger, ledger.view
         self.labels, self.written = labels, tuple(rules)
-        self.reasons = (*map(self._rule, range(RULES + len(self.written) + 1)), NO_ROOM_AT_SITE, AMONG_PARTS)
+        self.reasons = (*(f"rule: {each}" for each in (*CLOSED, *self.written, *LAST)), OTHER_SITES)
         self.routing: Any = None
         """What sends requests to sites, of which the view then shows one."""
         self.unasked: dict[str, str] = {}
@@ -54,8 +54,6 @@ class RuleBook(Book):
         self.drained: set[int] = set()
         """The servers that take no more requests, by no rule of these but by `drain`."""
         self._roles: tuple[Role, ...] = (NO_ROLE,)
-        self._known: dict[str, Ints] = {}
-        """Of labels that rules among parts go by, the domain of every server."""
         ledger.view.rules = self
         self._compile()
 
@@ -63,6 +61,8 @@ class RuleBook(Book):
         """Compile the rules for the servers and roles there are, and count again who is where."""
         _, shown, self._free = self._ledger.arrays
         mask = self.mask = self._compiled(self._ledger.held)
+        self.domains = cache(self.labels.domains)
+        """Return the domain of every server by a label that all have, int64 [servers]."""
         self._nothing = np.full(len(self._free), -1)
         self._open = np.array([first == end and (mask.closed[door] < 0).all() for door, first, end in mask.roles])
         """Which roles no rule keeps from anywhere, whatever is counted, bool [roles]."""
@@ -137,28 +137,7 @@ class RuleBook(Book):
         """Count a request no longer that gives its place back."""
         self.count(holding.servers, holding.role, -1)
 
-    def begin_move(self, row: int, old: Holding, new: Holding) -> None:
-        """Count a request at both places, once in a domain of both."""
-        self.leave(row, old)
-        self.enter(row, old.beside(new))
-
-    def end_move(self, row: int, stays: Holding, leaves: Holding, part: slice) -> None:
-        """Count a request at one of its places."""
-        self.leave(row, leaves.beside(stays))
-        self.enter(row, stays)
-
     # -- gangs ---------------------------------------------------------------------------------------------------------
-
-    def domains(self, label: str) -> Ints | None:
-        """Return the domain of every server by a label, int64 [servers]; None where servers have none such."""
-        known = self.labels.labels.get(label)
-        return self._domains(label) if label == SERVER or (known is not None and (known != "").all()) else None
-
-    def _domains(self, label: str) -> Ints:
-        """Return the domain of every server by a label, int64 [servers]."""
-        if len(self._known.get(label, ())) != len(self._free):
-            self._known[label] = self.labels.domains(label)
-        return self._known[label]
 
     def _taken(self, request: Request) -> list[int]:
         """Return on which servers the other parts of a gang lie that have a place, also those that they move from."""
@@ -171,10 +150,10 @@ class RuleBook(Book):
         """Tell where rules among them let a part of a gang lie, bool [servers]; others have `taken` servers."""
         allowed, rules = np.ones(len(self._free), np.bool_), request.gang.rules if request.gang else NO_RULES
         for label, most in rules.at_most:
-            domain = self._domains(label)
+            domain = self.domains(label)
             allowed &= np.bincount(domain[list(taken)], minlength=len(allowed))[domain] < most
         if rules.together and taken:
-            domain = self._domains(rules.together)
+            domain = self.domains(rules.together)
             allowed &= domain == domain[taken[0]]
         return allowed
 
@@ -199,10 +178,10 @@ class RuleBook(Book):
         `at_most` cut across one another it may be fewer parts. Returns int64 [servers].
         """
         servers, rules = len(rooms), request.gang.rules if request.gang else NO_RULES
-        whole = self._domains(rules.together) if rules.together else np.zeros(servers, np.int64)
+        whole = self.domains(rules.together) if rules.together else np.zeros(servers, np.int64)
         # From small domains to large ones: what a domain takes is put to its first server.
-        for label, most in sorted(rules.at_most, key=lambda limit: -int(self._domains(limit[0]).max(initial=0))):
-            every = whole * servers + self._domains(label)
+        for label, most in sorted(rules.at_most, key=lambda limit: -int(self.domains(limit[0]).max(initial=0))):
+            every = whole * servers + self.domains(label)
             _, first, domain = np.unique(every, return_index=True, return_inverse=True)
             sums, rooms = np.bincount(domain, rooms), np.zeros(servers, np.int64)
             rooms[first] = np.minimum(sums, most)
@@ -229,9 +208,7 @@ class RuleBook(Book):
     def _has_room_among(self, request: Request, servers: npt.NDArray[np.bool_]) -> bool:
         """Tell whether a request, or enough of its gang, has room on some of these servers, bool [servers]."""
         may = servers & (self._refusing(request.role) < 0)
-        if request.gang:
-            return bool(self._ledger.room_for_parts(request, may) >= request.gang.parts)
-        return bool((self._with_room(request) & may).any())
+        return bool(self._ledger.room_for_parts(request, may) >= request.parts)
 
     def problem(self, request: Request, servers: Sequence[int]) -> str:
         """Say why a request may not lie on these servers, its amounts aside; empty where it may."""
@@ -239,7 +216,7 @@ class RuleBook(Book):
         refusing = self._refusing(request.role) if own is None else self._refusing_after(request, {request.index})
         for each in servers:
             if refusing[each] >= 0:
-                return f"not on server {each}: {self._rule(int(refusing[each]))}"
+                return f"not on server {each}: {self.reasons[refusing[each]]}"
         server, gang = servers[0], request.gang
         if gang and not self._beside(request, self._taken(request))[server]:
             return f"not on server {server}: rule: parts {gang.rules}"
@@ -302,48 +279,15 @@ class RuleBook(Book):
         rules = [rule for rule in self.written if isinstance(rule, Drain)]
         return [(rule.at, inf if rule.until is None else rule.until, rule.of(self.labels)) for rule in rules]
 
-    # -- why not -------------------------------------------------------------------------------------------------------
-
-    def why_not(self, request: Request) -> int:
-        """Return the place in `reasons` of what keeps a request out now that has room; -1 for nothing.
-
-        It is what takes the last server with room, in a network the last that there is enough of: sites where these
-        and rules leave none, then rules, as they are looked at in order, then what holds among the parts of a gang.
-        """
-        refusing, network = self._refusing(request.role), self._ledger.network is not None
-        room, closed = np.ones(len(refusing), np.bool_) if network else self._with_room(request), refusing >= 0
-        takes = [(int(number), refusing == number) for number in np.unique(refusing[closed])]
-        if self.routing and not (reach := self.routing.reach(request)).all():
-            takes.insert(0, (len(self.reasons) - 2, closed | ~reach))
+    def keeps(self, request: Request) -> Ints:
+        """Return what keeps a request from each server: rules, as they are looked at in order, parts, or sites."""
+        keeps = self._refusing(request.role)
         if request.gang and request.gang.rules.restricts:
-            left = np.where(closed[:, None, None], 0, self._free)
-            takes.append((len(self.reasons) - 1, ~self._open_now(request, left)))
-        for reason, taken in takes:
-            room = room & ~taken
-            if not ((self._free[room].sum(axis=(0, 1)) >= request.demand).all() if network else room.any()):
-                return reason
-        return -1
-
-    def _with_room(self, request: Request) -> npt.NDArray[np.bool_]:
-        """Tell which servers have room for a request, whatever the rules say, bool [servers]."""
-        devices = self._ledger.devices
-        fitting: npt.NDArray[np.bool_] = (
-            with_room(self._free, request.demand, request.spread) if devices is None else devices.fitting(request)
-        )
-        return fitting
-
-    def kept_out(self, request: Request, why: dict[int, str]) -> dict[int, str]:
-        """Add to `why` all servers that rules keep a request from, and of the others those that sites or parts do."""
-        away = ~self.routing.reach(request) if self.routing else np.zeros(len(self._free), np.bool_)
-        others = dict.fromkeys(np.flatnonzero(away).tolist(), "is at another site")
-        if request.gang and request.gang.rules.restricts:
-            others |= dict.fromkeys(np.flatnonzero(~self._open_now(request, self._free)).tolist(), AMONG_PARTS)
-        refusing = enumerate(self._refusing(request.role).tolist())
-        return others | why | {server: self._rule(number) for server, number in refusing if number >= 0}
-
-    def _rule(self, number: int) -> str:
-        """Put what refuses in words."""
-        return f"rule: {(*CLOSED, *self.written, 'the server is drained')[number]}"
+            left = np.where((keeps >= 0)[:, None, None], 0, self._free)
+            keeps = np.where((keeps < 0) & ~self._open_now(request, left), len(self.reasons) - 2, keeps)
+        if self.routing:
+            keeps = np.where((keeps < 0) & ~self.routing.reach(request), len(self.reasons) - 1, keeps)
+        return keeps
 
     # -- nothing is lost -----------------------------------------------------------------------------------------------
 

@@ -40,7 +40,7 @@ def test_devices_that_are_partly_free_add_up_to_no_device() -> None:
             ledger.apply(request_of(ask, 4), placed(ask, 0, (device,)))
     assert state(ledger) == before
     assert ledger.view.free[0, 0, 2] == ask.gpu  # in all
-    assert ledger.reasons[ledger.why_not(request_of(ask, 4))] == "no devices have enough free"
+    assert ledger.reasons[ledger.why_not(request_of(ask, 4))] == "no devices with enough free"
 
 
 @given(clusters(), asks(), st.data())
@@ -130,7 +130,7 @@ def test_refuses_what_is_no_answer_for_devices() -> None:
     other = request_of(Ask(1, 1, UNIT, frozenset({1})), 1)
     with pytest.raises(InfeasiblePlacement, match="devices of model A, and it takes B"):
         ledger.apply(other, placed(ask, 0, (0,)))
-    assert ledger.reasons[ledger.why_not(other)] == "no server with these models has enough"
+    assert ledger.reasons[ledger.why_not(other)] == "devices of other models"
 
 
 def test_agents_that_write_to_what_they_see_are_found_out() -> None:

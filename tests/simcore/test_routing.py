@@ -132,7 +132,7 @@ FULL: dict[str, Any] = {
 
 
 def test_requests_without_room_at_their_site_are_refused_or_spill() -> None:
-    for spill, servers, reason in ((False, [0, -1, 1, 1], "no room at its site"), (True, [0, 1, 1, -1], "")):
+    for spill, servers, reason in ((False, [0, -1, 1, 1], "only other sites have room"), (True, [0, 1, 1, -1], "")):
         simulation = simulated(FULL, "home", spill=spill)
         record = simulation.record
         assert record.server[:4].tolist() == servers
@@ -150,7 +150,7 @@ def test_a_request_that_a_router_keeps_from_all_sites_is_refused(monkeypatch: py
     monkeypatch.setattr(ROUTERS, "load", lambda name: lambda routing, request: np.full(2, np.inf))
     record = simulated(FULL, "mine").record
     assert (record.server[:4] == -1).all()
-    assert {record.reasons[reason] for reason in record.reason[:4].tolist()} == {"no room at its site"}
+    assert {record.reasons[reason] for reason in record.reason[:4].tolist()} == {"only other sites have room"}
 
 
 @pytest.mark.parametrize("said", [None, [1.0], [1.0, np.nan]])
@@ -160,10 +160,13 @@ def test_a_router_returns_a_number_per_site(said: Any, monkeypatch: pytest.Monke
         simulated(FULL, "mine")
 
 
-def test_servers_that_failed_are_named_before_sites_and_sites_before_rules() -> None:
+def test_servers_that_failed_are_named_before_rules_and_rules_before_sites() -> None:
     simulation = built(FULL, "home", spill=False)
     ledger, request = simulation.ledger, simulation.request(0)
     ledger.fail(1)
     assert ledger.kept_out(request) == {1: "has failed"}
-    ledger.drain([0, 1])
-    assert ledger.reasons[ledger.why_not(request)] == "no room at its site"
+    ledger.drain([0])
+    assert ledger.reasons[ledger.why_not(request)] == "rule: the server is drained"
+    ledger.repair(1)
+    assert ledger.kept_out(request) == {0: "rule: the server is drained", 1: "only other sites have room"}
+    assert ledger.reasons[ledger.why_not(request)] == "only other sites have room"
