@@ -40,7 +40,7 @@ class PeakBook(Book):
         self._row, self._place, self._steps, self._end = np.zeros((4, 0), np.int64)
         self._wanted, self._reserved = np.zeros((2, 0, self.asked.shape[2]), np.int64)
         self._series: dict[int, Ints] = {}
-        """Of each resource what every share uses, int64 [any, steps]: a ring of steps that are over and are to come."""
+        """Of each resource what every share uses, int64 [any, steps]: in steps that are over, then in some to come."""
         self._show()
 
     def _show(self) -> None:
@@ -70,6 +70,8 @@ class PeakBook(Book):
             parts.append(at)
             self._row[at], self._place[at], self._steps[at] = row, server * self.asked.shape[1] + node, 0
             self._wanted[at] = self._reserved[at] = amounts
+            for series in self._series.values():
+                series[at] = 0
             self._ask(at, 1)
         if len(old) == len(holding.shares) and np.array_equal(self._wanted[old], self._wanted[parts[len(old) :]]):
             for series in (self._steps, self._end, *self._series.values()):
@@ -131,9 +133,11 @@ class PeakBook(Book):
 
     def observe(self, step: int) -> bool:
         """Note what those that run used in a step, and predict peaks; tells whether there is more room somewhere."""
-        who, first = self._in_order()
+        who = np.flatnonzero(self._row >= 0)
         if not len(who):
             return False
+        who = who[np.argsort(self._place[who], kind="stable")]
+        first = np.flatnonzero(np.append(True, np.diff(self._place[who]) > 0))
         self._see(step, who)
         place = self._place[who[first]]
         ledger, (_, nodes, resources) = self._ledger, self.asked.shape
@@ -141,7 +145,9 @@ class PeakBook(Book):
         before, most = free[place], most[place]
         most[np.isin(place // nodes, list(ledger.down))] = 0  # on them are requests for nothing only
         for resource, predictor in self.predictors.items():
-            seen = self._sight(resource, step, who, first)
+            series, past = self._series[resource].take(who, axis=0), -self._ahead(predictor) or None
+            used = series[:, :past][:, ::-1], series[:, past:] if past else series[:, :0]
+            seen = Seen(self.step, self._wanted[who, resource], self._steps[who], first, *used)
             total = seen.total(seen.asked)
             peak = np.clip(np.ceil(predictor.peaks(seen)), 0, np.minimum(total, most[:, resource]))
             part = np.repeat(peak / np.maximum(total, 1), np.diff(first, append=len(who)))
@@ -153,42 +159,24 @@ class PeakBook(Book):
             ledger.rules.changed()
         return bool((free[place] > before).any())
 
-    def _in_order(self) -> tuple[Ints, Ints]:
-        """Return the shares that are held in order of their places, and the first of each place, both int64 [any]."""
-        who = np.flatnonzero(self._row >= 0)
-        who = who[np.argsort(self._place[who], kind="stable")]
-        return who, np.flatnonzero(np.append(True, np.diff(self._place[who]) > 0)) if len(who) else who
-
-    def _sight(self, resource: int, step: int, who: Ints, first: Ints) -> Seen:
-        rows, ahead = self._series[resource].take(who, axis=0), self._ahead(self.predictors[resource])
-        now, past = step % rows.shape[1], rows.shape[1] - ahead
-        used = np.concatenate([rows[:, now::-1], rows[:, :now:-1]], axis=1)  # backwards, then round to what is to come
-        future = used[:, past:][:, ::-1] * (step + 1 + np.arange(ahead) < self._end[who, None])
-        used, steps = used[:, :past], self._steps[who]
-        young = np.flatnonzero(steps < past)
-        used[young] *= np.arange(past) < steps[young, None]
-        return Seen(self.step, self._wanted[who, resource], steps, first, used, future)
-
     def _see(self, step: int, who: Ints) -> None:
         """Write down what those that run used in a step, and for oracles what they will use."""
-        is_new, rows, used = self._steps[who] == 0, self._simulation.record.sources(self._row[who]), dict[int, Ints]()
-        new, self._steps[who] = who[is_new], self._steps[who] + 1
+        new, run = who[self._steps[who] == 0], self._simulation
+        self._steps[who] += 1
         if any(map(self._ahead, self.predictors.values())):
-            self._end[new] = self._ends(new)
+            rows = self._row[new]
+            ends = np.ceil((run.record.decided[rows] + run.rows.holding_times(rows)) / self.step)
+            self._end[new] = np.minimum(ends, 2.0**62)
         for resource, series in self._series.items():
-            ahead, width = self._ahead(self.predictors[resource]), series.shape[1]
-            if ahead not in used:
-                used[ahead] = _quanta(self.use.at(rows, step + ahead) if self.use else 1.0, self._wanted[who])
-            series[who, (step + ahead) % width] = used[ahead][:, resource]
-            for at, row in zip(new.tolist(), rows[is_new].tolist(), strict=True) if ahead else ():
-                shares = self.use.during(row, step, step + ahead)[:, resource] if self.use else 1.0
-                series[at, np.arange(step, step + ahead) % width] = _quanta(shares, self._wanted[at, resource])
-
-    def _ends(self, who: Ints) -> Ints:
-        """Return the step before which each of these shares ends, int64 [n]."""
-        rows, run = self._row[who], self._simulation
-        ends = np.ceil((run.record.decided[rows] + run.rows.holding_times(rows)) / self.step)
-        return np.minimum(ends, 2.0**62).astype(np.int64)
+            wanted, last = self._wanted[:, resource], step + self._ahead(self.predictors[resource])
+            series[:, :-1] = series[:, 1:]
+            shares = self.use.at(run.record.sources(self._row[who]), last)[:, resource] if self.use else 1.0
+            series[who, -1] = _quanta(shares, wanted[who])
+            if ahead := last - step:
+                for at, row in zip(new.tolist(), run.record.sources(self._row[new]).tolist(), strict=True):
+                    shares = self.use.during(row, step, last)[:, resource] if self.use else 1.0
+                    series[at, -1 - ahead : -1] = _quanta(shares, wanted[at])
+                series[who, -1 - ahead :] *= np.arange(step, last + 1) < self._end[who, None]
 
     # -- what is held --------------------------------------------------------------------------------------------------
 
