@@ -107,7 +107,7 @@ class RuleBook(Book):
         roles = workload.roles
         self._roles = (NO_ROLE,) if roles is None else roles.all
         groups = {NO_ROLE.group} if roles is None else {roles.all[role].group for role in np.unique(roles.of).tolist()}
-        named = {group for rule in self.written for group in groups_of(rule)}
+        named = {group for rule in self.written for _, group in groups_of(rule)}
         self.unasked = {group: suggest(group, groups - {""}) for group in sorted(named - groups)}
         self._compile()
         return np.zeros(len(workload), np.int64) if roles is None else roles.of

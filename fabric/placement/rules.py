@@ -161,6 +161,12 @@ class OfGroups(Model):
         """The groups, once each, in order."""
         return tuple(sorted({*getattr(self, next(iter(type(self).model_fields)))}))
 
+    @model_validator(mode="after")
+    def _named(self) -> Self:
+        if EVERY in self.groups and (len(self.groups) > 1 or isinstance(self, Near)):
+            raise wrong("does not stand for every group here", "Name the groups.", (next(iter(self.model_dump())),))
+        return self
+
 
 class Apart(OfGroups):
     """No domain has requests of two of these groups."""
@@ -216,8 +222,9 @@ class Near(OfGroups):
 
     @model_validator(mode="after")
     def _others(self) -> Self:
-        if self.of in self.near:
-            raise wrong("is the group itself", "Requests of one group stay together by {together: ...}.", ("near",))
+        if self.of in (*self.near, EVERY):
+            problem = "is the group itself" if self.of in self.near else "is near to other groups: * is all of them"
+            raise wrong(problem, "Requests of one group stay together by {together: ...}.", ("near",))
         return self
 
     def check(self, group: str, several: bool) -> Check | None:
@@ -265,10 +272,8 @@ class Drain(Model):
 Rule: TypeAlias = AtMost | Spread | Apart | Together | Near | Drain
 
 
-def groups_of(rule: Rule) -> set[str]:
-    """Return the groups that a rule names."""
-    named: set[str] = set()
-    for key in () if isinstance(rule, Drain) else ("of", "spread", "apart", "together", "near"):
-        each = getattr(rule, key, ())
-        named |= {each} if isinstance(each, str) else {*each}
-    return named - {EVERY}
+def groups_of(rule: Rule) -> list[tuple[str, str]]:
+    """List the groups that a rule names, each with its key."""
+    written = rule.model_dump(include={"of", "spread", "apart", "together", "near"})
+    pairs = [(key, name) for key, names in written.items() for name in ((names,) if isinstance(names, str) else names)]
+    return [(key, name) for key, name in pairs if name != EVERY]

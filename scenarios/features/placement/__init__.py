@@ -1,15 +1,14 @@
 """Placement: where requests may lie, by labels and taints, what requests say, and rules; some empty servers."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 from typing import Annotated, Any, NamedTuple, Self, TypeAlias
 
 from pydantic import BeforeValidator, Field
 
-from binwright.fabric.placement.rules import EVERY, SERVER, AtMost, Drain, Rule, ServerLabels, Spread
-from binwright.scenarios.features.feature import Feature
+from binwright.fabric.placement.rules import SERVER, Drain, Rule, ServerLabels, Spread, groups_of
+from binwright.scenarios.features.feature import Feature, Named
 from binwright.simcore.errors import suggest
-from binwright.simcore.fields import Keys, Model, Names, Number, Shown, Text, Where, together, wrong
+from binwright.simcore.fields import Keys, Model, Names, Number, Shown, Text, Where, wrong
 from binwright.simcore.roles import Role, where_of
 from binwright.simcore.unions import ByKey
 
@@ -92,9 +91,6 @@ class KnownServers(NamedTuple):
     def check_where(self, where: Mapping[str, Iterable[str]], at: Keys) -> None:
         """Refuse labels that no server has, and values that none has of them."""
         for label, wanted in where.items():
-            if label == SERVER:
-                remedy = "Rules go by it in `per` and `over`. Give the servers a label of another name."
-                raise wrong("is reserved for single servers", remedy, (*at, label))
             if label not in self.values:
                 raise wrong("the servers have no such label", suggest(label, self.values), (*at, label))
             known = self.values[label]
@@ -105,56 +101,33 @@ class KnownServers(NamedTuple):
     def check_servers(self, servers: Sequence[int] | Mapping[str, Iterable[str]], at: Keys) -> None:
         """Refuse servers that there are not, by their numbers or by labels."""
         if isinstance(servers, Mapping):
-            return self.check_where(servers, at)
-        for server in servers:
-            if self.size is not None and server >= self.size:
-                raise wrong("there is no such server", f"Servers are 0 to {self.size - 1}.", at, server)
-        return None
+            self.check_where(servers, at)
+        elif self.size is not None and (more := [server for server in servers if server >= (self.size or 0)]):
+            raise wrong("there is no such server", f"Servers are 0 to {self.size - 1}.", at, more[0])
 
     def check_label(self, label: str, at: Keys) -> None:
         """Refuse a label that some servers lack."""
-        if label != SERVER and label not in self.values:
-            raise wrong("the servers have no such label", suggest(label, [*self.values, SERVER]), at, label)
-        if label != SERVER and label not in self.everywhere:
-            raise wrong("some servers have no such label", "Give it to all servers, or take another.", at, label)
-
-    def check_role(self, placed: PlacementKeys, at: Keys) -> None:
-        """Refuse what requests say of labels and taints that there are not."""
-        self.check_where(placed.where, (*at, "where"))
-        for taint in placed.tolerates:
-            if taint not in self.taints:
-                raise wrong("no server has this taint", suggest(taint, self.taints), (*at, "tolerates"), taint)
-
-    def check_rule(self, rule: Any, groups: set[str] | None, at: Keys) -> None:
-        """Refuse a rule about servers that there are not, or about others than these groups of requests."""
-        if isinstance(rule, Drain):
-            return self.check_servers(rule.drain, (*at, "drain"))
-        for key in ("of", "spread", "apart", "together", "near"):
-            named = getattr(rule, key, ())
-            for group in [named] if isinstance(named, str) else named:
-                every = key == "spread" or isinstance(rule, AtMost) or named == (EVERY,)
-                if group == EVERY and (key == "near" or not every):
-                    raise wrong("does not stand for every group here", "Name the groups.", (*at, key), group)
-                if group != EVERY and groups is not None and group not in groups:
-                    raise wrong("no request is of this group", suggest(group, groups), (*at, key), group)
-        key = "over" if isinstance(rule, Spread) else "per"
-        return self.check_label(getattr(rule, key), (*at, key))
+        if label not in (SERVER, *self.everywhere):
+            problem = f"{'some' if label in self.values else 'the'} servers have no such label"
+            raise wrong(problem, suggest(label, [*self.everywhere, SERVER]), at, label)
 
     def check(self, scenario: Any) -> None:
         """Refuse what rules and requests of a scenario say of what there is not."""
         workload, known = scenario.workload, self._replace(size=None) if scenario.grows else self
-        together(
-            *(
-                partial(known.check_rule, rule, workload.groups, ("placement", number))
-                for number, rule in enumerate(scenario.placement)
-            ),
-            *(partial(self.check_role, placed, ("workload", *at)) for at, placed in workload.placed),
-            *(
-                partial(self.check_label, label, ("workload", *at, *keys))
-                for at, parts in workload.gangs
-                for label, keys in parts.labels.items()
-            ),
-        )
+        for number, rule in enumerate(scenario.placement):
+            if isinstance(rule, Drain):
+                known.check_servers(rule.drain, ("placement", number, "drain"))
+            else:
+                self.check_label(rule.per, ("placement", number, "over" if isinstance(rule, Spread) else "per"))
+        for at, placed in workload.placed:
+            self.check_where(placed.where, ("workload", *at, "where"))
+            for taint in placed.tolerates:
+                if taint not in self.taints:
+                    at = ("workload", *at, "tolerates")
+                    raise wrong("no server has this taint", suggest(taint, self.taints), at, taint)
+        for at, parts in workload.gangs:
+            for label, keys in parts.labels.items():
+                self.check_label(label, ("workload", *at, *keys))
 
 
 class _Keys(Model):
@@ -178,6 +151,10 @@ class _Feature(Feature):
                 remedy = "Remove one of the two."
                 raise wrong(f"says the same as placement.{before}", remedy, ("placement", number))
         scenario.cluster.known_servers.check(scenario)
+
+    def names(self, scenario: Any) -> list[Named]:
+        rules = enumerate(scenario.placement)
+        return [(("placement", number, key), "group", name) for number, rule in rules for key, name in groups_of(rule)]
 
 
 FEATURE = _Feature()
