@@ -194,7 +194,7 @@ class DeviceBook(Book):
 
     def keeps(self, request: Request) -> Ints:
         """Return what keeps a request from each server that has the amounts, int64 [servers]."""
-        amounts = (self._ledger.arrays[2][:, 0] >= request.demand).all(axis=1)
+        amounts = np.all(self._ledger.arrays[2][:, 0] >= request.demand, axis=1)
         fits = self.rooms(request, amounts.astype(np.int64), False) > 0
         return np.where(fits | ~amounts, -1, np.where(self._of_models(request), 1, 0))
 
