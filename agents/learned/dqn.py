@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from binwright.agents.learned.dqn_update import Learning, Reals, scratch_for, update
+from binwright.agents.learned.dqn_update import Learning, Reals, update
 from binwright.agents.learned.loop import Count, CountFromZero, Positive, PositiveShare, Share
 from binwright.agents.learned.mlp import size_of, untrained
 from binwright.agents.learned.numa import (
@@ -234,10 +234,8 @@ class DQN(NumaTrainer):
             **{name: getattr(self, name) for name in own},
         )
         memory = buffer.outcome, buffer.rewards, buffer.baseline, buffer.records, buffer.observations
-        scratch = scratch_for(self.batch, how, buffer.records, buffer.observations, self.networks.shape[1])
         metrics = np.empty((updates, 2))
-        state = self.networks, self.moments, how, imitates, self.updated
-        self.updated = update(samples, memory, *state, scratch, metrics)
+        self.updated = update(samples, memory, self.networks, self.moments, how, imitates, self.updated, metrics)
         return metrics
 
     @property

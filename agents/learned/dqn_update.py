@@ -1,7 +1,6 @@
 """Updates the networks of double DQN, many times in one compiled call, with gradients by hand.
 
 Each different observation in a batch is valued once, and gradients are added up by observation before they go backward.
-Kernels here make no arrays, which would take several times as long to compile.
 """
 
 from typing import Any, NamedTuple, TypeAlias
@@ -19,9 +18,9 @@ Reals: TypeAlias = npt.NDArray[np.float32]
 class Learning(NamedTuple):
     """Holds what an update needs of the network, and of the settings of `binwright.agents.learned.dqn.DQN`.
 
-    The network has so many `layers` with weights, `width` units between them, and `outputs`; its weights are of each
-    layer those of the first input, of the second, ..., then the biases. `dueling` outputs are advantages less their
-    mean, plus the value of the state, whose weights come last (Wang et al. 2016, arXiv:1511.06581).
+    The network has so many `layers` with weights, two or more, `width` units between them, and `outputs`; its weights
+    are of each layer those of the first input, of the second, ..., then the biases. `dueling` outputs are advantages
+    less their mean, plus the value of the state, whose weights come last (Wang et al. 2016, arXiv:1511.06581).
     """
 
     layers: int
@@ -38,116 +37,66 @@ class Learning(NamedTuple):
     averaged: float
 
 
-class Scratch(NamedTuple):
-    """Holds arrays that updates write to; `grad` and, but for the first, `known` are 0 between updates."""
-
-    seen: Reals
-    hidden: Reals
-    outs: Reals
-    below: Reals
-    total: Reals
-    grad: Reals
-    later: Reals
-    values: Reals
-    slopes: Reals
-    met: Ints
-    known: Any
-    rows: Ints
-    sums: Floats
-    discounts: Floats
-
-
-def scratch_for(batch: int, how: Learning, records: Any, observations: Reals, weights: int) -> Scratch:
-    """Make the arrays that updates by batches of so many decisions need."""
-    most, cells = min(len(observations), batch * records.shape[1]), len(observations) * how.outputs
-
-    def reals(*size: int) -> Reals:
-        return np.zeros(size, np.float32)
-
-    return Scratch(
-        seen=reals(most, observations.shape[1]),
-        hidden=reals(how.layers, most, how.width),
-        outs=reals(2, most, how.outputs),  # of the target network, and of the network
-        below=reals(2, most, how.width),
-        total=reals(most),
-        grad=reals(weights),
-        later=reals(cells),
-        values=reals(cells),
-        slopes=reals(cells),
-        met=np.zeros(most, np.int64),
-        known=np.eye(1, len(observations), dtype=np.uint8)[0],
-        rows=np.zeros((2, batch), np.int64),  # where decisions lie in the buffer, and those after them
-        sums=np.zeros(batch),
-        discounts=np.zeros(batch),
-    )
-
-
 @reordering
-def forward(theta: Reals, how: Learning, seen: Reals, hidden: Reals, values: Reals) -> None:
-    """Write the outputs for `seen` float32 [n, inputs] to `values` [n, outputs]; each layer's units go to `hidden`."""
-    count, at, last, inputs = len(seen), 0, seen, 0
-    units = seen
+def forward(theta: Reals, how: Learning, seen: Reals, hidden: Reals) -> Reals:
+    """Compute outputs float32 [n, outputs] for `seen` [n, inputs]; writes units to `hidden` [layers - 1, n, width]."""
+    values, units, at = np.empty((len(seen), how.outputs), np.float32), seen, 0
     for layer in range(how.layers):
         ends = layer == how.layers - 1
-        last, inputs = units, units.shape[1]
-        out = values if ends else hidden[layer][:count]
-        outputs = out.shape[1]
-        end = at + inputs * outputs
-        np.dot(units, theta[at:end].reshape(inputs, outputs), out)
-        lowest = np.float32(-np.inf) if ends else np.float32(0)
-        for row in range(count):
+        out = values if ends else hidden[layer]
+        inputs, outputs = units.shape[1], out.shape[1]
+        bias = at + inputs * outputs
+        np.dot(units, theta[at:bias].reshape(inputs, outputs), out)
+        for row in range(len(out)):
             for j in range(outputs):
-                out[row, j] = max(out[row, j] + theta[end + j], lowest)
-        at, units = end + outputs, out
+                total = out[row, j] + theta[bias + j]
+                out[row, j] = total if ends else max(total, np.float32(0))
+        at, units = bias + outputs, out
     if how.dueling:
-        for row in range(count):
-            state = theta[at + inputs] - values[row].sum() / np.float32(how.outputs)
-            for j in range(inputs):
+        last = hidden[how.layers - 2]
+        for row in range(len(values)):
+            state = theta[at + how.width] - values[row].sum() / np.float32(how.outputs)
+            for j in range(how.width):
                 state += last[row, j] * theta[at + j]
-            for j in range(how.outputs):
-                values[row, j] += state
+            values[row] += state
+    return values
 
 
 @reordering
-def backward(
-    theta: Reals, how: Learning, seen: Reals, hidden: Reals, slopes: Reals, grad: Reals, below: Reals, total: Reals
-) -> None:
-    """Add to `grad` the gradient of sum(slopes * values) of what `forward` computed; changes `slopes` and scratch.
+def backward(theta: Reals, how: Learning, seen: Reals, hidden: Reals, slopes: Reals) -> Reals:
+    """Compute the gradient of sum(slopes * values) of what `forward` computed, float32 [weights]; changes `slopes`.
 
-    `slopes` are float32 [n, outputs], `below` float32 [2, n, width], `total` float32 [n].
+    `slopes` are float32 [n, outputs]. Rows of `hidden` beyond these are of other observations.
     """
-    count, end = len(seen), len(theta)
-    inputs = how.width if how.layers > 1 else seen.shape[1]
+    grad, end, count = np.zeros_like(theta), len(theta), len(seen)
+    total = np.zeros(count, np.float32)
     if how.dueling:
-        end -= inputs + 1
-        last = hidden[how.layers - 2][:count] if how.layers > 1 else seen
+        end -= how.width + 1
+        last = hidden[how.layers - 2]
         for row in range(count):
             total[row] = slopes[row].sum()
             slopes[row] -= total[row] / np.float32(how.outputs)
-            grad[end + inputs] += total[row]
-            for j in range(inputs):
+            grad[end + how.width] += total[row]
+            for j in range(how.width):
                 grad[end + j] += total[row] * last[row, j]
-    state, gradient = end, slopes
+    state = end
     for layer in range(how.layers - 1, -1, -1):
         units = hidden[layer - 1][:count] if layer > 0 else seen
-        inputs, outputs = units.shape[1], gradient.shape[1]
+        inputs, outputs = units.shape[1], slopes.shape[1]
         bias = end - outputs
-        at = bias - inputs * outputs
-        np.dot(units.T, gradient, grad[at:bias].reshape(inputs, outputs))
+        end = bias - inputs * outputs
+        np.dot(units.T, slopes, grad[end:bias].reshape(inputs, outputs))
         for row in range(count):
             for j in range(outputs):
-                grad[bias + j] += gradient[row, j]
+                grad[bias + j] += slopes[row, j]
         if layer > 0:
-            gradient_below = below[layer % 2][:count]
-            np.dot(gradient, theta[at:bias].reshape(inputs, outputs).T, gradient_below)
-            if how.dueling and layer == how.layers - 1:
-                for row in range(count):
-                    gradient_below[row] += total[row] * theta[state : state + inputs]
+            slopes = np.dot(slopes, theta[end:bias].reshape(inputs, outputs).T)
             for row in range(count):
+                if how.dueling and layer == how.layers - 1:
+                    slopes[row] += total[row] * theta[state : state + inputs]
                 for j in range(inputs):
-                    gradient_below[row, j] = gradient_below[row, j] if units[row, j] > 0 else np.float32(0)
-            gradient = gradient_below
-        end = at
+                    slopes[row, j] = slopes[row, j] if units[row, j] > 0 else np.float32(0)
+    return grad
 
 
 @reordering
@@ -175,6 +124,23 @@ def meet(
 
 
 @reordering
+def rewards_from(row: int, outcome: Any, rewards: Floats, how: Learning) -> tuple[float, float, int]:
+    """Add up the discounted rewards from a decision on, the next `how.returns` if the episode lasts so long.
+
+    Returns the sum, and the discount and row of the decision after them: 0 where the episode is over. A decision whose
+    outcome is not known is one after them.
+    """
+    total, discount, end = 0.0, 1.0, row + how.returns
+    while row < end and outcome[row] != TRUNCATED:
+        total += discount * rewards[row]
+        if outcome[row] == TERMINATED:
+            return total, 0.0, row
+        discount *= how.discount
+        row += 1
+    return total, discount, row
+
+
+@reordering
 def best_gain(records: Any, row: int, slots: int, values: Reals, margin: float) -> int:
     """Return the slot that gains most, the first of equals; others than the taught gain `margin` more."""
     best, highest = 0, np.float32(-np.inf)
@@ -197,75 +163,20 @@ def total_of(records: Any, row: int, slots: int, slot: int, values: Reals) -> An
 
 
 @reordering
-def gather(
-    samples: Ints, memory: Any, networks: Reals, how: Learning, imitates: bool, room: Scratch
-) -> tuple[int, int]:
-    """Value all observations that the decisions `samples` int64 [batch], and those after them, need.
-
-    Adds up the rewards from each decision on, the next `how.returns` of them if the episode lasts so long: `room.sums`
-    are discounted, `room.discounts` are of the decisions after them, 0 where the episode is over. A decision whose
-    outcome is not known is one after them. Returns how many decisions are taught, and how many observations are of
-    the decisions: those have a gradient.
-    """
-    outcome, rewards, _, records, observations = memory
-    # Taking an array out of a tuple counts its holders, which takes as long as ten sums.
-    rows, met, known, sums, discounts = room.rows, room.met, room.known, room.sums, room.discounts
-    seen, outs, later, values, slopes = room.seen, room.outs, room.later, room.values, room.slopes
-    batch = len(samples)
-    count = taught = 0
-    for b in range(batch):
-        row = rows[0, b] = samples[b]
-        taught += records[row, TAUGHT] > 0
-        first, last = 0, how.slots
-        if not imitates:
-            first, last = records[row, CHOSEN], records[row, CHOSEN] + 1
-        count = meet(records, row, first, last, how.slots, how.outputs, met, known, count)
-    current = count
-    for b in range(batch):
-        row, sums[b], discounts[b] = samples[b], 0.0, 1.0
-        end = row + how.returns
-        while row < end and outcome[row] != TRUNCATED:
-            sums[b] += discounts[b] * rewards[row]
-            discounts[b] *= how.discount
-            if outcome[row] == TERMINATED:
-                discounts[b] = 0.0
-                break
-            row += 1
-        rows[1, b] = row
-        if discounts[b] > 0:
-            count = meet(records, row, 0, how.slots, how.slots, how.outputs, met, known, count)
-    for k in range(count):
-        known[met[k]] = 0
-        for i in range(seen.shape[1]):
-            seen[k, i] = observations[met[k], i]
-    for which in range(2):
-        forward(networks[which], how, seen[:count], room.hidden, outs[which][:count])
-    for k in range(count):
-        for j in range(how.outputs):
-            cell = met[k] * how.outputs + j
-            later[cell], values[cell], slopes[cell] = outs[0, k, j], outs[1, k, j], 0
-    return taught, current
-
-
-@reordering
-def slope(
-    records: Any, baseline: Floats, how: Learning, imitates: bool, taught: int, room: Scratch
+def add_slopes(
+    records: Any, rows: Ints, wanted: Floats, how: Learning, taught: int, values: Reals, slopes: Reals
 ) -> tuple[float, float]:
-    """Write the slopes of the loss by cell to `room.slopes`; returns the loss and the mean value of the chosen.
+    """Add the slopes of the loss by cell to `slopes`; returns the loss and the mean value of the chosen.
 
-    Where it `imitates`, a margin loss to the teacher's choice is added.
+    The rows' choices are `wanted` to be worth that. Of those that are `taught`, unless none counts, there is a margin
+    loss to the teacher's choice.
     """
-    batch, slots, rows, values, slopes = len(room.sums), how.slots, room.rows, room.values, room.slopes
-    sums, discounts, later = room.sums, room.discounts, room.later
-    margin, shared, loss, mean = 1 - how.discount, CELLS + 2 * how.slots, 0.0, 0.0
+    batch, slots, margin, loss, mean = len(rows), how.slots, 1 - how.discount, 0.0, 0.0
+    shared = CELLS + 2 * slots
     for b in range(batch):
-        row, after = rows[0, b], rows[1, b]
-        wanted = margin * sums[b] - baseline[row]
-        if discounts[b] > 0:
-            best = best_gain(records, after, slots, values, 0.0)
-            wanted += discounts[b] * total_of(records, after, slots, best, later)
+        row = rows[b]
         total = total_of(records, row, slots, records[row, CHOSEN], values)
-        error = total - np.float32(wanted)
+        error = total - np.float32(wanted[b])
         mean += total / batch
         if how.huber:
             loss += (0.5 * error * error if abs(error) < 1 else abs(error) - 0.5) / batch
@@ -278,7 +189,7 @@ def slope(
         slopes[records[row, chosen + slots]] -= step
         for at in range(shared, shared + 2 * records[row, DIFFERENT], 2):
             slopes[records[row, at]] += step * np.float32(records[row, at + 1])
-        if imitates and records[row, TAUGHT] > 0:
+        if taught > 0 and records[row, TAUGHT] > 0:
             best, right = CELLS + best_gain(records, row, slots, values, margin), CELLS + records[row, TAUGHT] - 1
             loss += margin * (best != right) / taught
             for sign, at in ((1, best), (-1, right)):
@@ -286,6 +197,16 @@ def slope(
                 slopes[records[row, at]] += np.float32(sign / taught)
                 slopes[records[row, at + slots]] -= np.float32(sign / taught)
     return loss, mean
+
+
+@reordering
+def adam(theta: Reals, grad: Reals, moments: Reals, rate: float, learned: int) -> None:
+    """Take Adam's step number `learned` down a gradient; changes `theta` and `moments`."""
+    step, root = np.float32(rate / (1 - 0.9**learned)), np.float32(np.sqrt(1 - 0.999**learned))
+    for i in range(len(theta)):
+        moments[0, i] += (grad[i] - moments[0, i]) * np.float32(0.1)
+        moments[1, i] = moments[1, i] * np.float32(0.999) + np.float32(0.001) * grad[i] * grad[i]
+        theta[i] -= step * moments[0, i] / (np.sqrt(moments[1, i]) / root + np.float32(1e-8))
 
 
 @reordering
@@ -298,30 +219,53 @@ def follow(network: Reals, theta: Reals, share: float) -> None:
 @reordering
 def update(
     samples: Ints, memory: Any, networks: Reals, moments: Reals, how: Learning, imitates: bool, learned: int,
-    room: Scratch, metrics: Floats,
+    metrics: Floats,
 ) -> int:  # fmt: skip
     """Learn from batches int64 [updates, batch] of decisions in `memory`; returns how many updates there were in all.
 
     Changes the `networks` float32 [3, weights] (the target network, the network, and its average), and Adam's `moments`
-    [2, weights]; writes loss and mean value of the chosen to `metrics` [updates, 2].
+    [2, weights]; writes loss and mean value of the chosen to `metrics` [updates, 2]. Where it `imitates`, it learns the
+    teacher's choices, too.
     """
-    target, theta, average, grad = networks[0], networks[1], networks[2], room.grad
+    outcome, rewards, baseline, records, observations = memory
+    target, theta, average = networks[0], networks[1], networks[2]
+    batch, slots, outputs, most = samples.shape[1], how.slots, how.outputs, len(observations)
+    met, known = np.empty(most, np.int64), np.zeros(most, np.uint8)
+    known[0] = 1  # it stands for none
+    by_cell = np.zeros((3, most * outputs), np.float32)
+    later, values, slopes = by_cell[0], by_cell[1], by_cell[2]
+    after, wanted, discounts = np.empty(batch, np.int64), np.empty(batch), np.empty(batch)
     for number in range(len(samples)):
-        taught, current = gather(samples[number], memory, networks, how, imitates, room)
-        metrics[number, 0], metrics[number, 1] = slope(memory[3], memory[2], how, imitates, taught, room)
-        slopes, cells, met = room.outs[0][:current], room.slopes, room.met
+        rows, current, taught = samples[number], 0, 0
+        for b in range(batch):
+            taught += imitates and records[rows[b], TAUGHT] > 0
+            first, last = (0, slots) if imitates else (records[rows[b], CHOSEN], records[rows[b], CHOSEN] + 1)
+            current = meet(records, rows[b], first, last, slots, outputs, met, known, current)
+        count = current
+        for b in range(batch):
+            total, discounts[b], after[b] = rewards_from(rows[b], outcome, rewards, how)
+            wanted[b] = (1 - how.discount) * total - baseline[rows[b]]
+            if discounts[b] > 0:
+                count = meet(records, after[b], 0, slots, slots, outputs, met, known, count)
+        seen = observations[met[:count]]
+        hidden = np.empty((how.layers - 1, count, how.width), np.float32)
+        outs_later, outs = forward(target, how, seen, hidden), forward(theta, how, seen, hidden)
+        for k in range(count):
+            known[met[k]] = 0
+            for j in range(outputs):
+                later[met[k] * outputs + j], values[met[k] * outputs + j] = outs_later[k, j], outs[k, j]
+        for b in range(batch):
+            if discounts[b] > 0:
+                best = best_gain(records, after[b], slots, values, 0.0)
+                wanted[b] += discounts[b] * total_of(records, after[b], slots, best, later)
+        metrics[number, 0], metrics[number, 1] = add_slopes(records, rows, wanted, how, taught, values, slopes)
         for k in range(current):
-            for j in range(how.outputs):
-                slopes[k, j] = cells[met[k] * how.outputs + j]
-        backward(theta, how, room.seen[:current], room.hidden, slopes, grad, room.below, room.total)
+            for j in range(outputs):
+                outs[k, j] = slopes[met[k] * outputs + j]
+                slopes[met[k] * outputs + j] = 0
+        grad = backward(theta, how, seen[:current], hidden, outs[:current])
         learned += 1
-        rate, root = np.float32(how.rate / (1 - 0.9**learned)), np.float32(np.sqrt(1 - 0.999**learned))
-        for i in range(len(theta)):
-            moments[0, i] += (grad[i] - moments[0, i]) * np.float32(0.1)
-            moments[1, i] = moments[1, i] * np.float32(0.999) + np.float32(0.001) * grad[i] * grad[i]
-            theta[i] -= rate * moments[0, i] / (np.sqrt(moments[1, i]) / root + np.float32(1e-8))
-        for i in range(len(theta)):
-            grad[i] = 0
+        adam(theta, grad, moments, how.rate, learned)
         if learned % how.target == 0:
             follow(target, theta, how.tau)
         follow(average, theta, how.averaged)
