@@ -20,7 +20,7 @@ from binwright.agents.world import World
 from binwright.fabric.multi_server import Flags, allow
 from binwright.fabric.network import NetworkView, Provisioned
 from binwright.fabric.topology import Topology
-from binwright.simcore.jit import allocating, kernel, lean
+from binwright.simcore.jit import allocating, inlined, kernel, lean
 from binwright.simcore.rng import stream
 from binwright.simcore.types import Floats, Ints, Refusal, Request, View
 
@@ -82,6 +82,13 @@ def joined(tensors: Mapping[str, Reals], text: bool) -> Reals:
     return flatten(tensors, shapes(tensors["stages.0.state.weight"].shape[1] - 1, text))
 
 
+@inlined
+def hear(states: Reals, target: int, sent: Reals, source: int, edge: float, link: Reals) -> None:
+    """Add to the state of a vertex the message that another one sends it."""
+    for unit in range(WIDTH):
+        states[target, unit] += max(np.float32(0), sent[source, unit] + edge * link[unit])
+
+
 @allocating
 def infer(
     wires: Wiring, weights: Reals, text: bool, nodes: Reals, edges: Reals, cluster: Reals, scratch: Reals, logits: Reals
@@ -96,32 +103,22 @@ def infer(
     rack_of, inner, sender, receiver = wires.rack_of, wires.inner, wires.sender, wires.receiver
     for stage in range(STAGES):
         seen, inputs = (nodes, nodes.shape[1]) if stage == 0 else (states, WIDTH)
+        bias = at + (inputs + 1) * WIDTH
         for vertex in range(switches + servers):
             dense(seen[vertex], inputs, weights, at, sent[vertex], WIDTH, False)
-        bias = at + (inputs + 1) * WIDTH
+            for unit in range(WIDTH):
+                states[vertex, unit] = max(zero, sent[vertex, unit])
         at = bias + WIDTH
         link = weights[bias:at]
         for server in range(servers):
-            edge, rack, vertex = edges[server], rack_of[server], switches + server
-            for unit in range(WIDTH):
-                heard = max(zero, sent[rack, unit] + edge * link[unit])
-                states[vertex, unit] = (max(zero, sent[vertex, unit]) + heard) * np.float32(0.5)
-        if stage == STAGES - 1:  # what switches would hear, no server hears any more
-            break
-        for switch in range(switches):
-            for unit in range(WIDTH):
-                states[switch, unit] = max(zero, sent[switch, unit])
-        for server in range(servers):
-            edge, rack, vertex = edges[server], rack_of[server], switches + server
-            for unit in range(WIDTH):
-                states[rack, unit] += max(zero, sent[vertex, unit] + edge * link[unit])
+            hear(states, switches + server, sent, rack_of[server], edges[server], link)
+            hear(states, rack_of[server], sent, switches + server, edges[server], link)
         for place in range(len(inner)):
-            edge, source, target = edges[inner[place]], sender[place], receiver[place]
+            hear(states, receiver[place], sent, sender[place], edges[inner[place]], link)
+        for vertex in range(switches + servers):
+            share = wires.share[vertex] if vertex < switches else np.float32(0.5)
             for unit in range(WIDTH):
-                states[target, unit] += max(zero, sent[source, unit] + edge * link[unit])
-        for switch in range(switches):
-            for unit in range(WIDTH):
-                states[switch, unit] *= wires.share[switch]
+                states[vertex, unit] *= share
     for server in range(switches, switches + servers if text else 0):  # to the length 1, unless it is 0
         square = np.float32(0)
         for unit in range(WIDTH):

@@ -24,7 +24,7 @@ class Stage(nn.Module):
         super().__init__()
         self.state = nn.Linear(inputs, WIDTH)
         self.link = nn.Parameter(torch.empty(WIDTH))
-        nn.init.uniform_(self.link, -((inputs + 1) ** -0.5), (inputs + 1) ** -0.5)
+        uniform(1 / (inputs + 1), self.link)
 
     def forward(self, wires: Wiring, servers: Tensor, switches: Tensor, edges: Tensor) -> tuple[Tensor, Tensor]:
         """Return the next states: `servers` [servers, b, f], `switches` [switches, b, f], `edges` [edges, b, 1]."""
@@ -41,26 +41,25 @@ class Stage(nn.Module):
 def drawn_as_in_keras(policy: PolicyNetwork) -> None:
     """Draw the weights anew as Keras draws those of dense layers, and RLlib those of values; biases are 0.
 
-    A dense layer's are uniform up to sqrt(6 / (inputs + outputs)) (Glorot and Bengio 2010). The linear readout of the
-    publication has 24 inputs more than ours, which move all logits alike.
+    The network is of the form `text`. A dense layer's are uniform up to sqrt(6 / (inputs + outputs)) (Glorot and Bengio
+    2010). The linear readout of the publication has 24 inputs more than ours, which move all logits alike.
     """
-    for name, layer in policy.named_modules():
-        if not isinstance(layer, nn.Linear):
-            continue
-        if layer.bias is not None:
-            nn.init.zeros_(layer.bias)
-        if name.startswith("value"):
-            nn.init.normal_(layer.weight)
-            with torch.no_grad():
-                layer.weight *= (0.01 if layer.out_features == 1 else 1.0) / layer.weight.norm(dim=1, keepdim=True)
-            continue
-        inputs = layer.in_features + name.startswith("stages")  # a message has the link, too
-        if name == "logit" and policy.text:
-            inputs += CLUSTER + WIDTH
-        most = float((6 / (inputs + layer.out_features)) ** 0.5)
-        nn.init.uniform_(layer.weight, -most, most)
-        if name.startswith("stages"):
-            nn.init.uniform_(policy.stages[int(name.split(".")[1])].link, -most, most)
+    for stage in policy.stages:
+        uniform(6 / (stage.state.in_features + 1 + WIDTH), stage.state.weight, stage.link)  # a message has the link
+    uniform(6 / (WIDTH + CLUSTER + WIDTH + 1), policy.logit.weight)
+    for layer, length in ((policy.value[0], 1.0), (policy.value[2], 0.01)):
+        nn.init.normal_(layer.weight)
+        with torch.no_grad():
+            layer.weight *= length / layer.weight.norm(dim=1, keepdim=True)
+    for name, parameter in policy.named_parameters():
+        if name.endswith("bias"):
+            nn.init.zeros_(parameter)
+
+
+def uniform(square: float, *tensors: Tensor) -> None:
+    """Draw tensors uniformly up to the root of a number; changes them."""
+    for tensor in tensors:
+        nn.init.uniform_(tensor, -(square**0.5), square**0.5)
 
 
 class PolicyNetwork(nn.Module):

@@ -138,12 +138,11 @@ def weights(trainer: NaraTrainer, tmp_path: Path) -> Path:
     return tmp_path / "mine.safetensors"
 
 
-@pytest.mark.parametrize("text", [False, True])
-def test_weights_are_drawn_as_in_keras(text: bool) -> None:
-    policy = PolicyNetwork(2, text)
+def test_weights_are_drawn_as_in_keras() -> None:
+    policy = PolicyNetwork(2, text=True)
     torch.manual_seed(3)
     drawn_as_in_keras(policy)
-    inputs = {"logit": WIDTH + 8 + WIDTH} if text else {}  # its readout sees those chosen, too
+    inputs = {"logit": WIDTH + 8 + WIDTH}  # its readout sees those chosen, too
     for name, layer in policy.named_modules():
         if not isinstance(layer, torch.nn.Linear):
             continue
