@@ -70,8 +70,10 @@ class Draft:
     def __init__(self, view: View, running: Running) -> None:
         self.running, self.free, self.server = running, view.free.copy(), running.server.copy()
         self._moved: dict[int, Placement] = {}
-        self.devices = Devices(*(array.copy() for array in view.devices)) if isinstance(view, DeviceView) else None
-        self.links = view.link_free.copy() if isinstance(view, NetworkView) else None
+        if isinstance(view, DeviceView):
+            view = replace(view, devices=Devices(*(array.copy() for array in view.devices)))
+        elif isinstance(view, NetworkView):
+            view = replace(view, link_free=view.link_free.copy())
         self._view, self._total = view, np.maximum(view.capacity.sum(axis=1), 1)
         self.fullness: Floats = 1 - (self.free.sum(axis=1) / self._total).mean(axis=1)
         """The share of each server's resources that is held, on average, float64 [servers]."""
@@ -84,11 +86,8 @@ class Draft:
     def showing(self, open_to: Flags) -> View:
         """Return a view for an agent that is to see only these servers, bool [servers], with what would be free."""
         free = np.where(open_to[:, None, None], self.free, 0)
-        if isinstance(self._view, DeviceView) and self.devices is not None:
-            return replace(self._view, free=free, devices=self.devices)
-        if isinstance(self._view, NetworkView) and self.links is not None:
-            return replace(self._view, free=free, link_free=self.links)
-        return self._view.showing(free)
+        holds_more = isinstance(self._view, DeviceView | NetworkView)
+        return replace(self._view, free=free) if holds_more else self._view.showing(free)
 
     def request(self, item: int) -> Request:
         return self.running.request(int(self.running.row[item]))
@@ -121,14 +120,13 @@ class Draft:
             self.free[server, node] -= np.array(amounts) * sign
             self.fullness[server] = 1 - (self.free[server].sum(axis=0) / self._total[server]).mean()
         if isinstance(self._view, DeviceView) and isinstance(placement, OnDevices) and placement.devices:
-            server, own = placement.shares[0][0], self.devices
-            assert own is not None
+            server, own = placement.shares[0][0], self._view.devices
             _, part = in_python(request.demand[self._view.resource])
             own.free[server, list(placement.devices)] -= sign * part
             own.held[server, len(placement.devices) if part == QUANTUM else 0] += sign
-        if self.links is not None:
+        if isinstance(self._view, NetworkView):
             each: Any = placement.amounts if isinstance(placement, Embedding) else request.bandwidth
-            self.links[list(placement.links)] -= np.array(each, np.int64) * sign
+            self._view.link_free[list(placement.links)] -= np.array(each, np.int64) * sign
 
     def in_use(self) -> Flags:
         """Tell which servers hold anything, bool [servers]."""
@@ -223,8 +221,6 @@ class Empty(Mover):
 
 MOST = 3
 """More moves for one request are not looked for: the search would take too long."""
-UNKNOWN, LEAVES, STAYS = range(3)
-"""Whether a request has room on any other server than its own."""
 
 
 class MakeRoom(Mover):
@@ -255,54 +251,51 @@ class MakeRoom(Mover):
 
 
 @kernel
-def _can_leave(free: Ints, server: int, node: int, demand: Ints) -> int:
-    """Tell whether a request that is on a server has room on another one: `LEAVES` or `STAYS`."""
-    for other in range(len(free)):
-        for n in range(1 if node < 0 else free.shape[1]):
-            if other != server and has_room(free, other, -1 if node < 0 else n, demand):
-                return LEAVES
-    return STAYS
-
-
-@kernel
 def fewest(free: Ints, first: Ints, node: Ints, demand: Ints, wanted: Ints, spread: bool, most: int) -> Ints:
     """Return which requests move, and their new servers and nodes, int64 [any, 3]; none where there is no way.
 
-    `free` int64 [servers, nodes, resources] is changed on the way. Requests `first[s]` to `first[s + 1]` lie on server
-    s, on `node` [n], -1 where spread, with `demand` [n, resources].
+    `free` int64 [servers, nodes, resources] is changed. Requests `first[s]` to `first[s + 1]` lie on server s, on
+    `node` [n], -1 where spread, with `demand` [n, resources].
     """
     servers, nodes = free.shape[0], free.shape[1]
-    leaves = np.zeros(len(node), np.int64)
     for count in range(1, most + 1):
         plan = np.zeros((count, 3), np.int64)
         for place in range(servers if spread else servers * nodes):
             server, target = (place, -1) if spread else (place // nodes, place % nodes)
-            end = first[server + 1]
-            plan[:, 0] = first[server] + np.arange(count)
-            more = end - first[server] >= count
-            while more:
-                for sign in (1, -1):
-                    for item in plan[:, 0]:
-                        give_back(free, server, node[item], demand[item], sign)
-                    if sign == 1:
-                        enough = has_room(free, server, target, wanted)
-                for item in plan[: count if enough else 0, 0]:
-                    if leaves[item] == UNKNOWN:
-                        leaves[item] = _can_leave(free, server, node[item], demand[item])
-                if enough and _settled(free, server, target, node, demand, wanted, leaves, plan, 0):
-                    return plan
-                k = count - 1  # the next set of requests
-                while k >= 0 and plan[k, 0] == end - count + k:
-                    k -= 1
-                more = k >= 0
-                if more:
-                    plan[k:, 0] = plan[k, 0] + 1 + np.arange(count - k)
+            if _cleared(free, server, target, node, demand, wanted, plan, 0, first[server], first[server + 1]):
+                return plan
     return np.zeros((0, 3), np.int64)
 
 
 @kernel
+def _cleared(
+    free: Ints, server: int, target: int, node: Ints, demand: Ints, wanted: Ints, plan: Ints, level: int, first: int,
+    end: int,
+) -> bool:  # fmt: skip
+    """Choose who leaves, `plan` from `level` on, of a server's requests `first` to `end` - 1, and find them places.
+
+    Changes `free` and `plan`; without a way `free` is as before.
+    """
+    if level == len(plan):
+        enough = has_room(free, server, target, wanted)
+        for sign in (-1, 1):  # they are there until they move, one after another
+            for item in plan[:, 0]:
+                give_back(free, server, node[item], demand[item], sign)
+            if sign < 0 and enough and _settled(free, server, target, node, demand, wanted, plan, 0):
+                return True
+        return False
+    for item in range(first, end - (len(plan) - 1 - level)):
+        plan[level, 0] = item
+        give_back(free, server, node[item], demand[item], 1)
+        if _cleared(free, server, target, node, demand, wanted, plan, level + 1, item + 1, end):
+            return True
+        give_back(free, server, node[item], demand[item], -1)
+    return False
+
+
+@kernel
 def _settled(
-    free: Ints, server: int, target: int, node: Ints, demand: Ints, wanted: Ints, leaves: Ints, plan: Ints, level: int
+    free: Ints, server: int, target: int, node: Ints, demand: Ints, wanted: Ints, plan: Ints, level: int
 ) -> bool:
     """Find places for the requests of `plan` from `level` on, the first ones with which `wanted` fits; false for none.
 
@@ -313,15 +306,14 @@ def _settled(
     item = plan[level, 0]
     own, amounts = node[item], demand[item]
     width = 1 if own < 0 else free.shape[1]
-    start, end = (server * width, (server + 1) * width) if leaves[item] == STAYS else (0, len(free) * width)
-    for place in range(start, end):
+    for place in range(len(free) * width):
         to, on = place // width, -1 if own < 0 else place % width
         if (to == server and on == own) or not has_room(free, to, on, amounts):
             continue
         plan[level, 1], plan[level, 2] = to, on
         give_back(free, to, on, amounts, -1)
         give_back(free, server, own, amounts, 1)
-        if _settled(free, server, target, node, demand, wanted, leaves, plan, level + 1):
+        if _settled(free, server, target, node, demand, wanted, plan, level + 1):
             return True
         give_back(free, server, own, amounts, -1)
         give_back(free, to, on, amounts, 1)
