@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -15,20 +15,23 @@ from binwright.agents.learned.ppo import descend
 from binwright.agents.learned.value import (
     HIDDEN,
     INPUTS,
-    LARGE,
-    MIDDLE,
     NO_SIZES,
     SIZE,
-    SMALL,
     TERMS,
     ValueTrainer,
     fitting_on,
+    worth,
 )
 from binwright.agents.learned.weights import extra
 from binwright.agents.world import World
-from binwright.fabric.compiled.numa_replay import Offer, Replay
+from binwright.fabric.compiled.numa_replay import Offer
 from binwright.simcore.rng import stream
-from binwright.simcore.types import Compiled, Floats, Ints
+from binwright.simcore.types import Floats, Ints
+
+Sample: TypeAlias = tuple[Floats, Floats, Floats]
+"""What `places_of` sees of the servers of c places, before and after, and how many requests the best plan that begins
+at each places, float64 [c].
+"""
 
 
 @dataclass
@@ -63,19 +66,21 @@ class HindsightTrainer(ValueTrainer):
     def iterate(self, iteration: int) -> dict[str, float]:
         rng = stream(self._seed, "train", iteration)
         student = self.rule(self.learned["weights"].detach().numpy())
-        samples, lengths, planned = [], [], []
+        samples, lengths, planned = list[Sample](), [], []
         for number in rng.permutation(len(self._replays))[: self.episodes].tolist():
             replay = self._replays[number]
             length = replay.placed(student)
             lengths.append(length)
             planned.append(max(length, self._longest[number]))
-            plans = [self._rules[self._best[number]], student]
             staying = replay.staying()
-            if not len(staying):
+            if not len(staying) or (offer := replay.follow(student, int(rng.choice(staying)))) is None:
                 continue
-            sample = sample_of(replay, student, int(rng.choice(staying)), plans, self._known)
-            if sample and np.ptp(sample.reached) > 0:
-                samples.append(sample)
+            codes, before, after = places_of(offer, replay.capacity, self._known)
+            if len(codes) > 1:
+                plans = self._rules[self._best[number]], student
+                reached = np.max([replay.tried(codes, plan) for plan in plans], axis=0).astype(np.float64)
+                if np.ptp(reached) > 0:
+                    samples.append((before, after, reached))
         metrics = {
             "episodes": len(self._replays),
             "placed": float(np.mean(lengths)),
@@ -91,9 +96,9 @@ class HindsightTrainer(ValueTrainer):
 
     def _loss(self, samples: Sequence[Sample]) -> Any:
         """Return how much less the policy's choices reach, in percent of the best place of each sample."""
-        torch, logs = extra("torch"), [np.log(np.maximum(sample.reached, 1)) for sample in samples]
-        before = np.concatenate([sample.before for sample in samples])
-        after = np.concatenate([sample.after for sample in samples])
+        befores, afters, reached = zip(*samples, strict=True)
+        torch, logs = extra("torch"), [np.log(np.maximum(each, 1)) for each in reached]
+        before, after = np.concatenate(befores), np.concatenate(afters)
         gains = ((self._worth(after) - self._worth(before)) / self.temperature).split([len(each) for each in logs])
         short = [torch.from_numpy(100 * (each.max() - each)) for each in logs]
         pad = partial(torch.nn.utils.rnn.pad_sequence, batch_first=True)
@@ -106,19 +111,8 @@ class HindsightTrainer(ValueTrainer):
         network, inputs = weights[TERMS:SIZE].reshape(INPUTS + 2, HIDDEN), seen[..., :INPUTS]
         hidden = torch.relu(torch.from_numpy(inputs) @ network[:INPUTS] + network[INPUTS])
         fits = torch.from_numpy(seen[..., INPUTS:]) @ weights[SIZE:]
-        return torch.from_numpy(terms_of(inputs)) @ weights[:TERMS] + hidden @ network[INPUTS + 1] + fits
-
-
-class Sample(NamedTuple):
-    """Holds c places that lead to different clusters, and how far each leads.
-
-    `before` and `after` float64 [c, any] are what is seen of the server: the free shares, as `inputs_of` has them, and
-    behind them what fits of some sizes. `reached` float64 [c] is how many requests the plan that begins there places.
-    """
-
-    before: Floats
-    after: Floats
-    reached: Floats
+        terms = np.array([[worth(a, b, c, d, weight) for weight in np.eye(TERMS, SIZE)] for a, b, c, d in inputs])
+        return torch.from_numpy(terms) @ weights[:TERMS] + hidden @ network[INPUTS + 1] + fits
 
 
 def inputs_of(free: Ints, capacity: Ints) -> Floats:
@@ -131,15 +125,6 @@ def inputs_of(free: Ints, capacity: Ints) -> Floats:
     cpu, mem, other_cpu, other_mem = np.moveaxis(inputs, -1, 0)
     swap = (cpu > other_cpu) | ((cpu == other_cpu) & (mem > other_mem))
     return np.where(swap[..., None], np.roll(inputs, 2, axis=-1), inputs)
-
-
-def terms_of(inputs: Floats) -> Floats:
-    """Compute the terms of `agents.learned.value.worth`, float64 [..., TERMS], of inputs [..., INPUTS]."""
-    cpu, mem, other_cpu, other_mem = np.moveaxis(inputs, -1, 0)
-    least = np.minimum(mem, other_mem)
-    room = [(cpu >= of_cpu) & (least >= of_mem) for of_cpu, of_mem in (LARGE, MIDDLE, SMALL)]
-    sums = ((cpu + other_cpu) / 2) ** 2, np.minimum(cpu, least), cpu * cpu + other_cpu * other_cpu
-    return np.stack([*sums, *room], axis=-1)
 
 
 def places_of(offer: Offer, capacity: Ints, sizes: Floats = NO_SIZES) -> tuple[list[int], Floats, Floats]:
@@ -158,19 +143,3 @@ def places_of(offer: Offer, capacity: Ints, sizes: Floats = NO_SIZES) -> tuple[l
     after = np.concatenate([after, fitting_on(left[server, choice], sizes)], axis=1)
     first = np.sort(np.unique(rows, axis=0, return_index=True)[1])
     return (server * 2 + choice)[first].tolist(), before[first], after[first]
-
-
-def sample_of(
-    replay: Replay, student: Compiled, answers: int, plans: list[Compiled], sizes: Floats = NO_SIZES
-) -> Sample | None:
-    """Make a sample of the state that a student comes to after so many answers.
-
-    Of every place it says what the best plan reaches that goes on from there, knowing what comes. `None` where there is
-    nothing to choose.
-    """
-    if (offer := replay.follow(student, answers)) is None:
-        return None
-    codes, before, after = places_of(offer, replay.capacity, sizes)
-    if len(codes) < 2:
-        return None
-    return Sample(before, after, np.max([replay.tried(codes, plan) for plan in plans], axis=0).astype(np.float64))

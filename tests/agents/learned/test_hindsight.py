@@ -9,13 +9,10 @@ import pytest
 from binwright.agents.heuristics.servers.costs import best_fit, internal
 from binwright.agents.learned.hindsight import (
     HindsightTrainer,
-    Sample,
     inputs_of,
     places_of,
-    sample_of,
-    terms_of,
 )
-from binwright.agents.learned.value import SIZE, TERMS, worth
+from binwright.agents.learned.value import SIZE, worth
 from binwright.fabric.compiled.numa_replay import Offer, Replay
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.run.simulation import Simulation
@@ -72,7 +69,6 @@ def test_every_place_is_tried_with_what_really_follows() -> None:
     staying = replay.staying()
     assert 0 < len(staying) < placed
     assert replay.follow(student, placed + 1) is None
-    assert sample_of(replay, student, placed + 1, [plan]) is None
 
 
 def test_places_are_those_of_the_rule() -> None:
@@ -104,12 +100,11 @@ def test_hindsight_loss_is_the_expected_loss_of_the_choices() -> None:
     for places in (2, 5):
         before, after = (inputs_of(rng.integers(0, 11, (places, 2, 2)), capacity[:places]) for _ in range(2))
         reached = rng.integers(50, 60, places).astype(float)
-        lessons.append(Sample(before, after, reached))
+        lessons.append((before, after, reached))
         gain = [valued(b, weights) - valued(a, weights) for a, b in zip(before, after, strict=True)]
         chance = np.exp(np.array(gain) / 0.5)
         expected.append(100 * (chance / chance.sum()) @ np.log(reached.max() / reached))
     np.testing.assert_allclose(float(trainer._loss(lessons).detach()), np.mean(expected))
-    assert terms_of(before).shape == (5, TERMS)
 
 
 @pytest.mark.long
