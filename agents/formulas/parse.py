@@ -8,10 +8,11 @@ from __future__ import annotations
 import ast
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import reduce
-from typing import NamedTuple
+from itertools import chain
+from typing import NamedTuple, TypeAlias
 
 from binwright.simcore.errors import UserError, short, suggest
 
@@ -19,31 +20,32 @@ LARGEST = 2000
 """Steps that a formula may have."""
 
 
-class Term(NamedTuple):
-    """One step of a formula: a constant, a feature by name, or an operation on other terms. `size` counts all steps."""
+class Step(NamedTuple):
+    """One step of a stack machine: a constant, a feature by name, or an operation on what lies on top."""
 
     op: str
-    of: tuple[Term, ...] = ()
     value: float = 0.0
     name: str = ""
-    size: int = 1
 
 
-class NotAFormula(Exception):
-    """A part of Python, a node of its syntax tree, has no place in a formula."""
+Term: TypeAlias = tuple[Step, ...]
+"""A formula or a part of one, which leaves one number on the stack."""
 
 
-def mistake(problem: str, node: ast.AST | None = None, remedy: str = "", value: object = None) -> UserError:
-    """Make the error of a formula, with the line of a part of it."""
-    return UserError(problem, key="score", line=getattr(node, "lineno", None), value=value, remedy=remedy)
+def refused(node: ast.AST) -> UserError:
+    """Make the error of a part of Python that has no place in a formula."""
+    problem = f"cannot be used in a formula: {short(ast.unparse(node).partition(chr(10))[0])}"
+    names = ", ".join((*FUNCTIONS, "min", "max"))
+    remedy = f"Use numbers, features, arithmetic, comparisons, {names}; in a function assignments, `if`, `return`, too."
+    return UserError(problem, key="score", line=getattr(node, "lineno", None), remedy=remedy)
 
 
-def term(op: str, *of: Term) -> Term:
+def term(op: str, *of: Iterable[Step]) -> Term:
     """Make an operation on other terms; refuses what grows too large."""
-    size = 1 + sum(part.size for part in of)
-    if size > LARGEST:
-        raise mistake(f"the formula has more than {LARGEST:,} steps", remedy="Write a shorter one.")
-    return Term(op, of, size=size)
+    steps = (*chain(*of), Step(op))
+    if len(steps) > LARGEST:
+        raise UserError(f"the formula has more than {LARGEST:,} steps", key="score", remedy="Write a shorter one.")
+    return steps
 
 
 OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**"}
@@ -58,7 +60,7 @@ FUNCTIONS = {
 }  # fmt: skip
 """What an expression may call beside `min` and `max`, and with how many arguments.
 
-`lost(x)` is x before the request is placed, less x; its size is that of x and one.
+`lost(x)` is x before the request is placed, less x.
 """
 BEFORE = {"after": "free", "share": "free_share"}
 """What of a resource is free before a request is placed, by what is free after it."""
@@ -67,49 +69,40 @@ NUMBERS = {"pi": math.pi, "e": math.e, "inf": math.inf, "nan": math.nan, "tau": 
 
 def expression(text: str) -> Term:
     """Read an expression: the higher it is, the better the place."""
-    with _explained("expression", text):
+    with _explained("expression"):
         return _read(ast.parse(text.strip(), mode="eval").body, None)
 
 
 @contextmanager
-def _explained(kind: str, text: str | None) -> Iterator[None]:
-    """Turn what is wrong with a formula into one message."""
+def _explained(kind: str) -> Iterator[None]:
+    """Turn what Python finds wrong with a formula into a message."""
     try:
         yield
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+    except (SyntaxError, ValueError, OverflowError, RecursionError, MemoryError) as error:
         reason = getattr(error, "msg", None) or str(error) or "too deeply nested"
-        made = mistake(f"is no {kind}: {reason}", None, "Write one as in `free_cpu - 2 * free_mem`.", text)
-        made.line = getattr(error, "lineno", None) if text is None else None
-        raise made from None
-    except NotAFormula as part:
-        node, names = part.args[0], ", ".join((*FUNCTIONS, "min", "max"))
-        also = "" if text else ", assignments, `if`, `return`"
-        remedy = f"Use numbers, features, arithmetic, comparisons, {names}{also}."
-        problem = f"cannot be used in a formula: {short(ast.unparse(node).partition(chr(10))[0])}"
-        raise mistake(problem, None if text else node, remedy, text) from None
+        remedy, line = "Write one as in `free_cpu - 2 * free_mem`.", getattr(error, "lineno", None)
+        raise UserError(f"is no {kind}: {reason}", key="score", line=line, remedy=remedy) from None
 
 
 def source(text: str, name: str = "score") -> tuple[Term, tuple[str, ...]]:
     """Make a formula of the function `name` in Python source, and list its parameters, which are features."""
-    with _explained("Python", None):
+    with _explained("Python"):
         tree = ast.parse(text)
         functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
         if (function := functions.get(name)) is None:
             remedy = suggest(name, functions) if functions else f"Write def {name}(free_cpu, demand_cpu): return ..."
-            raise mistake(f"the source has no function {name}", remedy=remedy)
+            raise UserError(f"the source has no function {name}", key="score", remedy=remedy)
         own = function.args
-        if own.vararg or own.kwarg or own.defaults or own.kw_defaults or own.posonlyargs:
-            remedy = "Name features only, without defaults: def score(free_cpu, demand_cpu)."
-            raise mistake("has other parameters than names", function, remedy)
         features = tuple(argument.arg for argument in (*own.args, *own.kwonlyargs))
         more = [part for part in tree.body if part is not function and not _says_nothing(part)]
         assigned = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
         reserved = {*FUNCTIONS, *NUMBERS, "min", "max"}
         for part in (*more, *function.decorator_list, *(node for node in assigned if node.id in reserved)):
-            raise NotAFormula(part)
-        if reserved & {*features}:
-            raise NotAFormula(function)
-        return _follow(function, function.body, {name: Term("feature", name=name) for name in features}), features
+            raise refused(part)
+        unnamed = own.vararg or own.kwarg or own.defaults or own.kw_defaults or own.posonlyargs
+        if unnamed or reserved & {*features}:
+            raise refused(function)
+        return _follow(function, function.body, {name: (Step("feature", name=name),) for name in features}), features
 
 
 def _says_nothing(statement: ast.stmt) -> bool:
@@ -135,8 +128,8 @@ def _follow(within: ast.stmt, body: Sequence[ast.stmt], names: dict[str, Term]) 
                 value = ast.copy_location(ast.BinOp(ast.Name(target.id, ast.Load()), statement.op, value), value)
             names[target.id] = _read(value, names)
         elif not _says_nothing(statement):
-            raise NotAFormula(statement)
-    raise NotAFormula(within)  # it may return nothing
+            raise refused(statement)
+    raise refused(within)  # it may return nothing
 
 
 def _read(node: ast.expr, names: Mapping[str, Term] | None) -> Term:
@@ -147,16 +140,11 @@ def _read(node: ast.expr, names: Mapping[str, Term] | None) -> Term:
 
     match node:
         case ast.Attribute() | ast.Name() if (name := _name(node)) in NUMBERS:
-            return Term("constant", value=NUMBERS[name])
+            return (Step("constant", NUMBERS[name]),)
         case ast.Name(id=name) if names is None or name in names:
-            return Term("feature", name=name) if names is None else names[name]
+            return (Step("feature", name=name),) if names is None else names[name]
         case ast.Constant(value=int() | float() as value):
-            try:
-                return Term("constant", value=float(value))
-            except OverflowError:
-                return Term("constant", value=math.inf)
-        case ast.Constant(value=other):
-            raise mistake("is no number", remedy="Write numbers and features only.", value=other)
+            return (Step("constant", float(value)),)
         case ast.BinOp(left=left, op=op, right=right) if type(op) in OPERATORS:
             return term(OPERATORS[type(op)], _read(left, names), _read(right, names))
         case ast.UnaryOp(op=ast.UAdd(), operand=operand):
@@ -165,7 +153,8 @@ def _read(node: ast.expr, names: Mapping[str, Term] | None) -> Term:
             return term("not", _read(operand, names))
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             negated = _read(operand, names)
-            return negated._replace(value=-negated.value) if negated.op == "constant" else term("negative", negated)
+            is_constant = negated[-1].op == "constant"
+            return (Step("constant", -negated[-1].value),) if is_constant else term("negative", negated)
         case ast.Compare(left=left, ops=ops, comparators=others) if all(type(op) in COMPARISONS for op in ops):
             parts = read(left, *others)
             tests = [COMPARISONS[type(op)](x, y) for op, x, y in zip(ops, parts, parts[1:], strict=False)]
@@ -182,17 +171,15 @@ def _read(node: ast.expr, names: Mapping[str, Term] | None) -> Term:
             if name in ("min", "max") and len(parts) > 1:
                 return reduce(lambda x, y: term(name, x, y), parts)
             if FUNCTIONS.get(name) == len(parts) and name == "lost":
-                return Term("-", (_before(parts[0]), parts[0]), size=1 + parts[0].size)
+                return term("-", map(_before, parts[0]), parts[0])
             if FUNCTIONS.get(name) == len(parts):
                 return parts[0] if name == "float" else term("**" if name == "pow" else name, *parts)
-    raise NotAFormula(node)
+    raise refused(node)
 
 
-def _before(formula: Term) -> Term:
+def _before(step: Step) -> Step:
     """Replace what is free after placing the request by what is free before."""
-    if formula.of:
-        return term(formula.op, *map(_before, formula.of))
-    return formula._replace(name=re.sub("(?<!free_)(after|share)(?=_)", lambda of: BEFORE[of[0]], formula.name))
+    return step._replace(name=re.sub("(?<!free_)(after|share)(?=_)", lambda of: BEFORE[of[0]], step.name))
 
 
 def _name(node: ast.expr) -> str:

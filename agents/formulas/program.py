@@ -9,7 +9,7 @@ from typing import Any, Self, TypeAlias
 
 import numpy as np
 
-from binwright.agents.formulas.parse import Term, expression
+from binwright.agents.formulas.parse import Step, Term, expression
 from binwright.agents.rules.scan import ScanAgent
 from binwright.fabric.servers import fits_node, fits_spread
 from binwright.simcore.errors import UnknownName, suggest
@@ -76,15 +76,10 @@ def program(formula: Term, resources: tuple[str, ...]) -> tuple[Floats, Floats, 
     Its steps float64 [n, 4] are an operation and, for a constant, its value, or, for a feature, its quantity, scope and
     resource. Then come the stack float64 [n], and counts float64 [2]: two threads need two programs.
     """
-    steps: list[tuple[float, ...]] = []
-    left: list[tuple[Term, bool]] = [(formula, False)]
-    while left:
-        step, ready = left.pop()
-        if not ready:
-            left += [(step, True), *((part, False) for part in reversed(step.of))]
-            continue
-        known = feature_named(step.name, resources) if step.op == "feature" else (step.value, 0, 0)
-        steps.append((OPS.index(step.op), *known))
+    steps = [
+        (OPS.index(op), *(feature_named(name, resources) if op == "feature" else (value, 0, 0)))
+        for op, value, name in formula
+    ]
     return np.array(steps, float), np.zeros(len(steps)), np.zeros(2)
 
 
@@ -232,7 +227,7 @@ class Formula(ScanAgent):
 
     def __init__(self, score: str = "0") -> None:
         self.formula = expression(score)
-        self.numbers = program(Term("constant"), ())
+        self.numbers = program((Step("constant"),), ())
 
     @classmethod
     def of(cls, formula: Term) -> Self:

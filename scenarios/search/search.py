@@ -219,5 +219,5 @@ def proposed(grammar: dict[str, dict[str, float]], rng: np.random.Generator) -> 
 
     while True:
         text = part("rule", DEPTH)
-        if 1 < expression(text).size <= LONGEST:
+        if 1 < len(expression(text)) <= LONGEST:
             return text

@@ -84,9 +84,9 @@ NO_FORMULA = {
     "def score(min):": "def score(min):\n    return min",
     "if free_a > 2:": "def score(free_a):\n    if free_a > 2:\n        return 1",
     "is no Python": "def score(free_a:",
-    "is no number": "def score(free_a):\n    return 'a'",
+    "in a formula: 'a'": "def score(free_a):\n    return 'a'",
     "no function score": "def other(): return 1",
-    "has other parameters": "def score(x=1): return 1",
+    "def score(x=1):": "def score(x=1): return 1",
 }
 """Source that is no formula, by a part of the message."""
 
@@ -109,7 +109,7 @@ MISTAKES = {
     "is no expression": "free_a +",
     "cannot be used in a formula: open(free_a)": "open(free_a)",
     "cannot be used in a formula: free_a.real": "free_a.real",
-    "is no number": "free_a + 'x'",
+    "cannot be used in a formula: 'x'": "free_a + 'x'",
     "recursion depth exceeded": "-" * 5000 + "1",
     "more than 2,000 steps": f"max({', '.join(['free_a'] * 1500)})",
 }
