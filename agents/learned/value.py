@@ -91,10 +91,10 @@ def fitting_on(free: Ints, sizes: Floats) -> Floats:
 
 
 @inlined
-def room(cpu: float, mem: float, other_cpu: float, other_mem: float, known: Floats) -> float:
-    """Compute the worth of what still fits on a server with these quanta free on its nodes."""
+def room(cpu: float, mem: float, other_cpu: float, other_mem: float, known: Floats, first: int) -> float:
+    """Compute the worth of what still fits on a server with these quanta free on its nodes; sizes begin at `first`."""
     value = 0.0
-    for at in range(0, len(known), ROW):
+    for at in range(first, len(known), ROW):
         most_here = min(cpu * known[at], mem * known[at + 1]) + SLACK
         most_there = min(other_cpu * known[at], other_mem * known[at + 1]) + SLACK
         fits = floor(min(most_here, most_there)) if known[at + 2] > 0 else floor(most_here) + floor(most_there)
@@ -120,7 +120,7 @@ def remaining(free: Floats, codes: Floats, demand: Floats, spread: Floats, known
                     half = demand[b, r] // 2
                     left[node, r] -= demand[b, r] - half if spread[b] > 0 else demand[b, r]
                     left[1 - node, r] -= half if spread[b] > 0 else 0.0
-            levels[b] += room(left[0, 0], left[0, 1], left[1, 0], left[1, 1], known) / free.shape[1]
+            levels[b] += room(left[0, 0], left[0, 1], left[1, 0], left[1, 1], known, 0) / free.shape[1]
 
 
 TERMS, HIDDEN, INPUTS = 6, 8, 4
@@ -173,29 +173,27 @@ def worth(cpu: float, mem: float, other_cpu: float, other_mem: float, weights: F
 
 
 @cheapest
-def value_es(free: Ints, capacity: Ints, taken: Ints, node: int, weights: Floats, known: Floats) -> float:
+def value_es(free: Ints, capacity: Ints, taken: Ints, node: int, weights: Floats) -> float:
     """Costs the worth that the server loses, one of two nodes and two resources.
 
-    `weights` float64 [SIZE] are of the shares that are free, `known` float64 [any] of the requests that still fit, as
+    `weights` float64 [any] are of the shares that are free, [SIZE], and then of the requests that still fit, as
     `known_sizes` has them.
     """
-    before = _worth_of(free[0, 0], free[0, 1], free[1, 0], free[1, 1], capacity, weights, known)
+    before = _worth_of(free[0, 0], free[0, 1], free[1, 0], free[1, 1], capacity, weights)
     left = free[0, 0] - taken[0, 0], free[0, 1] - taken[0, 1], free[1, 0] - taken[1, 0], free[1, 1] - taken[1, 1]
-    return before - _worth_of(*left, capacity, weights, known)
+    return before - _worth_of(*left, capacity, weights)
 
 
 @lean
-def _worth_of(
-    cpu: int, mem: int, other_cpu: int, other_mem: int, capacity: Ints, weights: Floats, known: Floats
-) -> float:
+def _worth_of(cpu: int, mem: int, other_cpu: int, other_mem: int, capacity: Ints, weights: Floats) -> float:
     """Compute the worth of a server with these quanta free on its nodes."""
     shares = cpu / capacity[0, 0], mem / capacity[0, 1], other_cpu / capacity[1, 0], other_mem / capacity[1, 1]
-    return worth(*shares, weights) + room(cpu, mem, other_cpu, other_mem, known)
+    return worth(*shares, weights) + room(cpu, mem, other_cpu, other_mem, weights, SIZE)
 
 
 def value_of(weights: Floats, sizes: Floats) -> Compiled:
     """Return the rule with these weights, float64 [SIZE + PER_SIZE * k], of shares and of `sizes` float64 [k, 4]."""
-    return Compiled(value_es, (weights[:SIZE].copy(), known_sizes(sizes, weights[SIZE:])))
+    return Compiled(value_es, (np.concatenate([weights[:SIZE], known_sizes(sizes, weights[SIZE:])]),))
 
 
 def begun(sizes: Floats) -> Floats:
@@ -223,7 +221,7 @@ class ValueES(ScanAgent):
 
     def __init__(self, weights: str = "huawei-10", path: str | None = None, untrained: bool = False) -> None:
         self._file, self._untrained = find(self.name, weights, path), untrained
-        self.numbers = np.zeros(SIZE), np.zeros(0)
+        self.numbers = (np.zeros(SIZE),)
 
     def start(self, view: View, rng: np.random.Generator) -> None:
         check_servers(view, self.name)

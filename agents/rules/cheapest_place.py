@@ -2,7 +2,7 @@
 
 The cost is a function of `(free, capacity, taken, node)`, each array int64 [nodes, resources] of one server, unchanged:
 what is free, what is there, and what the request would take. `node` is the node that it would take it from, `SPREAD`
-for a part of every node. Up to two arguments more are numbers of the rule's own, float64 [any].
+for a part of every node. One argument more may be numbers of the rule's own, float64 [any].
 
 It returns one number, what the place costs; or two, what the server costs, whatever the node, and what the node does:
 the request goes to the cheapest server on which it fits, and there to the cheapest node; or three: a bound of the cost
@@ -40,7 +40,6 @@ from binwright.simcore.jit.cost_functions import (
     NOTHING,
     at_place,
     bound_of,
-    is_of_server,
     is_somewhere,
     on_stack,
     ordered,
@@ -71,9 +70,9 @@ def cheapest(cost: Callable[..., Any], worth_it: int = SERVERS_WORTH_IT) -> Scan
     themselves where there are many servers, from `worth_it` on.
     """
     own = cost.__code__.co_argcount - GIVEN
-    if own not in (0, 1, 2):
+    if own not in (0, 1):
         problem = f"{cost.__qualname__} takes {own + GIVEN} arguments, and not (free, capacity, taken, node)"
-        raise KernelError(problem, remedy="Behind these it may take up to two arrays of your own.")
+        raise KernelError(problem, remedy="Behind these it may take one array of your own.")
     of = Kernel(cost, forceinline=True, _nrt=True)  # it may make arrays
 
     @lean_inlined
@@ -86,7 +85,7 @@ def cheapest(cost: Callable[..., Any], worth_it: int = SERVERS_WORTH_IT) -> Scan
             here, of_all = free[server], capacity[server]
             # Of what a cost returns only a part is used here, and the compiler leaves the others out.
             first: Any = of(here, of_all, taken[0], SPREAD if spread else 0, *numbers)
-            of_server, bound = is_of_server(first), bound_of(first)
+            bound = bound_of(first)
             if best >= 0 and not bound < least:
                 continue
             chosen, least_order = False, NOTHING
@@ -97,14 +96,13 @@ def cheapest(cost: Callable[..., Any], worth_it: int = SERVERS_WORTH_IT) -> Scan
                         best, chosen, least = server * nodes, True, place
             else:
                 for node in range(nodes):
-                    if not of_server and not fits_node(free, server, node, demand):
+                    if not fits_node(free, server, node, demand):
                         continue  # first, as the cost of a place may be dear
                     place, order = at_place(of(here, of_all, taken[node], node, *numbers), bound)
                     is_less = best < 0 or place < least or (chosen and place == least and order < least_order)
-                    is_less = is_less and is_somewhere(place) and is_somewhere(order)
-                    if is_less and (not of_server or fits_node(free, server, node, demand)):
+                    if is_less and is_somewhere(place) and is_somewhere(order):
                         best, chosen, least, least_order = server * nodes + node, True, place, order
-            if not of_server and chosen and least == ANY:
+            if chosen and least == ANY:
                 break
         return least, best
 
@@ -189,9 +187,6 @@ def cheapest(cost: Callable[..., Any], worth_it: int = SERVERS_WORTH_IT) -> Scan
     def with_one(free: Ints, capacity: Ints, demand: Amounts, spread: bool, a: Floats) -> Any:
         return some(free, capacity, demand, spread, (a,), 0, len(free))[1]
 
-    def with_two(free: Ints, capacity: Ints, demand: Amounts, spread: bool, a: Floats, b: Floats) -> Any:
-        return some(free, capacity, demand, spread, (a, b), 0, len(free))[1]
-
     def following(free: Any, capacity: Any, demand: Any, spread: bool, log: Ints, known: Ints, trees: Ints) -> int:
         return follow(free, capacity, demand, spread, (), log, known, trees)
 
@@ -200,14 +195,8 @@ def cheapest(cost: Callable[..., Any], worth_it: int = SERVERS_WORTH_IT) -> Scan
     ) -> int:
         return follow(free, capacity, demand, spread, (a,), log, known, trees)
 
-    def two_following(
-        free: Any, capacity: Any, demand: Any, spread: bool, a: Floats, b: Floats, log: Ints, known: Ints, trees: Ints
-    ) -> int:
-        return follow(free, capacity, demand, spread, (a, b), log, known, trees)
-
-    forms = (plain, following), (with_one, one_following), (with_two, two_following)
-    rule: Any = _named(cost, forms[own][0])
-    rule.incremental = _named(cost, forms[own][1], "_following")
+    rule: Any = _named(cost, with_one if own else plain)
+    rule.incremental = _named(cost, one_following if own else following, "_following")
     rule.cost, rule.worth_it = of, worth_it
     return cast(Scan, rule)
 

@@ -26,11 +26,6 @@ def bound_of(cost: Any) -> Any:
     raise NotImplementedError
 
 
-def is_of_server(cost: Any) -> bool:
-    """Tell whether the bound is what all places of the server cost. For kernels only."""
-    raise NotImplementedError
-
-
 def at_place(cost: Any, bound: Any) -> tuple[Any, Any]:
     """Return what the place costs, and its order among its server's equals. For kernels only."""
     raise NotImplementedError
@@ -49,11 +44,6 @@ def ordered(cost: Any) -> int:
 @overload(bound_of, strict=False)  # type: ignore[untyped-decorator]  # numba's have no types
 def _bound_of(cost: Any) -> Any:
     return (lambda cost: cost[0]) if isinstance(cost, types.BaseTuple) else (lambda cost: ANY)
-
-
-@overload(is_of_server, strict=False)  # type: ignore[untyped-decorator]
-def _is_of_server(cost: Any) -> Any:
-    return (lambda cost: True) if isinstance(cost, types.BaseTuple) and len(cost) == 2 else (lambda cost: False)
 
 
 @overload(at_place, strict=False)  # type: ignore[untyped-decorator]

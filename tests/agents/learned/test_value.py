@@ -13,9 +13,8 @@ from binwright.agents.learned.value import (
     beginning,
     begun,
     fitting_on,
-    known_sizes,
     sizes_of,
-    value_es,
+    value_of,
 )
 from binwright.agents.learned.weights import read
 from binwright.fabric.cluster import Cluster
@@ -42,7 +41,8 @@ def test_value_es_takes_the_place_of_highest_gain(seed: int, spread: bool, share
     sizes = np.array([(*size, 0.1) for size in chosen], np.float64).reshape(-1, 4)
     weights = rng.normal(size=SIZE + 2 * count)
     weights[:SIZE] *= shares
-    code = value_es(free, capacity, demand, spread, weights[:SIZE].copy(), known_sizes(sizes, weights[SIZE:]))
+    rule = value_of(weights, sizes)
+    code = rule.scan(free, capacity, demand, spread, *rule.weights)
     possible = gains(free, capacity, demand, spread, weights, chosen)
     if not possible:
         assert code == -1
