@@ -11,9 +11,9 @@ _BY_REMEDY = {
     "overflow.wait.window, "
     "cluster.contention, cluster.cells, costs.servers.reserved, metric plans_late, train.device, "
     "train.agent.cvd-rl.layers, train.agent.cvd-rl.width, train.agent.nara.width, train.agent.sched-rl.hidden, "
-    "train.agent.sched-rl.width, train.agent.nara.value_clip, agents.tetris.near, agents.tetris.penalty, "
-    "agents.tetris.routes, agents.tetris.score, agents.nulb.routes, agents.nulb.score, agents.nalb.routes, "
-    "agents.nalb.score, agents.nalb.search, agents.nilas.steps, agents.in-line.reservations",
+    "train.agent.sched-rl.width, train.agent.nara.value_clip, train.agent.padrl.learning, agents.tetris.near, "
+    "agents.tetris.penalty, agents.tetris.routes, agents.tetris.score, agents.nulb.routes, agents.nulb.score, "
+    "agents.nalb.routes, agents.nalb.score, agents.nalb.search, agents.nilas.steps, agents.in-line.reservations",
     "In Python, it is an argument of `bw.solve`, `bw.search`, `bw.tune` or `bw.Evaluator`.": "option solve --seed, "
     "option solve --search, option search --seeds, option search --validation, option search --test, "
     "option search --seed, option tune --seed, option evaluate --baseline, option evaluate --on",

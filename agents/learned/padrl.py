@@ -42,8 +42,6 @@ SHAPES = {
 }
 SIZE = sum(int(np.prod(shape)) for shape in SHAPES.values())
 MEMORY = 2 * CELLS + FORECAST
-OF_FORECAST = 5
-"""Tensors of the forecast: the first so many of `SHAPES`."""
 AHEAD = 100
 """How many of the next requests are forecast together."""
 LARGE = (0.2, 0.4, 0.8)
@@ -91,12 +89,10 @@ def padrl(
 
     `memory` float64 [MEMORY] changes. With a `diary` it takes each place with probability softmax(score), and writes
     what was seen and done: how many rows there are so far, and then rows of `row_type`, whose first number is a random
-    one in [0, 1) before they are written. It takes none once the diary is full.
+    one in [0, 1) before they are written.
     """
     shared, common, hidden, places = np.empty(SHARED), np.empty(HIDDEN), np.empty(HIDDEN), 2 * len(free)
     number, width = int(diary[0]) if len(diary) else 0, 1 + SHARED + places * (1 + PLACE)
-    if len(diary) and 1 + (number + 1) * width > len(diary):
-        return -1
     row = diary[1 + number * width : 1 + (number + 1) * width] if len(diary) else np.empty(width)
     at = observe(free, capacity, demand, spread, weights, memory, shared)
     at = dense(shared, SHARED, weights, at, common, HIDDEN, False)
@@ -212,18 +208,16 @@ class PADRLTrainer(Proximal, NumaTrainer):
     minibatch: Count = 512
     epochs: Count = 4
     rate: Positive = 1e-2
-    learning: Positive = 1e-2
     clip: Positive = 0.2
     pool: Count = 200
-    state = "tensors", "forecaster", "optimiser", "kl_weight"
+    state = "tensors", "optimiser", "kl_weight"
 
     def begin(self, training: World, validation: World, seed: int) -> None:
         super().begin(training, validation, seed)
         torch, self._cluster = extra("torch"), training.ledger(0).cluster
         drawn = untrained(stream(seed, "train", "weights"))
         self.tensors = {name: torch.nn.Parameter(torch.from_numpy(array)) for name, array in drawn.items()}
-        every, adam = list(self.tensors.values()), torch.optim.Adam
-        self.forecaster, self.optimiser = adam(every[:OF_FORECAST], lr=self.learning), adam(every[OF_FORECAST:])
+        self.optimiser = torch.optim.Adam(self.tensors.values(), lr=self.rate)
         self._replays, _ = discriminative_episodes(training, self._seeds, self.shares, rules_of(SIMPLE))
         kind, rows = row_type(len(self.view.capacity)), max(replay.requests for replay in self._replays)
         self._diary = np.zeros(1 + rows * kind.itemsize // 8)
@@ -245,7 +239,6 @@ class PADRLTrainer(Proximal, NumaTrainer):
 
         if iteration <= self.lessons:
             return metrics | played | {"imitation_loss": self._imitate(places, evaluate, batch)}
-        self.optimiser.param_groups[0]["lr"] = self.rate
         improved = self.improve(evaluate, self.optimiser, batch, rng)
         return metrics | played | {key: improved[key] for key in ("policy_loss", "kl", "entropy", "kl_weight")}
 
@@ -262,7 +255,7 @@ class PADRLTrainer(Proximal, NumaTrainer):
         loss = 0.0
         for rows in torch.arange(self.sequences).split(16):
             error = (self._forecasts(inputs[rows]) - targets[rows])[:, min(UNHEARD, least // 2) :].square().mean()
-            descend(self.forecaster, error)
+            descend(self.optimiser, error)
             loss += float(error.detach()) * len(rows) / self.sequences
         return {"forecast_loss": loss}
 
@@ -319,7 +312,6 @@ class PADRLTrainer(Proximal, NumaTrainer):
     def _imitate(self, places: Any, evaluate: Any, batch: Batch) -> float:
         """Learn the choices of Best-Fit: the server with the least free cpu, then the node with the least."""
         torch = extra("torch")
-        self.optimiser.param_groups[0]["lr"] = self.learning
         least = places[..., 0] + places[..., 2] + places[..., 0] * 1e-3
         wanted = torch.where(batch.mask, least, torch.inf).argmin(1)
         order = torch.randperm(len(wanted), generator=torch.Generator().manual_seed(self._seed))
