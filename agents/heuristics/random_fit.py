@@ -11,8 +11,8 @@ from binwright.fabric.compiled.numa_decisions import placement_of
 from binwright.fabric.multi_server import Flags, allow
 from binwright.fabric.network import NetworkView, Provisioned
 from binwright.simcore.errors import UserError
-from binwright.simcore.jit import kernel, lean, prepared
-from binwright.simcore.types import Agent, Amounts, Floats, Ints, Placement, Refusal, Request, View
+from binwright.simcore.jit import lean, prepared
+from binwright.simcore.types import Agent, Floats, Ints, Placement, Refusal, Request, View
 
 DRAWS = 4096
 """Random numbers drawn at a time, and always enough for a request."""
@@ -71,16 +71,6 @@ class RandomServers(NetworkAgent):
         return super().decide(view, request)
 
 
-@kernel
-def random_fit(free: Ints, demand: Amounts, spread: bool, draw: float) -> int:
-    """Return, as a `Scan` does, the place at `draw`, in [0, 1), of the way through all that fit.
-
-    `free` int64 [servers, nodes, resources], unchanged.
-    """
-    codes = places_with_room(free, demand, spread)
-    return int(codes[int(draw * len(codes))]) if len(codes) else -1
-
-
 class RandomFit(Agent):
     """Any (server, node) that fits, or any server for a spread request, all equally likely; in a network any."""
 
@@ -95,13 +85,13 @@ class RandomFit(Agent):
             self._servers.masked = self.masked
             self._servers.start(view, rng)
         else:
-            self._rng, self._rule = rng, prepared(random_fit, view.free, (1,) * len(view.resources), False, 0.0)
+            self._rng, self._places = rng, prepared(places_with_room, view.free, (1,) * len(view.resources), False)
 
     def decide(self, view: View, request: Request) -> Placement | Refusal | None:
         if self._servers:
             return self._servers.decide(view, request)
-        code = self._rule(view.free, request.demand, request.spread, self._rng.random())
-        return placement_of(code, request, view.free.shape[1]) if code >= 0 else None
+        draw, codes = self._rng.random(), self._places(view.free, request.demand, request.spread)
+        return placement_of(int(codes[int(draw * len(codes))]), request, view.free.shape[1]) if len(codes) else None
 
 
 class Feasible(Agent):

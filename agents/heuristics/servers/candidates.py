@@ -49,8 +49,6 @@ def first_places(rule: Any) -> Callable[..., int]:
         write_taken(taken, demand, spread)
         for server in range(len(free) if most > 0 else 0):
             bound = bound_of(of(free[server], capacity[server], taken[0], 0))
-            if count == most and bound > keys[count - 1, 0]:
-                continue
             for node in range(1 if spread else nodes):
                 if not (fits_spread(free, server, demand) if spread else fits_node(free, server, node, demand)):
                     continue
@@ -58,15 +56,13 @@ def first_places(rule: Any) -> Callable[..., int]:
                 key, order = at_place(cost, bound)
                 place = count
                 while place > 0 and (key, server, order) < (keys[place - 1, 0], keys[place - 1, 1], keys[place - 1, 2]):
-                    if place < most:
-                        codes[place] = codes[place - 1]
-                        for part in range(3):
-                            keys[place, part] = keys[place - 1, part]
+                    codes[place] = codes[place - 1]
+                    for part in range(3):
+                        keys[place, part] = keys[place - 1, part]
                     place -= 1
-                if place < most:
-                    codes[place] = server * nodes + node
-                    keys[place, 0], keys[place, 1], keys[place, 2] = key, server, order
-                    count = min(count + 1, most)
+                codes[place] = server * nodes + node
+                keys[place, 0], keys[place, 1], keys[place, 2] = key, server, order
+                count = min(count + 1, most)
         return count
 
     return first
@@ -84,7 +80,7 @@ def candidates(free: Ints, capacity: Ints, demand: Amounts, spread: bool, best: 
     """
     if best + internal == 0:
         return places_with_room(free, demand, spread)
-    codes, keys = np.empty(best + internal, np.int64), np.empty((best + internal, 3), np.int64)
+    codes, keys = np.empty(best + internal + 1, np.int64), np.empty((best + internal + 1, 3), np.int64)
     count = named = _by_best_fit(free, capacity, demand, spread, codes, keys, best)
     more = codes[named:]
     for place in range(_by_internal(free, capacity, demand, spread, more, keys, internal)):
