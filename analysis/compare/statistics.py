@@ -1,16 +1,13 @@
-"""Intervals of means, paired comparison, and whether seeds are independent. Samples lie along the last axis."""
+"""Intervals of means, paired tests, and whether seeds are independent. Samples lie along the last axis."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtr, stdtr, stdtrit
 
-from binwright.analysis.measure.metric import Metric
 from binwright.simcore.extras import pl
-from binwright.simcore.types import Floats, Ints
-from binwright.simcore.units import many_of
+from binwright.simcore.types import Floats
 
 CONFIDENCE, ALPHA = 0.95, 0.05
 FEWEST = 5
@@ -154,124 +151,6 @@ def holm(p: Floats) -> Floats:
     steps = p[order] * np.arange(len(order), 0, -1)
     adjusted[order] = np.minimum(1.0, np.maximum.accumulate(steps))
     return adjusted
-
-
-Bools = npt.NDArray[np.bool_]
-
-
-class Groups:
-    """Divides the runs of a frame into groups, one per point (of the values of `keys`) and agent.
-
-    `heads` has a row per group, with the keys and the agent; `point` numbers its point. Groups of a point are
-    neighbours, points and agents in order of first appearance. `runs` and `failed` count. All are int64 [groups].
-    `drawn` bool [groups] says which have runs that drew anything.
-    """
-
-    def __init__(self, runs: pl.DataFrame, keys: Sequence[str]) -> None:
-        runs = runs.with_columns(pl.Series("_point", _numbered(runs, keys))).sort("_point", maintain_order=True)
-        self._group = _numbered(runs, ["_point", "agent"])
-        first = np.unique(self._group, return_index=True)[1]
-        self.point: Ints = runs["_point"].to_numpy()[first]
-        self.heads = runs[first].select(*keys, "agent")
-        self._done = (runs["status"] == "done").to_numpy()
-        self.runs: Ints = np.bincount(self._group)
-        self.failed: Ints = np.bincount(self._group[~self._done], minlength=len(self.runs))
-        self._seed = runs.select(pl.col("seed").rank("dense").over("_point"))["seed"].to_numpy().astype(np.int64) - 1
-        self._runs = runs
-        chance = runs["random"].fill_null(True).to_numpy() if "random" in runs.columns else np.ones(len(runs), bool)
-        self.drawn: Bools = np.bincount(self._group[chance], minlength=len(self.runs)) > 0
-
-    def matrix(self, metric: str) -> Floats:
-        """Return a metric as float64 [groups, seeds]: NaN where no run finished, or where it has no value.
-
-        A column is one seed within a point, so that rows of a point are paired column by column.
-        """
-        values = self._runs[metric].cast(pl.Float64).to_numpy()
-        result = np.full((len(self.runs), int(self._seed.max()) + 1), np.nan)
-        use = self._done & np.isfinite(values)
-        result[self._group[use], self._seed[use]] = values[use]
-        return result
-
-
-def _numbered(frame: pl.DataFrame, keys: Sequence[str]) -> Ints:
-    """Give the different values of `keys` numbers from 0, in order of appearance; returns each row's, int64 [rows]."""
-    known = dict[tuple[Any, ...], int]()
-    rows = frame.select(keys).rows() if keys else [()] * len(frame)
-    return np.array([known.setdefault(row, len(known)) for row in rows], np.int64)
-
-
-ANSWER = [("p", float), ("alone", float), ("ranks", bool), ("exact", bool), ("told", bool)]
-"""How a group stands beside another one of its point: `p` is Holm's, `alone` the same uncorrected, both of the
-signed-rank test where `ranks` and of the t-test elsewhere, NaN where nothing was tested; `exact` where neither has any
-chance in it; `told` whether they differ."""
-NO_ANSWER = np.array((np.nan, np.nan, False, False, False), ANSWER)
-
-
-class Family:
-    """Compares agents at every point by one metric; `size` is the largest number of comparisons in a family.
-
-    A family is what is asked for at a point: every two agents, or all agents with the one that `base` int64 [groups]
-    names there (-1 is nobody). `values` float64 [groups, seeds] are those of the metric, `mean` and `half` float64
-    [groups] their means and half of their intervals' widths; `exact` bool [groups] are groups without chance, whose
-    runs drew nothing, and agree.
-
-    Pairs of groups with FEWEST seeds in common or more are tested; groups without chance are not: what differs there
-    differs. The signed-rank test decides where its smallest possible p, 2^(1 - n) of n pairs, would survive the
-    correction for every two agents, and the t-test elsewhere: so each pair has one test, whatever is asked for, which
-    goes by numbers of agents and seeds and not by what they found.
-    """
-
-    def __init__(self, groups: Groups, metric: Metric, *, base: Ints | None = None) -> None:
-        self.values = values = groups.matrix(metric.name)
-        agree = np.fmin.reduce(values, axis=1) == np.fmax.reduce(values, axis=1)
-        self.exact: Bools = agree & ~groups.drawn & (not metric.timed)
-        self.mean, self.half = by_count(values, mean_interval, 2)
-        self.half[self.exact] = 0.0
-        sizes = np.bincount(groups.point)
-        first = np.cumsum(sizes) - sizes
-        pairs = [begin + np.triu_indices(size, 1) for begin, size in zip(first, sizes, strict=True)]
-        left, right = np.concatenate(pairs, axis=1)
-        number = groups.point[left]
-        difference = differences(values[left], values[right])
-        count = (~np.isnan(difference)).sum(axis=1)
-        largest, p_t = by_count(difference, lambda some: (abs(some).max(axis=1), paired_t(some)), 2)
-        exact = self.exact[left] & self.exact[right]
-        tested = (count >= FEWEST) & ~exact
-        ranks = tested & (np.bincount(number, tested)[number] * 2.0 ** (1 - count) <= ALPHA)
-        in_family = tested if base is None else tested & ((left == base[left]) | (right == base[left]))
-        self.size = int(np.bincount(number, in_family).max(initial=0))
-        alone = np.where(tested, p_t, np.nan)
-        (alone[ranks],) = by_count(difference[ranks], lambda some: (signed_rank(some),), 1)
-        p = np.full(len(left), np.nan)
-        rows = np.flatnonzero(in_family)
-        rows = rows[np.argsort(number[rows], kind="stable")]
-        for family in np.split(rows, np.flatnonzero(np.diff(number[rows])) + 1):
-            p[family] = holm(alone[family])
-        distinct = np.where(exact, largest > 0, p <= ALPHA)
-        self._place: Ints = np.arange(len(groups.point)) - first[groups.point]
-        # By group and the other's place within its point.
-        self._answers = np.full((len(values), sizes.max(initial=1)), NO_ANSWER)
-        both = np.rec.fromarrays([p, alone, ranks, exact, distinct], dtype=ANSWER)
-        self._answers[left, self._place[right]] = self._answers[right, self._place[left]] = both
-
-    def beside(self, other: Ints) -> Any:
-        """Answer for each group beside the one that `other` int64 [groups] names; not beside itself, nor beside -1.
-
-        Returns a structured array [groups] with the fields of `ANSWER`.
-        """
-        rows = np.arange(len(other))
-        result = self._answers[rows, np.maximum(self._place[other], 0)]
-        result[(other < 0) | (other == rows)] = NO_ANSWER
-        return result
-
-
-def in_words(size: int, *, apart: bool, beside: str = "") -> str:
-    """Say over how many pairs of agents Holm corrected p-values, of all or of those `beside` an agent.
-
-    `size` is the number of comparisons in the largest family; `apart` says that each point has one of its own.
-    """
-    at = " at each point" if apart else ""
-    return f"Holm over {many_of(size, 'pair')}{beside and f' {beside}'}{at}"
 
 
 Rows = Sequence[tuple[int, int]]

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
-from math import inf, isnan
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from binwright.analysis.compare.comparison import in_one_note, mean_of
+from binwright.analysis.compare.groups import BASELINE, EXACT, TOLD, Groups, in_words
 from binwright.analysis.compare.sheet import Cell, Sheet, hidden
-from binwright.analysis.compare.statistics import FEWEST, Bools, Family, Groups, differences, in_words, mean_interval
+from binwright.analysis.compare.statistics import FEWEST, differences, mean_interval
 from binwright.analysis.measure.metric import Metric
 from binwright.analysis.results import escaping
 from binwright.analysis.results.columns import TOLERANCE
@@ -23,29 +23,13 @@ if TYPE_CHECKING:
     import rich.table
 
 BEST, TIED = "*", "="
+Entry = Mapping[str, Any]
+"""A row of `Groups.beside` with a `mark`: `*` for the best of its point, `=` for what the seeds cannot tell
+from it, and "" where nothing is told apart."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """Holds mean and half width over the seeds; `mark` is `*` for the best, `=` for what the seeds can't tell from it.
-
-    Where there is no chance in a value, it is `exact`.
-    """
-
-    mean: float
-    half: float
-    mark: str = ""
-    exact: bool = False
-
-    def write(self, metric: Metric, size: float | None) -> str:
-        """Write the entry for people, with its mark; a time in the unit of a `size`."""
-        text = metric.exactly(self.mean, size) if self.exact else metric.write(self.mean, self.half, size)
-        return text + (self.mark and f" {self.mark}")
-
-
-@dataclass(frozen=True, slots=True)
-class TableRow:
-    """Holds the entries of one agent at one point of the sweep, one per metric of the table."""
+class TableRow(NamedTuple):
+    """Holds the entries of one agent at one point of the sweep, one per metric; None where no run has a value."""
 
     point: tuple[Any, ...]
     agent: str
@@ -74,22 +58,21 @@ class Table:
         if follow := [self._short(key) for key in results.swept if key not in self.swept]:
             notes.append(f"{', '.join(follow)} go with {', '.join(map(self._short, self.swept))}.")
         self.same = " ".join(filter(None, notes))
-        families = [Family(groups, metric) for metric in self.metrics]
-        self._tested = max((family.size for family in families), default=0)
-        columns = [_entries(metric, groups, family) for metric, family in zip(self.metrics, families, strict=True)]
-        heads = groups.heads.rows()
+        beside = [groups.beside(metric) for metric in self.metrics]
+        self.family = in_words(max((size for *_, size in beside), default=0), apart=bool(self.swept))
+        """Which comparisons the p-values are corrected for, in words; "" where nothing was tested."""
+        columns = [_marked(metric, groups, frame) for metric, (frame, *_) in zip(self.metrics, beside, strict=True)]
+        counts = groups.heads.rows(), groups.runs.tolist(), groups.failed.tolist()
         self.rows = [
-            TableRow(tuple(head[:-1]), head[-1], runs, failed, tuple(column[number] for column in columns))
-            for number, (head, runs, failed) in enumerate(
-                zip(heads, groups.runs.tolist(), groups.failed.tolist(), strict=True)
-            )
+            TableRow(tuple(point), agent, runs, failed, entries)
+            for (*point, agent), runs, failed, *entries in zip(*counts, *columns, strict=True)
         ]
 
     @property
     def sheet(self) -> Sheet:
         """The table as texts."""
         sizes = [
-            metric.shared_size([entry.mean for row in self.rows if (entry := row.entries[number])])
+            metric.shared_size(entry["mean"] for row in self.rows if (entry := row.entries[number]))
             for number, metric in enumerate(self.metrics)
         ]
         rows = []
@@ -98,39 +81,36 @@ class Table:
             cells = [Cell(as_written(value)) for value in row.point] + [Cell(self.heading(row.agent))]
             cells.append(Cell(f"{done}/{row.runs}", "wrong") if row.failed else Cell(str(row.runs)))
             for metric, size, entry in zip(self.metrics, sizes, row.entries, strict=True):
-                style = "best" if entry and entry.mark == BEST else ""
-                cells.append(Cell(entry.write(metric, size), style) if entry else Cell("-"))
+                mark = entry["mark"] if entry else ""
+                text = mean_of(metric, entry, size) if entry else "-"
+                cells.append(Cell(f"{text} {mark}".rstrip(), "best" if mark == BEST else ""))
             rows.append(cells)
         words = len(self.swept) + 1
         headings = [*map(self._short, self.swept), self._row, "runs", *(metric.heading for metric in self.metrics)]
         return Sheet(headings, rows, words, groups=[row.point for row in self.rows])
 
     @property
-    def family(self) -> str:
-        """Which comparisons the p-values are corrected for, in words; "" where nothing was tested."""
-        return in_words(self._tested, apart=bool(self.swept)) if self._tested else ""
-
-    @property
     def legend(self) -> str:
         """Say in a sentence what the values are, and what the marks mean."""
-        pairs = [pair for row in self.rows for pair in zip(self.metrics, row.entries, strict=True)]
-        seeds = max((row.runs - row.failed for row in self.rows), default=0)
-        marks, exact = ({getattr(entry, name) for _, entry in pairs if entry} for name in ("mark", "exact"))
-        several = len({row.agent for row in self.rows}) > 1
-        if True in exact and all(entry is None or entry.exact or metric.timed for metric, entry in pairs):
+        entries = [pair for row in self.rows for pair in zip(self.metrics, row.entries, strict=True) if pair[1]]
+        marks, intervals = (
+            {entry[name] for metric, entry in entries if not metric.timed} for name in ("mark", "interval")
+        )
+        if intervals == {EXACT}:
             return f"Exact: nothing was drawn, other seeds give the same{f'; {BEST} best' * (BEST in marks)}."
+        seeds = max((row.runs - row.failed for row in self.rows), default=0)
         text = f"Mean ± half of the 95 % interval over {seeds} seeds" if seeds > 1 else "One seed"
-        text += ", exact without ±" * (seeds > 1 and True in exact)
-        if seeds < FEWEST:
-            return f"{text}{f', not tested: {FEWEST} are needed' * several}."
-        if TIED in marks:
-            text += f"; {BEST} best, {TIED} not significantly different from it"
-        elif BEST in marks:
-            text += f"; {BEST} significantly better than all others"
-        elif several and any(metric.better != "neither" for metric in self.metrics):
-            text += "; no significant differences"
-        sign = "≤" if BEST in marks and TIED not in marks else ">"
-        return f"{text}{f' (p {sign} .05, {self.family})' * bool(self.family and several)}."
+        text += ", exact without ±" * (EXACT in intervals)
+        if len({row.agent for row in self.rows}) == 1:
+            return f"{text}."
+        if not self.family:
+            return f"{text}, not tested: {FEWEST} are needed."
+        told = (
+            f"{BEST} best, {TIED} not significantly different from it"
+            if BEST in marks
+            else "no significant differences"
+        )
+        return f"{text}; {told} (p > .05, {self.family})."
 
     def rich(self, width: int) -> rich.table.Table:
         """Lay the table out for a terminal: as many metrics as fit its width, the others are named below."""
@@ -143,38 +123,19 @@ class Table:
     _repr_markdown_ = __str__
 
 
-def in_one_note(done: pl.DataFrame, same: Sequence[Metric], *, points: bool) -> str:
-    """Say the values of metrics that are the same for all agents, and at all `points` of a sweep; "" for none."""
-    notes = []
-    for metric in same:
-        values = done.drop_nulls(metric.name).unique("seed")[metric.name].cast(float).to_numpy()
-        mean, half = mean_interval(values)
-        half = inf if half <= TOLERANCE * abs(mean) else half  # the same in all seeds: ±0 would be of no interest
-        heading = metric.heading.removesuffix(" %")
-        percent = " %" if heading != metric.heading else ""
-        notes.append(f"{heading} {metric.write(mean, half)}{percent}")
-    return f"The same for all agents{' at all points' if points else ''}: {', '.join(notes)}." if notes else ""
+def _marked(metric: Metric, groups: Groups, frame: pl.DataFrame) -> list[Entry | None]:
+    """Mark the best of every point, and those that the seeds can't tell from it, in the frame of a metric.
 
-
-def _entries(metric: Metric, groups: Groups, family: Family) -> list[Entry | None]:
-    """Return a metric's entry for every group of runs; None where no finished run has a value.
-
-    Marks are those of the best of every point, and of those that the seeds can't tell from it. There are none where
-    nothing is told apart, nor where neither higher nor lower is better. Agents with the same best mean are all the
-    best.
+    There are no marks where nothing is told apart, nor where neither higher nor lower is better. Agents with the same
+    best mean are all the best.
     """
-    mean, point = family.mean, groups.point
-    marks = np.full(len(mean), "")
-    if metric.better != "neither":
-        # NaN comes last, and the first of equals first.
-        order = np.lexsort((-mean if metric.better == "higher" else mean, point))
-        best = order[np.unique(point[order], return_index=True)[1]][point]
-        told: Bools = family.beside(best)["told"]
-        marked = ~np.isnan(mean) & (np.bincount(point, told & ~np.isnan(mean)) > 0)[point]
-        first = ~told & (differences(mean[:, None], mean[best][:, None])[:, 0] == 0)
-        marks = np.where(marked & first, BEST, np.where(marked & ~told, TIED, ""))
-    columns = mean.tolist(), family.half.tolist(), marks.tolist(), family.exact.tolist()
-    return [None if isnan(entry[0]) else Entry(*entry) for entry in zip(*columns, strict=True)]
+    mean, told = frame["mean"].to_numpy(), frame["verdict"].is_in(TOLD).fill_null(False).to_numpy()
+    best = np.flatnonzero(frame["verdict"] == BASELINE)[groups.point]
+    is_equal = differences(mean[:, None], mean[best][:, None])[:, 0] == 0
+    is_marked = (np.bincount(groups.point, told) > 0)[groups.point] & ~told & (metric.better != "neither")
+    marks = np.where(is_marked, np.where(is_equal, BEST, TIED), "")
+    rows = frame.with_columns(mark=pl.Series(marks)).iter_rows(named=True)
+    return [row if row["n"] else None for row in rows]
 
 
 SAID = {
@@ -205,12 +166,12 @@ def finding(table: Table, metric: Metric) -> str:
         if entry := row.entries[number]:
             points.setdefault(row.point, []).append((table.heading(row.agent), entry))
     sign = -1 if metric.better == "higher" else 1
-    ranked = [sorted(result, key=lambda each: each[1].mean * sign) for result in points.values() if len(result) > 1]
+    ranked = [sorted(result, key=lambda each: each[1]["mean"] * sign) for result in points.values() if len(result) > 1]
     if metric.better == "neither" or all(len(_best(result)) == len(result) for result in ranked):
         return ""
     entries = [entry for result in ranked for _, entry in result]
-    is_tested, untested = any(entry.mark for entry in entries), ""
-    if not is_tested and not all(entry.exact for entry in entries):
+    is_tested, untested = any(entry["mark"] for entry in entries), ""
+    if not is_tested and not all(entry["interval"] == EXACT for entry in entries):
         seeds = max(row.runs - row.failed for row in table.rows)
         if seeds >= FEWEST:
             return _none(metric, len(ranked))
@@ -224,8 +185,8 @@ def _none(metric: Metric, points: int) -> str:
 
 def _best(ranked: Ranked) -> list[str]:
     """Name those whose mean is the best."""
-    best = ranked[0][1].mean
-    return [name for name, entry in ranked if abs(entry.mean - best) <= TOLERANCE * abs(best)]
+    best = ranked[0][1]["mean"]
+    return [name for name, entry in ranked if abs(entry["mean"] - best) <= TOLERANCE * abs(best)]
 
 
 def _effect(metric: Metric, ranked: Ranked) -> tuple[str, float]:
@@ -233,9 +194,9 @@ def _effect(metric: Metric, ranked: Ranked) -> tuple[str, float]:
 
     That is in percentage points of a share, else in percent of the last.
     """
-    name, last = next(each for each in reversed(ranked) if each[1].mark != TIED)
-    best = ranked[0][1].mean
-    return name, 100 * abs(best - last.mean) / (1.0 if metric.unit == "%" else abs(last.mean) or abs(best))
+    name, last = next(each for each in reversed(ranked) if each[1]["mark"] != TIED)
+    best = ranked[0][1]["mean"]
+    return name, 100 * abs(best - last["mean"]) / (1.0 if metric.unit == "%" else abs(last["mean"]) or abs(best))
 
 
 def _short(effect: float) -> str:
@@ -253,7 +214,7 @@ def _does(metric: Metric, agents: list[str]) -> str:
 
 
 def _at_one(metric: Metric, ranked: Ranked) -> str:
-    tied = [name for name, entry in ranked if entry.mark == TIED]
+    tied = [name for name, entry in ranked if entry["mark"] == TIED]
     (last, effect), way = _effect(metric, ranked), "above" if metric.better == "higher" else "below"
     by = _short(effect)
     unit = f"point{'s' * (by != '1')}" if metric.unit == "%" else "%"
@@ -268,7 +229,7 @@ def _at_points(metric: Metric, points: list[Ranked], is_tested: bool) -> str:
     """Count the points at which each agent is best, or not significantly different from the best."""
     effects: dict[tuple[str, ...], list[float]] = {}
     for ranked in points:
-        best = sorted(name for name, entry in ranked if entry.mark) if is_tested else _best(ranked)
+        best = sorted(name for name, entry in ranked if entry["mark"]) if is_tested else _best(ranked)
         who = () if len(best) == len(ranked) else tuple(best)
         effects.setdefault(who, []).append(_effect(metric, ranked)[1])
     nowhere = effects.pop((), [])

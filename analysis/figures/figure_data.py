@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from binwright.analysis.compare.comparison import EQUAL, SAME, UNTESTED, Comparison
+from binwright.analysis.compare.comparison import Comparison
+from binwright.analysis.compare.groups import EQUAL, SAME, UNTESTED
 from binwright.analysis.compare.statistics import ALPHA, FEWEST, corrected_ends, mean_interval
 from binwright.analysis.compare.table import Table, finding
 from binwright.analysis.figures import Venue

@@ -15,7 +15,8 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 import polars as pl
 
-from binwright.analysis.compare.comparison import EQUAL, SAME, UNTESTED, Comparison
+from binwright.analysis.compare.comparison import Comparison
+from binwright.analysis.compare.groups import EQUAL, SAME, UNTESTED
 from binwright.analysis.compare.statistics import mean_interval
 from binwright.analysis.measure.metric import Target, targets_of
 from binwright.analysis.results_api import Results
