@@ -14,7 +14,7 @@ from binwright.analysis.compare.statistics import FEWEST, mean_interval, overlap
 from binwright.analysis.measure.metric import Metric
 from binwright.analysis.results import escaping
 from binwright.analysis.results.columns import TOLERANCE, metric_named
-from binwright.analysis.results.folder import CombinedResults, ResultsFolder, as_written, points_as_agents, telling_keys
+from binwright.analysis.results.folder import ResultsFolder, as_written, combined, points_as_agents, telling_keys
 from binwright.simcore.errors import ResultsError, UnknownName, suggest
 from binwright.simcore.extras import pl
 from binwright.simcore.types import Floats
@@ -54,7 +54,7 @@ class Comparison:
         are corrected for every two agents, and so they are with `all_pairs`: when the results chose the baseline.
         """
         if not isinstance(results, ResultsFolder):
-            results = results[0] if len(results) == 1 else CombinedResults(results)
+            results = results[0] if len(results) == 1 else combined(results)
         is_named = baseline is not None and not all_pairs
         results = points_as_agents(results)
         runs = results.runs if "_agent" in results.runs.columns else results.runs.with_columns(_agent=pl.col("agent"))
@@ -197,9 +197,7 @@ def mean_of(metric: Metric, row: Mapping[str, Any], size: float | None) -> str:
     """Write the mean of a group, with its interval unless it is exact; times in the unit of a `size`."""
     if row["mean"] is None:
         return "-"
-    if row["interval"] == EXACT:
-        return metric.exactly(row["mean"], size)
-    return metric.write(row["mean"], inf if row["half"] is None else row["half"], size)
+    return metric.write(row["mean"], inf if row["half"] is None else row["half"], size, exact=row["interval"] == EXACT)
 
 
 def in_one_note(done: pl.DataFrame, same: Sequence[Metric], *, points: bool) -> str:

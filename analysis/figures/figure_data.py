@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from math import inf, isfinite
-from typing import Any
+from math import inf
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
 
 from binwright.analysis.compare.comparison import Comparison
-from binwright.analysis.compare.groups import EQUAL, SAME, UNTESTED
-from binwright.analysis.compare.statistics import ALPHA, FEWEST, corrected_ends, mean_interval
+from binwright.analysis.compare.groups import EQUAL, SAME, UNTESTED, Groups
+from binwright.analysis.compare.statistics import ALPHA, FEWEST, corrected_ends
 from binwright.analysis.compare.table import Table, finding
 from binwright.analysis.figures import Venue
 from binwright.analysis.figures.style import Look, Width, looks, points
@@ -63,21 +63,12 @@ class Options:
     titles: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Average:
+class Average(NamedTuple):
     """Holds a mean over seeds and the ends of the interval to draw; one seed has none, and both are the mean."""
 
     mean: float
     low: float
     high: float
-
-    @classmethod
-    def of(cls, values: Floats, metric: Metric | None = None) -> Average:
-        """Average the values [n] of a metric, or differences [n]."""
-        mean, half = mean_interval(values)
-        ends = metric.ends(mean, half) if metric else (mean - half, mean + half)
-        ends = ends if isfinite(half) else (mean, mean)
-        return cls(mean, *ends)
 
     def arms(self, scale: float) -> tuple[float, float]:
         """Return how far the interval reaches below and above the mean, times `scale`."""
@@ -180,8 +171,11 @@ class FigureData:
 
     def averages(self, metric: str) -> dict[Row, Average]:
         """Average a metric over the seeds by point and agent; those without a value are left out."""
-        known = self.metric(metric)
-        return {row: Average.of(values, known) for row, values in self.values(metric).items()}
+        groups = Groups(self.runs, self.swept)
+        frame, *_ = groups.beside(self.metric(metric))
+        ends = frame.select("mean", *(pl.col(end).fill_null(pl.col("mean")) for end in ("low", "high"))).rows()
+        rows = zip(groups.heads.rows(), ends, strict=True)
+        return {(tuple(point), agent): Average(*each) for (*point, agent), each in rows if each[0] is not None}
 
     def seeded(self) -> Iterator[tuple[Point, str, dict[int, str]]]:
         """Yield the names of the runs by point and agent, then by seed in order."""
@@ -338,12 +332,11 @@ def verdicts(chosen: FigureData, metrics: Sequence[Metric]) -> Verdicts | None:
 
 def _average(seeds: Floats, row: Mapping[str, Any], family: int) -> Average:
     """Average differences, with the interval that agrees with their verdict: of its test, at the corrected level."""
-    result, p = Average.of(seeds), row["p"]
-    if not p:
-        return result
-    level = ALPHA / family if p == 1 else ALPHA * row["p_alone"] / p  # Holm multiplied by so much
-    low, high = corrected_ends(seeds, level, ranks=row["test"] == "wilcoxon")
-    return replace(result, low=min(low, result.mean), high=max(high, result.mean))
+    mean, low, high, p = row["diff"], row["diff_low"], row["diff_high"], row["p"]
+    if p:
+        level = ALPHA / family if p == 1 else ALPHA * row["p_alone"] / p  # Holm multiplied by so much
+        low, high = corrected_ends(seeds, level, ranks=row["test"] == "wilcoxon")
+    return Average(mean, *((mean, mean) if low is None else (min(low, mean), max(high, mean))))
 
 
 # -- what several kinds draw -------------------------------------------------------------------------------------------

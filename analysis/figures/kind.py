@@ -11,7 +11,7 @@ from matplotlib.figure import Figure as Figure  # for those who may not import m
 from binwright.analysis.figures import FIGURES
 from binwright.analysis.figures.figure_data import LOOK, FigureData, Options
 from binwright.analysis.figures.style import finish, rendered, save, style, style_of
-from binwright.analysis.results.folder import CombinedResults, ResultsFolder
+from binwright.analysis.results.folder import ResultsFolder, combined
 from binwright.simcore.errors import ResultsError, UnknownName, UserError, place_in, short
 from binwright.simcore.extras import pl
 
@@ -110,7 +110,7 @@ def draw(results: ResultsFolder | Sequence[ResultsFolder], kind: str, **options:
     Options (`metrics`, `agents`, `where`, `x`, `at`, `width`) are those of `figure_data.Options`.
     """
     parts = [results] if isinstance(results, ResultsFolder) else list(results)
-    return kind_named(kind).draw(parts[0] if len(parts) == 1 else CombinedResults(parts), **options)
+    return kind_named(kind).draw(parts[0] if len(parts) == 1 else combined(parts), **options)
 
 
 def image(figure: Figure) -> tuple[str, bytes, tuple[int, int]]:

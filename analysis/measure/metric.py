@@ -95,17 +95,15 @@ class Metric:
         none = np.isinf(half)
         return np.where(none, low, np.maximum(low, least))[()], np.where(none, high, np.minimum(high, most))[()]
 
-    def write(self, mean: float, half: float, size: float | None = None) -> str:
-        """Write the mean, and its interval where there is one, both with as many decimals; in the unit of a `size`."""
-        scale, unit = self.scale(mean if size is None else size)
-        decimals = _decimals(scale * mean, scale * half)
-        interval = "" if isinf(half) else f" ±{scale * half:,.{decimals}f}"
-        return f"{scale * mean:,.{decimals}f}{interval}{unit}"
+    def write(self, mean: float, half: float = inf, size: float | None = None, *, exact: bool = False) -> str:
+        """Write the mean, and its interval where there is one, both with as many decimals; in the unit of a `size`.
 
-    def exactly(self, value: float, size: float | None = None) -> str:
-        """Write a value without any chance in it to four digits, since all of them count."""
-        scale, unit = self.scale(value if size is None else size)
-        return f"{scale * value:,.{_decimals(scale * value, abs(scale * value) / 100)}f}{unit}"
+        A value without any chance in it is `exact`: it has four digits, since all of them count, and no interval.
+        """
+        scale, unit = self.scale(mean if size is None else size)
+        decimals = _decimals(scale * mean, abs(scale * mean) / 100 if exact else scale * half)
+        interval = "" if exact or isinf(half) else f" ±{scale * half:,.{decimals}f}"
+        return f"{scale * mean:,.{decimals}f}{interval}{unit}"
 
     def between(
         self, mean: float, low: float | None, high: float | None, *, sign: str = "", size: float | None = None
@@ -170,39 +168,34 @@ class Target:
 
 def targets_of(until: str, metrics: Sequence[Metric]) -> tuple[Target, ...]:
     """Read `acceptance >= 99 %`, of one of these metrics, or several of them with ` and ` between."""
-    problem, result = "does not say when a cluster is large enough", list[Target]()
-    known = {metric.name: metric for metric in metrics}
+    result, known = list[Target](), {metric.name: metric for metric in metrics}
     for each in until.split(" and "):
         if (parts := _FORM.fullmatch(each)) is None:
+            problem = "does not say when a cluster is large enough"
             raise UserError(problem, key="until", value=each, remedy=REMEDY)
         name, sign, text = parts.groups()
         if name not in known:
             missing = f"runs of this scenario have no metric {name}"
             raise UserError(missing, key="until", value=each, remedy=suggest(name, known))
-        metric = known[name]
-        target = Target(metric, ">=" if sign in (">=", "≥") else "<=", _value(metric, text, each))
-        if metric.unit == "%" and not metric.beyond and not any(map(target.met, (0.0, 1.0))):
-            problem = f"no share is so: {metric.name} lies between 0 and 100 %"
-            raise UserError(problem, key="until", value=each, remedy=REMEDY)
-        result.append(target)
+        try:
+            value = _value(known[name], text)
+        except (UserError, ValueError) as error:
+            problem = error.problem if isinstance(error, UserError) else "is not a finite number"
+            problem = f"{text or 'nothing'}, behind {name}, {problem}"
+            raise UserError(problem, key="until", value=each, remedy=REMEDY) from None
+        result.append(Target(known[name], ">=" if sign in (">=", "≥") else "<=", value))
     return tuple(result)
 
 
-def _value(metric: Metric, text: str, condition: str) -> float:
+def _value(metric: Metric, text: str) -> float:
     """Read the number behind the sign, in the metric's unit."""
-    try:
-        if metric.unit == "s":
-            return TIME.parse(text)
-        if metric.unit == "%":
-            share = _PERCENT.parse(text)
-            if share <= 1 or "%" in text:
-                return share
+    if metric.unit == "s":
+        return TIME.parse(text)
+    if metric.unit == "%":
+        share = _PERCENT.parse(text)
+        if share > 1 and not (metric.beyond and "%" in text):
             raise UserError("is more than 100 %")
-        if isfinite(number := float(text.removesuffix(metric.unit))):
-            return number
-        problem = "is not finite"
-    except (UserError, ValueError) as error:
-        problem = error.problem if isinstance(error, UserError) else "is not a number"
-    raise UserError(
-        f"{text or 'nothing'}, behind {metric.name}, {problem}", key="until", value=condition, remedy=REMEDY
-    )
+        return share
+    if isfinite(number := float(text.removesuffix(metric.unit))):
+        return number
+    raise ValueError(text)

@@ -31,25 +31,20 @@ def refused_shares(
     Between them is what every run refused for each of these, in %, by values of `keys`, of what acceptance is a share
     of: the offered, and those that were sent back in vain. Runs that refused nothing are there, too.
     """
-    runs: dict[tuple[Any, ...], list[tuple[int, Counter[str]]]] = {}
-    total: Counter[str] = Counter()
     if "reasons" not in done.columns:
-        return [], {}, total
-    lost = done["lost"].fill_null(0).to_list() if "lost" in done.columns else [0] * len(done)
-    rows = done.select(*keys, "offered", "reasons").iter_rows()
-    for (*group, offered, text), again in zip(rows, lost, strict=True):
-        counts = Counter(json.loads(text) if text else {})
-        total.update(counts)
-        runs.setdefault(tuple(group), []).append(((offered or 0) + again, counts))
+        return [], {}, Counter()
+    lost = done["lost"].fill_null(0) if "lost" in done.columns else 0
+    rows = done.select(*keys, pl.col("offered").fill_null(0) + lost).iter_rows()
+    counts = [Counter(json.loads(text or "{}")) for text in done["reasons"]]
+    total: Counter[str] = sum(counts, Counter())
     named = [reason for reason, _ in total.most_common(most)]
-    names = [*named, "others"] if len(total) > most else named
-
-    def shares(requested: int, counts: Counter[str]) -> list[float]:
-        result = [counts[name] for name in named]
-        result += [counts.total() - sum(result)] * (len(total) > most)
-        return [100 * count / requested if requested else 0.0 for count in result]
-
-    return names, {group: [shares(*run) for run in mine] for group, mine in runs.items()}, total
+    runs: dict[tuple[Any, ...], list[list[float]]] = {}
+    for (*group, requested), each in zip(rows, counts, strict=True):
+        refused = [each[name] for name in named]
+        refused += [each.total() - sum(refused)] * (len(total) > most)
+        shares = [100 * count / requested if requested else 0.0 for count in refused]
+        runs.setdefault(tuple(group), []).append(shares)
+    return [*named, *["others"] * (len(total) > most)], runs, total
 
 
 def as_written(value: Any) -> str:
@@ -92,24 +87,25 @@ def _details(kind: str, what: str) -> Callable[[ResultsFolder, str], pl.DataFram
 class ResultsFolder:
     """Reads a results folder: `runs` has a row per run, `columns` says what is in it; details are read when needed.
 
-    `row_heading` is what a row of a table is.
+    `row_heading` is what a row of a table is; `parts` are the folders that these results come from.
     """
 
-    row_heading = "agent"
+    row_heading, title = "agent", ""
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
         self.runs, self.columns = _read_runs(self.folder)
+        self.parts: list[ResultsFolder] = [self]
 
     @property
     def scenario_file(self) -> Path:
-        """The scenario as resolved, with every default written out."""
-        return self.folder / "scenario.yaml"
+        """The scenario as resolved, with every default written out; the first one of several."""
+        return self.parts[0].folder / "scenario.yaml"
 
     @property
     def name(self) -> str:
         """The scenario's name; the folder's where that is not to be read."""
-        return plain(str(self.said("name") or self.folder.resolve().name))
+        return self.title or plain(str(self.said("name") or self.folder.resolve().name))
 
     def said(self, key: str) -> Any:
         """Return what the scenario says below one of its keys; None where that is nothing, or not to be read."""
@@ -131,8 +127,8 @@ class ResultsFolder:
     @property
     def headlines(self) -> list[str]:
         """The metrics that the scenario names as its headline metrics."""
-        result = self.said("headline_metrics")
-        return [name for name in result if isinstance(name, str)] if isinstance(result, list) else []
+        lists = [part.said("headline_metrics") for part in self.parts]
+        return [name for each in lists if isinstance(each, list) for name in each if isinstance(name, str)]
 
     def choose(self) -> Choice:
         """Choose the metrics to show of the runs that finished."""
@@ -164,9 +160,9 @@ class ResultsFolder:
     @property
     def unfinished(self) -> str:
         """Say how many planned runs are missing, since their batch was interrupted or goes on; "" for none."""
-        missing = self.columns.planned - len(self.runs)
-        runs = f"{missing:,} of {self.columns.planned:,} runs"
-        return f"Unfinished: {runs} are missing; the same command goes on." if missing > 0 else ""
+        counts = dict.fromkeys((part.columns.planned - len(part.runs), part.columns.planned) for part in self.parts)
+        text = "Unfinished: {:,} of {:,} runs are missing; the same command goes on."
+        return " ".join(text.format(missing, planned) for missing, planned in counts if missing > 0)
 
     @property
     def resources(self) -> list[str]:
@@ -201,7 +197,7 @@ class ResultsFolder:
 
     def part(self, run: str) -> ResultsFolder:
         """Return the results of the folder that a run belongs to."""
-        return self
+        return next(part for part in self.parts if len(self.parts) == 1 or run in part.runs["run"])
 
     requests = _details("requests", "a row per request of a run")
     samples = _details("samples", "the cluster over time")
@@ -213,7 +209,7 @@ class ResultsFolder:
     devices = _details("devices", "how the devices were used after every decision of a run")
 
     def _detail(self, run: str, kind: str) -> pl.DataFrame:
-        path = self.folder / "details" / f"{run}.{kind}.parquet"
+        path = self.part(run).folder / "details" / f"{run}.{kind}.parquet"
         if not path.is_file():
             remedy = f"Write `record: [{kind}]` into the scenario and run it again."
             raise ResultsError(f"the {kind} of run {run} were not recorded", file=path, remedy=remedy)
@@ -256,66 +252,40 @@ def _read(source: Path | bytes, path: Path, remedy: str) -> pl.DataFrame:
         raise ResultsError(f"this is not a readable Parquet file: {first}", file=path, remedy=remedy) from error
 
 
-class CombinedResults(ResultsFolder):
-    """Puts several results together: a column `scenario` tells different names apart, as if it had been swept.
+def combined(parts: Sequence[ResultsFolder], names: Sequence[str] = ()) -> ResultsFolder:
+    """Put several results together: a column `scenario` tells different names apart, as if it had been swept.
 
     The names are those given, or the scenarios'. Of one scenario, the same run in two folders counts once; an agent
     that two folders ran with different settings has its folder before its label, which is in `_agent` alone.
     """
-
-    def __init__(self, parts: Sequence[ResultsFolder], names: Sequence[str] = ()) -> None:
-        if not parts:
-            raise ResultsError("there are no results to compare", remedy="Name a results folder.")
-        names = names or [part.name for part in parts]
-        folders = Counter(part.folder.resolve().name for part in parts)
-        frames = []
-        for part, name in zip(parts, names, strict=True):
-            folder = part.folder.resolve().name
-            apart = {"scenario": name, "_folder": folder if folders[folder] == 1 else str(part.folder)}
-            frames.append(
-                part.runs.with_columns(_agent=pl.col("agent"), **{key: pl.lit(x) for key, x in apart.items()})
-            )
-        columns = merged(part.columns for part in parts)
-        try:
-            runs = pl.concat(frames, how="diagonal_relaxed")
-        except pl.exceptions.PolarsError as error:
-            problem = f"these results do not go together: {str(error).splitlines()[0]}"
-            remedy = "Name folders that the same version of Binwright wrote."
-            raise ResultsError(problem, file=parts[-1].folder, remedy=remedy) from error
-        if len(parts) > 1:
-            one_run = ["scenario", *columns.swept, "_agent", "seed"]
-            runs = runs.unique([*one_run, "run"], keep="first", maintain_order=True)
-            twice = runs.filter(pl.struct(one_run).is_duplicated()).select("scenario", "_agent").unique()
-            runs = runs.join(
-                twice.with_columns(_twice=True), on=["scenario", "_agent"], how="left", maintain_order="left"
-            ).with_columns(agent=pl.when("_twice").then(pl.format("{}/{}", "_folder", "_agent")).otherwise("_agent"))
-        swept = ["scenario"] if runs["scenario"].n_unique() > 1 else []
-        self.runs, self.columns = runs, replace(columns, swept=(*swept, *columns.swept))
-        self.folder = Path(" + ".join(dict.fromkeys(names)))
-        self._parts = list(parts)
-        self._part = {run: part for part in parts for run in part.runs["run"]}
-
-    def _detail(self, run: str, kind: str) -> pl.DataFrame:
-        return self._part[run]._detail(run, kind)
-
-    @property
-    def name(self) -> str:
-        return str(self.folder)
-
-    @property
-    def headlines(self) -> list[str]:
-        return [name for part in self._parts for name in part.headlines]
-
-    @property
-    def unfinished(self) -> str:
-        return " ".join(dict.fromkeys(filter(None, (part.unfinished for part in self._parts))))
-
-    def said(self, key: str) -> Any:
-        """Return what the first scenario says below one of its keys."""
-        return self._parts[0].said(key)
-
-    def part(self, run: str) -> ResultsFolder:
-        return self._part[run]
+    if not parts:
+        raise ResultsError("there are no results to compare", remedy="Name a results folder.")
+    names = names or [part.name for part in parts]
+    folders = Counter(part.folder.resolve().name for part in parts)
+    frames = []
+    for part, name in zip(parts, names, strict=True):
+        folder = part.folder.resolve().name
+        apart = {"scenario": name, "_folder": folder if folders[folder] == 1 else str(part.folder)}
+        frames.append(part.runs.with_columns(_agent=pl.col("agent"), **{key: pl.lit(x) for key, x in apart.items()}))
+    columns = merged(part.columns for part in parts)
+    try:
+        runs = pl.concat(frames, how="diagonal_relaxed")
+    except pl.exceptions.PolarsError as error:
+        problem = f"these results do not go together: {str(error).splitlines()[0]}"
+        remedy = "Name folders that the same version of Binwright wrote."
+        raise ResultsError(problem, file=parts[-1].folder, remedy=remedy) from error
+    if len(parts) > 1:
+        one_run = ["scenario", *columns.swept, "_agent", "seed"]
+        runs = runs.unique([*one_run, "run"], keep="first", maintain_order=True)
+        is_twice = pl.struct(one_run).is_duplicated().any().over("scenario", "_agent")
+        runs = runs.with_columns(
+            agent=pl.when(is_twice).then(pl.format("{}/{}", "_folder", "_agent")).otherwise("_agent")
+        )
+    result, swept = copy(parts[0]), ["scenario"] if runs["scenario"].n_unique() > 1 else []
+    result.runs, result.columns = runs, replace(columns, swept=(*swept, *columns.swept))
+    result.title, result.parts = " + ".join(dict.fromkeys(names)), list(parts)
+    result.folder = Path(result.title)
+    return result
 
 
 def points_as_agents(results: ResultsFolder) -> ResultsFolder:

@@ -100,7 +100,7 @@ def _table(result: Sized) -> rich.table.Table:
         exact = row["agent"] not in drawn
         low, high, size = (_number(row[end], most) for end in ("low", "high", "size"))
         mean, ends = row["mean"], (row["mean_low"], row["mean_high"])
-        accepted = "-" if mean is None else metric.exactly(mean) if exact else metric.between(mean, *ends)
+        accepted = "-" if mean is None else metric.write(mean, exact=True) if exact else metric.between(mean, *ends)
         mark = {"best": " *", NOT_TOLD: " ="}.get(row["verdict"], "")
         texts = [
             result.results.heading(row["agent"]),

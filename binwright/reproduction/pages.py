@@ -39,7 +39,7 @@ def pictures(whole: Publication, runs: Mapping[Place, Runs]) -> Iterator[Picture
     """Draw a publication's figures, with its names of agents."""
     from binwright.analysis.figures.kind import draw, image
     from binwright.analysis.figures.style import style
-    from binwright.analysis.results.folder import CombinedResults
+    from binwright.analysis.results.folder import combined
 
     for drawing in whole.figures:
         options = dict(drawing["options"])
@@ -49,7 +49,7 @@ def pictures(whole: Publication, runs: Mapping[Place, Runs]) -> Iterator[Picture
             if len(shown) < len(places):
                 raise ResultsError("None of its runs finished.", remedy="Run all of it.")
             with style():
-                together = CombinedResults([each.named(agents) for each in shown], [each.title for each in shown])
+                together = combined([each.named(agents) for each in shown], [each.title for each in shown])
                 ending, content, _ = image(draw(together, kind, **options))
             yield Picture(drawing, f"{whole.name}-{drawing['name']}.{ending}", content)
         except UserError as error:

@@ -261,7 +261,7 @@ class Runs:
         means = {agent: [mean for mean, _ in self.looked[agent][most].means] for agent in self.sizes}
         nearest = max(means, key=lambda agent: targets[0].sign * means[agent][0])
         reached = " and ".join(
-            f"{metric.name} {metric.exactly(mean)}{' %' if metric.unit == '%' else ''}"
+            f"{metric.name} {metric.write(mean, exact=True)}{' %' if metric.unit == '%' else ''}"
             for metric, mean in zip((target.metric for target in targets), means[nearest], strict=True)
         )
         remedy = "Lower the target, look further with `size: {most: N}`, or turn its sign round."

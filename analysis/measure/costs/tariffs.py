@@ -1,6 +1,7 @@
 """The keys of `costs:`: what servers draw and cost, and what their energy costs and emits, also over time."""
 
 from collections.abc import Iterable, Sequence
+from math import inf
 from pathlib import Path
 from typing import Annotated, Literal, Self, TypeAlias
 from unicodedata import category
@@ -51,9 +52,8 @@ class OverTime(Model):
     def _either(self) -> Self:
         if (self.path is None) == (self.daily is None):
             raise wrong("needs a file or a day", "Give one of `path: intensity.csv` and `daily: [90, 240, 310, 180]`.")
-        for key in ("column", "time") if self.daily else ():
-            if getattr(self, key) is not None:
-                raise wrong("is for files", "Take it out, or daily.", (key,))
+        if self.daily and (self.column or self.time):
+            raise wrong("has a column, which is for files", "Take out `column` and `time`, or `daily`.")
         return self
 
     def read(self, key: str, *, below_zero: bool) -> TimeSeries:
@@ -73,19 +73,17 @@ class OverTime(Model):
                 problem = f"has no column {column}" if column else f"has {len(others)} columns of numbers"
                 remedy = f"Name one of {', '.join(columns)}."
                 raise ScenarioError(problem, file=path, line=1, key=f"{key}.column", remedy=remedy)
-        if frame.is_empty():
-            raise ScenarioError("has no rows", file=path, key=f"{key}.column", remedy="Give a row for every hour.")
-        result, remedy = number(frame, name, path), f"Give a number in every row{', from 0' * (not below_zero)}."
-        odd = {name: (~(result.is_finite() & ((result >= 0) | below_zero)).fill_null(False), remedy)}
+        result = number(frame, name, path)
+        odd = {name: ~(result.is_finite() & ((result >= 0) | below_zero)).fill_null(False)}
         if self.time:
             times = moments(frame, self.time, path, 1.0)
-            remedy = f"Give a row every {TIME.show(self.every)}, with times like 2026-11-23T02:00+00:00."
-            odd[self.time] = times.is_null() | (times.diff() != self.every).fill_null(False), remedy
-        for column, (rows, remedy) in odd.items():
+            odd[self.time] = times.is_null() | (times.diff() != self.every).fill_null(False)
+        remedy = f"Give a row every {TIME.show(self.every)}, with a number{', from 0' * (not below_zero)}."
+        for column, rows in odd.items():
             if rows.any():
                 report(frame, rows, path, column, "is not what belongs here", remedy, frame[column].filter(rows)[0])
         if self.start >= (lasts := self.every * len(result)):
-            remedy = f"It has {lasts / HOUR:g} h in {many_of(len(result), 'row')}: give a shorter time."
+            remedy = f"It has {lasts / HOUR:g} h in {many_of(len(result), 'row')}: give a shorter time, or more rows."
             raise ScenarioError("is after the end of the file", file=path, key=f"{key}.start", remedy=remedy)
         source = f"the file {self.path} of {key}"
         return TimeSeries(result.to_numpy(), self.every, self.start, self.at_end == "repeat", source)
@@ -113,14 +111,11 @@ class Power(Model):
 
     @model_validator(mode="after")
     def _either(self) -> Self:
-        ends = self.idle, self.peak
-        if self.curve is not None and ends != (None, None):
-            raise wrong("does not go with a curve", "Keep the curve, or idle and peak.", ("idle",))
-        if self.curve is None and None in ends:
-            missing = "idle" if self.idle is None else "peak"
-            raise wrong("is missing", "Give idle and peak, or a curve.", (missing,))
-        if self.idle is not None and self.peak is not None and self.idle > self.peak:
-            raise wrong(f"is more than its peak, {POWER.show(self.peak)}", "Give less, or a curve.", ("idle",))
+        ends = (self.idle is not None) + (self.peak is not None)
+        if ends != (0 if self.curve else 2):
+            raise wrong("needs idle and peak, or a curve", "Give the one or the other.")
+        if (self.idle or 0.0) > (self.peak or inf):
+            raise wrong(f"is more than its peak, {POWER.show(self.peak or 0.0)}", "Give less, or a curve.", ("idle",))
         return self
 
     @property
@@ -197,11 +192,9 @@ class CostsSpec(Model):
                 raise wrong("there are no servers of this kind", remedy, ("costs", "kinds", kind))
         tariffs = [self.at(kind) for kind in dict.fromkeys(kinds)]
         for key in ("power", "price"):
-            known = [getattr(tariff, key) is not None for _, tariff in tariffs]
-            if any(known) and not all(known):
-                at, _ = tariffs[known.index(False)]
-                remedy = f"Give all servers a {key}; 0 is one."
-                raise wrong(f"says no {key}, and other servers have one", remedy, at)
+            without = [at for at, tariff in tariffs if getattr(tariff, key) is None]
+            if 0 < len(without) < len(tariffs):
+                raise wrong(f"says no {key}, and other servers have one", f"Give all a {key}; 0 is one.", without[0])
         if self.electricity and tariffs[0][1].power is None:
             remedy = "Say what servers draw: servers: {power: {idle: 100 W, peak: 300 W}}."
             raise wrong("there is no power to pay", remedy, ("costs", "electricity"))
