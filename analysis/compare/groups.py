@@ -9,7 +9,6 @@ import numpy.typing as npt
 from binwright.analysis.compare.statistics import (
     ALPHA,
     FEWEST,
-    by_count,
     differences,
     holm,
     mean_interval,
@@ -83,7 +82,7 @@ class Groups:
         Groups without chance, whose runs drew nothing and agree, are exact, and not tested: what differs there differs.
         """
         values = self.matrix(metric.name)
-        mean, half = by_count(values, mean_interval, 2)
+        mean, half = mean_interval(values)
         agree = np.fmin.reduce(values, axis=1) == np.fmax.reduce(values, axis=1)
         exact = agree & ~self.drawn & (not metric.timed)
         half[exact] = 0.0
@@ -98,11 +97,10 @@ class Groups:
         against = self.against(values, base)
         difference = differences(values, against)
         n, count = ((~np.isnan(some)).sum(axis=1) for some in (values, difference))
-        diff, diff_half = by_count(difference, mean_interval, 2)
+        diff, diff_half = mean_interval(difference)
         diff_half[without] = 0.0
-        (of_base,) = by_count(against, lambda some: (some.mean(axis=1),), 1)
         with np.errstate(divide="ignore", invalid="ignore"):
-            relative = 100 * diff / abs(of_base)
+            relative = 100 * diff / abs(mean_interval(against)[0])
         up, down = UP_AND_DOWN[metric.better]
         verdicts = {
             BASELINE: is_base,
@@ -159,18 +157,17 @@ class Groups:
         point = self.point[left]
         difference = differences(values[left], values[right])
         count = (~np.isnan(difference)).sum(axis=1)
-        largest, p_t = by_count(difference, lambda some: (abs(some).max(axis=1), paired_t(some)), 2)
         without = exact[left] & exact[right]
         tested = (count >= FEWEST) & ~without
         ranks = tested & (np.bincount(point, tested)[point] * 2.0 ** (1 - count) <= ALPHA)
-        alone = np.where(tested, p_t, np.nan)
-        (alone[ranks],) = by_count(difference[ranks], lambda some: (signed_rank(some),), 1)
+        alone = np.where(tested, paired_t(difference), np.nan)
+        alone[ranks] = signed_rank(difference[ranks])
         in_family = tested if base is None else tested & ((left == base[left]) | (right == base[left]))
         p = np.full(len(left), np.nan)
         for number in np.unique(point[in_family]):
             family = in_family & (point == number)
             p[family] = holm(alone[family])
-        told = np.where(without, largest > 0, p <= ALPHA)
+        told = np.where(without, (abs(difference) > 0).any(axis=1), p <= ALPHA)
         columns = {"row": left, "other": right, "p": p, "alone": alone, "ranks": ranks, "exact": without, "told": told}
         pairs = pl.DataFrame(columns).with_columns(pl.col("p", "alone").fill_nan(None))
         turned = pairs.rename({"row": "other", "other": "row"}).select(pairs.columns)

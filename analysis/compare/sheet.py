@@ -115,13 +115,10 @@ class Sheet:
 
     def _cells(self, row: Sequence[Cell]) -> Iterator[str]:
         for number, cell in enumerate(row):
-            style = f' class="{cell.style}"' if cell.style else ""
-            if number == self.words - 1:
-                yield f'<th scope="row"{style}>{escape(cell.text)}</th>'
-            elif number < self.words:
-                yield f'<td class="text">{escape(cell.text)}</td>'
-            else:
-                yield f"<td{style}>{escape(cell.text)}</td>"
+            tag = 'th scope="row"' if number == self.words - 1 else "td"
+            style = cell.style or "text" * (number < self.words - 1)
+            kind = f' class="{style}"' if style else ""
+            yield f"<{tag}{kind}>{escape(cell.text)}</{tag[:2]}>"
 
 
 def hidden(sheets: Sequence[Sheet], width: int, otherwise: str = "") -> str:
@@ -132,8 +129,8 @@ def hidden(sheets: Sequence[Sheet], width: int, otherwise: str = "") -> str:
     names = dict.fromkeys(plain(name) for sheet in sheets for name in sheet.headings[sheet.fitting(width) :])
     if not names:
         return ""
-    whole = max(sum(sheet.widths) for sheet in sheets) + DIGITS
-    how = f"set COLUMNS={max(200, 50 * ceil(whole / 50))}{otherwise and f', or {otherwise}'}"
+    whole = 50 * ceil((max(sum(sheet.widths) for sheet in sheets) + DIGITS) / 50)
+    how = f"set COLUMNS={max(200, whole)}{otherwise and f', or {otherwise}'}"
     return f"Wider terminals show: {', '.join(names)}. To see all, {how}."
 
 

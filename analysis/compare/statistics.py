@@ -1,6 +1,6 @@
 """Intervals of means, paired tests, and whether seeds are independent. Samples lie along the last axis."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,38 +21,29 @@ SMALLEST = -900
 """The exponent of values that count as 0: a difference must still be a normal float."""
 
 
-def by_count(matrix: Floats, statistic: Callable[[Floats], tuple[Any, ...]], outputs: int) -> list[Floats]:
-    """Apply a statistic to the numbers of each row, which may have none (NaN is none); outputs are float64 [rows].
-
-    `statistic` gets [k, n] without NaN, once for every n, and so needs to know nothing of what is missing.
-    """
-    result = np.full((outputs, len(matrix)), np.nan)
-    present = ~np.isnan(matrix)
-    count = present.sum(axis=1)
-    for n in np.unique(count[count > 0]):
-        rows = np.flatnonzero(count == n)
-        result[:, rows] = statistic(matrix[rows][present[rows]].reshape(len(rows), n))
-    return list(result)
-
-
 def mean_interval(values: Floats) -> tuple[Any, Any]:
     """Compute the mean and half of its 95 % t interval's width, each [...]; that of a single value is infinite.
 
-    Values that are all the same give a half width of 0, NaN anywhere gives NaN.
+    Values that are all the same give a half width of 0. NaN is no value; without any, both are NaN.
     """
-    n = values.shape[-1]
-    if n == 0:
-        return np.full(values.shape[:-1], np.nan)[()], np.full(values.shape[:-1], np.nan)[()]
-    mean = np.mean(values, axis=-1)
-    if n == 1:
-        return mean, np.full(values.shape[:-1], np.inf)[()]
-    return mean, stdtrit(n - 1, (1 + CONFIDENCE) / 2) * _deviation(values) / np.sqrt(n)
+    n, mean, deviation = _moments(values)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        half = stdtrit(n - 1, (1 + CONFIDENCE) / 2) * deviation / np.sqrt(n)
+    return mean, np.where(n == 1, np.inf, half)[()]
 
 
-def _deviation(values: Floats) -> Any:
-    """Compute the standard deviation, [...]: 0 of values that are all the same, whose mean floats would round."""
-    same = values.max(axis=-1) == values.min(axis=-1)
-    return np.where(same, 0.0, np.std(values, axis=-1, ddof=1))[()]
+def _moments(values: Floats) -> tuple[Any, Any, Any]:
+    """Count what is not NaN, and compute its mean and standard deviation, each [...].
+
+    The latter is 0 where all values are the same, as floats would round their mean.
+    """
+    is_value = ~np.isnan(values)
+    n = is_value.sum(axis=-1)
+    same = np.fmax.reduce(values, axis=-1, initial=-np.inf) == np.fmin.reduce(values, axis=-1, initial=np.inf)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = np.where(is_value, values, 0.0).sum(axis=-1) / n
+        squares = np.where(is_value, (values - mean[..., None]) ** 2, 0.0).sum(axis=-1)
+        return n, mean, np.where(same, 0.0, np.sqrt(squares / (n - 1)))[()]
 
 
 def differences(values: Floats, others: Floats) -> Floats:
@@ -71,20 +62,17 @@ def paired_t(difference: Floats) -> Any:
 
     When all of n differ by the same, nothing is known of their variance, and p is that of their signs: 2^(1 - n).
     """
-    n = difference.shape[-1]
-    if n < 2:
-        return np.full(difference.shape[:-1], np.nan)[()]
-    mean = abs(np.mean(difference, axis=-1))
-    error = _deviation(difference) / np.sqrt(n)
+    n, mean, deviation = _moments(difference)
     with np.errstate(divide="ignore", invalid="ignore"):
-        p = np.where(error == 0, 2.0 ** (1 - n), 2 * stdtr(n - 1, -mean / error))
-        return np.where(mean == 0, 1.0, p)[()]
+        error = deviation / np.sqrt(n)
+        p = np.where(error == 0, 2.0 ** (1 - n), 2 * stdtr(n - 1, -abs(mean) / error))
+    return np.where(n < 2, np.nan, np.where(mean == 0, 1.0, p))[()]
 
 
 def signed_rank(difference: Floats) -> Any:
     """Compute the two-sided p of Wilcoxon's signed-rank test of [k, n] differences, float64 [k].
 
-    Zeros are left out, and ties share their ranks.
+    Zeros are left out, as is NaN, and ties share their ranks.
 
     Exact, ties included, for up to `EXACT` pairs: all 2^n signs are equally likely, and the sums of ranks that they
     give are counted. 1 when nothing differs.
@@ -93,12 +81,14 @@ def signed_rank(difference: Floats) -> Any:
     total = twice.sum(axis=1)
     positive = (twice * (difference > 0)).sum(axis=1)
     larger = np.maximum(positive, total - positive)
-    if difference.shape[1] <= EXACT:
-        patterns, pattern = np.unique(np.sort(twice, axis=1), axis=0, return_inverse=True)
-        return np.minimum(1.0, 2 * _tails(patterns)[pattern.reshape(-1), larger])
     with np.errstate(invalid="ignore"):
         z = (larger - total / 2) / np.sqrt((twice.astype(np.float64) ** 2).sum(axis=1) / 4)
-    return np.where(total == 0, 1.0, 2 * ndtr(-z))
+    p = np.where(total == 0, 1.0, 2 * ndtr(-z))
+    exact = (~np.isnan(difference)).sum(axis=1) <= EXACT
+    if exact.any():
+        patterns, pattern = np.unique(np.sort(twice[exact], axis=1), axis=0, return_inverse=True)
+        p[exact] = np.minimum(1.0, 2 * _tails(patterns)[pattern.reshape(-1), larger[exact]])
+    return p
 
 
 def corrected_ends(difference: Floats, level: float, *, ranks: bool) -> tuple[float, float]:
@@ -108,9 +98,9 @@ def corrected_ends(difference: Floats, level: float, *, ranks: bool) -> tuple[fl
     else those of the t-test: 0 lies outside where the test of the differences is significant at the level.
     """
     if not ranks:
-        mean, n = float(np.mean(difference)), len(difference)
-        half = float(stdtrit(n - 1, 1 - level / 2) * _deviation(difference) / np.sqrt(n))
-        return mean - half, mean + half
+        n, mean, deviation = _moments(difference)
+        half = float(stdtrit(n - 1, 1 - level / 2) * deviation / np.sqrt(n))
+        return float(mean - half), float(mean + half)
     middle = float(np.median((difference[:, None] + difference) / 2))
     ends = []
     for outer in (float(difference.min()), float(difference.max())):
@@ -153,8 +143,6 @@ def holm(p: Floats) -> Floats:
     return adjusted
 
 
-Rows = Sequence[tuple[int, int]]
-"""Of a seed's windows: first row, and the row after the last."""
 WORTH_SAYING = 0.05
 """The least share of requests met twice that is said."""
 SENTENCE = (
@@ -164,8 +152,11 @@ SENTENCE = (
 )
 
 
-def overlap(seeds: Sequence[Rows]) -> float:
-    """Compute the share of a seed's requests that another one met too; what a seed's own windows share counts once."""
+def overlap(seeds: Sequence[Sequence[tuple[int, int]]]) -> float:
+    """Compute the share of a seed's requests that another one met too; what a seed's own windows share counts once.
+
+    A window is its first row, and the row after its last.
+    """
     rows = [np.unique(np.concatenate([np.arange(*window) for window in windows])) for windows in seeds]
     _, seeds_met = np.unique(np.concatenate([np.zeros(0, np.int64), *rows]), return_counts=True)
     return float(seeds_met[seeds_met > 1].sum() / max(int(seeds_met.sum()), 1))
@@ -174,15 +165,15 @@ def overlap(seeds: Sequence[Rows]) -> float:
 def overlap_of(runs: pl.DataFrame, keys: Sequence[str]) -> str:
     """Say the largest overlap at a point of finished runs; "" if it is not worth saying.
 
-    Of agents that met more or less of the same windows, the one that met most counts.
+    What any agent met of its windows counts.
     """
     if "windows" not in runs.columns:
         return ""
-    points: dict[object, dict[int, Rows]] = {}
+    points: dict[object, dict[int, list[tuple[int, int]]]] = {}
     done = runs.filter(pl.col("status") == "done", pl.col("windows").is_not_null())
     for *point, seed, text in done.select(*keys, "seed", "windows").unique(maintain_order=True).iter_rows():
-        rows = [(int(first), int(last) + 1) for first, _, last in (part.partition("-") for part in text.split())]
-        met = points.setdefault(tuple(point), {})
-        met[seed] = max(rows, met.get(seed, rows), key=lambda some: sum(end - first for first, end in some))
+        ends = [part.split("-") for part in text.split()]
+        met = points.setdefault(tuple(point), {}).setdefault(seed, [])
+        met += [(int(first), int(last) + 1) for first, last in ends]
     share, count = max(((overlap([*seeds.values()]), len(seeds)) for seeds in points.values()), default=(0.0, 0))
     return SENTENCE.format(count, 100 * share) if share >= WORTH_SAYING else ""

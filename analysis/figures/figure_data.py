@@ -101,15 +101,9 @@ class FigureData:
         """Which results these are."""
         return self.results.name
 
-    @cached_property
-    def table(self) -> Table:
-        """The table of these runs."""
-        return Table(self.results)
-
     def finding(self, metric: Metric) -> str:
         """Say who is the best by a metric, in the words of a title; which results these are, where there is nobody."""
-        table = self.table if metric in self.table.metrics else Table(self.results, [metric])
-        return finding(table, metric) or self.title
+        return finding(Table(self.results, [metric]), metric) or self.title
 
     def captioned(self, *notes: str) -> str:
         """Say below a title which results these are, what is averaged, and what else there is to know."""
@@ -193,7 +187,7 @@ class FigureData:
 
     def heading(self, name: str) -> str:
         """Return what people read in place of the name of an agent or a key, as far as there is room."""
-        return cut(self.results.heading(name), LONGEST, map(self.results.heading, self.agents))
+        return cut(self.results.heading(name), LONGEST)
 
     def name(self, point: Point) -> str:
         """Say a point in words: `uniform · servers 20`, without keys that follow from others."""

@@ -1,10 +1,9 @@
 """A kind of figure: what draws it, what it shows, and what it needs."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
-from warnings import catch_warnings
 
 from matplotlib.figure import Figure as Figure  # for those who may not import matplotlib
 
@@ -19,53 +18,42 @@ Source = Literal["results", "training"]
 ANY = "any results"
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True)
 class Kind:
-    """Draws figures of one kind, from results or from the folders of a training, and says what they show and need.
-
-    A function that is not ours may raise anything.
-    """
+    """Draws figures of one kind, from results or from the folders of a training, and says what they show and need."""
 
     function: Callable[[Any, Options], Figure]
     meaning: str
     needs: str = ANY
     source: Source = "results"
-    is_ours: bool = False
 
     def draw(self, source: Any, **options: Any) -> Figure:
         """Draw the figure of results, or of training folders; `options` are those of `Options`.
 
-        What a function from outside raises becomes a ResultsError.
+        What the function raises becomes a ResultsError, as that of others may raise anything.
         """
         of_scenario = source.look if isinstance(source, ResultsFolder) and options.get("style") is None else {}
         looks = {name: of_scenario[name] for name in LOOK if name in of_scenario}
         settings = Options(**looks | {name: value for name, value in options.items() if value is not None})
-        look = style_of(settings.style or "house", titles=settings.titles is not False)
-        if self.is_ours:  # names are what they are: a dollar begins no formula
-            look = replace(look, rc={**look.rc, "text.parse_math": False})
-        with style(look):
-            result = self._drawn(source if self.source == "training" else FigureData(source, settings), settings)
+        with style(style_of(settings.style or "house", titles=settings.titles is not False)):
+            try:
+                result = self.function(source if self.source == "training" else FigureData(source, settings), settings)
+            except UserError:
+                raise
+            except (Exception, SystemExit) as error:
+                what = short(" ".join(repr(error).split()), 200)
+                problem = f"{self.name} raised {what} at {place_in(self.function.__module__, error)}"
+                raise ResultsError(problem, remedy="Mend it, or leave this figure out.") from error
+            if not isinstance(result, Figure):
+                problem = f"{self.name} returned {short(repr(result))}, which is not a figure"
+                raise ResultsError(problem, remedy="Return a matplotlib Figure.")
             finish(result)
         return result
 
-    def _drawn(self, source: Any, settings: Options) -> Figure:
-        if self.is_ours:
-            return self.function(source, settings)
-        name = getattr(self.function, "__name__", type(self.function).__name__)
-        try:
-            result = self.function(source, settings)
-            if not isinstance(result, Figure):
-                problem = f"{name} returned {short(repr(result))}, which is not a figure"
-                raise ResultsError(problem, remedy="Return a matplotlib Figure.")
-            with catch_warnings(action="ignore"):
-                result.draw_without_rendering()  # for what matplotlib refuses only when it draws
-        except UserError:
-            raise
-        except (Exception, SystemExit) as error:
-            what = short(" ".join(repr(error).split()), 200)
-            problem = f"{name} raised {what} at {place_in(self.function.__module__, error)}"
-            raise ResultsError(problem, remedy="Mend it, or leave this figure out.") from error
-        return result
+    @property
+    def name(self) -> str:
+        """What the function is called."""
+        return getattr(self.function, "__name__", type(self.function).__name__)
 
 
 def figure(*, meaning: str, needs: str = ANY, source: Source = "results") -> Callable[[Callable[..., Figure]], Kind]:
@@ -87,7 +75,6 @@ def kind_named(name: str) -> Kind:
         error.key = "--kind"
         raise
     if isinstance(result, Kind):
-        result.is_ours = name in FIGURES and not FIGURES.is_added(name)
         return result
     if not callable(result):
         remedy = "Name a function of (chosen, options) that returns a matplotlib Figure."

@@ -41,8 +41,8 @@ class Style:
     titles: bool = True
 
 
-ALWAYS: Any = {"svg.fonttype": "none", "svg.hashsalt": "binwright", "pdf.fonttype": 42}
-"""Text stays text in SVG and PDF; the salt makes the names inside an SVG the same every time."""
+ALWAYS: Any = {"svg.fonttype": "none", "svg.hashsalt": "binwright", "pdf.fonttype": 42, "text.parse_math": False}
+"""Text stays text in SVG and PDF, and a dollar begins no formula; the salt makes the names inside an SVG the same."""
 
 
 def style_of(name: Venue = "house", *, titles: bool = True) -> Style:

@@ -21,7 +21,7 @@ from binwright.simcore import memmap
 from binwright.simcore.errors import RunError
 from binwright.simcore.moves import Moved
 from binwright.simcore.ordered_sums import dot, rows_dot
-from binwright.simcore.record import IMPOSSIBLE, INTERRUPTED, PENDING, PLACED
+from binwright.simcore.record import INTERRUPTED, PLACED
 from binwright.simcore.types import QUANTUM, Array, Floats, Ints, read_only
 from binwright.workloads.labels import words_of
 
@@ -36,8 +36,7 @@ class column(cached_property[Array]):
         super().__init__(wraps(function)(lambda run: read_only(function(run))))
 
 
-NOTHING = "no request was offered to the agent: there is nothing to measure"
-TOO_LARGE = "no request fits, even into the empty cluster: there is nothing to measure"
+NOTHING = "no request was offered to the agent, which fits into the empty cluster: there is nothing to measure"
 FULL = (
     "request {} runs already at the start and fits nowhere, so that `overflow: stop` ended the run before the first "
     "arrival. Give it more servers, or another overflow; `workload: {{running: drop}}` leaves out what runs already"
@@ -172,12 +171,6 @@ class FinishedRun:
         return self.of_class(self.asked.leads(np.flatnonzero(self.got_place[begin:end]) + begin))
 
     @column
-    def waits(self) -> Floats:
-        """The seconds from arrival to placement of each of `placed`, float64 [placed]."""
-        waits: Floats = self.decided[self.placed] - self.arrival[self.placed]
-        return waits
-
-    @column
     def held(self) -> Ints:
         """The rows that got a place, int64 [held]; those of the warm start, and those sent back, are among them."""
         return np.flatnonzero(self.got_place[self.rows]) + self.rows.start
@@ -304,8 +297,7 @@ class FinishedRun:
             first = gangs.first[answered]
             measured[:-1] &= first[1:] != first[:-1]
         if not measured.any():
-            came = self.outcome[self.first : self.simulation.offered]
-            raise RunError(NOTHING if (came != IMPOSSIBLE).any() else TOO_LARGE)
+            raise RunError(NOTHING)
         return measured
 
     @cached_property
@@ -339,21 +331,20 @@ class FinishedRun:
         installed = size[np.searchsorted(grown, last, side="right")]
         return (total / self.decisions).tolist(), (now / installed).tolist()
 
-    @column
-    def answered(self) -> Ints:
-        """The rows answered within the measured time, or impossible, int64 [n]; those sent back are among them."""
-        back = np.arange(len(self.simulation.workload), len(self.outcome))
-        rows = np.concatenate([self.offered, back[~(self.decided[back] < self.begin)]])
-        answered: Ints = self.asked.leads(rows[self.outcome[rows] != PENDING])
-        return answered
-
     # -- what only some runs have: None elsewhere ------------------------------------------------------------------
 
     @cached_property
     def spans(self) -> Ints | None:
-        """Servers, span and links of each of `answered` with a place, int64 [n, 3], in a network."""
-        network = self.simulation.ledger.network  # where there is none, nothing is computed
-        result: Ints | None = network and network.spans(self.answered[self.got_place[self.answered]])
+        """Servers, span and links of each row placed within the measured time, int64 [n, 3], in a network.
+
+        Those sent back are among them.
+        """
+        network = self.simulation.ledger.network
+        if network is None:
+            return None
+        back = np.arange(len(self.simulation.workload), len(self.outcome))
+        rows = self.asked.leads(np.concatenate([self.offered, back[~(self.decided[back] < self.begin)]]))
+        result: Ints = network.spans(rows[self.got_place[rows]])
         return result
 
     @cached_property

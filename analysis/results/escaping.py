@@ -1,7 +1,6 @@
 """Texts that users wrote (names, units, headings, options) as they stand in one line, in Markdown and in LaTeX."""
 
 import re
-from collections.abc import Iterable
 
 _APART = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]+")
 """Whitespace, and what would steer a terminal, or turn what is behind it round."""
@@ -30,18 +29,10 @@ def plain(text: str) -> str:
     return _APART.sub(" ", text).strip()
 
 
-def cut(text: str, most: int, beside: Iterable[str] = ()) -> str:
-    """Cut what is too long in its middle, or, where another text `beside` it would look the same, what they share."""
-    if len(text) <= most:
-        return text
+def cut(text: str, most: int) -> str:
+    """Cut what is too long in its middle."""
     end = max(0, most - 1) // 2
-    short = f"{text[: most - 1 - end]}…{text[len(text) - end :]}"[:most]
-    alike = [other for other in beside if other != text and len(other) > most and cut(other, most) == short]
-    if not alike or most < 2:
-        return short
-    head = most // 3
-    shared = [*(len(set(letters)) > 1 for letters in zip(text, *alike, strict=False)), True].index(True)
-    return f"{text[:head]}…{cut(text[shared:], most - head - 1, [other[shared:] for other in alike])}"
+    return text if len(text) <= most else f"{text[: most - 1 - end]}…{text[len(text) - end :]}"[:most]
 
 
 def markdown(text: str) -> str:

@@ -4,10 +4,9 @@ from collections.abc import Iterable, Sequence
 from math import inf
 from pathlib import Path
 from typing import Annotated, Literal, Self, TypeAlias
-from unicodedata import category
 
 import numpy as np
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from binwright.simcore.errors import ScenarioError, suggest
 from binwright.simcore.fields import (
@@ -87,15 +86,6 @@ class OverTime(Model):
             raise ScenarioError("is after the end of the file", file=path, key=f"{key}.start", remedy=remedy)
         source = f"the file {self.path} of {key}"
         return TimeSeries(result.to_numpy(), self.every, self.start, self.at_end == "repeat", source)
-
-
-def _is_currency(name: str) -> str:
-    if name in ("s", "%") or not all(sign.isalpha() or category(sign) == "Sc" for sign in name):
-        raise wrong("is no currency", "Write a name or a sign of one, such as EUR or $.", value=name)
-    return name
-
-
-Currency: TypeAlias = Annotated[Text, AfterValidator(_is_currency), Shown("text")]
 
 
 class Power(Model):
@@ -180,7 +170,7 @@ class CostsSpec(Model):
     electricity: Electricity | None = Field(None, examples=["{pue: 1.4, price: 0.2, carbon: 380}"])
     """What energy costs and emits."""
 
-    currency: Currency = Field("", description="What prices are in; tables and figures say so.", examples=["EUR", "$"])
+    currency: Text = Field("", description="What prices are in; tables and figures say so.", examples=["EUR", "$"])
     moves: MoveCosts | None = Field(None, examples=["{each: 0.01, per_gb: 0.002}"])
     """What moves cost, where requests are moved."""
 

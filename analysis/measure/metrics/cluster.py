@@ -93,26 +93,25 @@ def _fragments_after(run: FinishedRun, pieces: list[tuple[int, int, int, int]], 
 
 
 LOWER: dict[str, Any] = {"better": "lower"}
-Shares = Callable[[FinishedRun, slice], list[float] | None]
-"""(run, columns) -> the shares of these columns of the run's amounts: resources come first, then tiers."""
 
 
-def _until(run: FinishedRun, until: float, columns: slice) -> list[float] | None:
+def _until(run: FinishedRun, until: float) -> list[float] | None:
     """Average the shares over the time until then, weighted by time; None where that never comes."""
     if until == np.inf:
         return None
-    return list(map(ratio, run.held_until(until)[columns].tolist(), run.installed(until)[columns].tolist()))
+    return list(map(ratio, run.held_until(until).tolist(), run.installed(until).tolist()))
 
 
-def _allocated(key: str, name: str, heading: str, meaning: str, shares: Shares, **how: Any) -> Definition:
-    return define(key, heading, f"share allocated{meaning}", lambda run: shares(run, slice(len(run.resources))),
-                  name=name, per="resource", unit="%", better="higher", beyond=True, **how)  # fmt: skip
+def _shares(
+    key: str, name: str, heading: str, meaning: str, shares: Callable[[FinishedRun], list[float] | None], **how: Any
+) -> Definition:
+    """Make the metric of the shares of resources, or of tiers, which stand behind these in what `shares` returns."""
 
+    def function(run: FinishedRun) -> list[float] | None:
+        result, count = shares(run), len(run.resources)
+        return result and (result[:count] if how["per"] == "resource" else result[count:])
 
-def _links(key: str, name: str, heading: str, meaning: str, shares: Shares, **how: Any) -> Definition:
-    return define(f"links_{key}", heading, f"share of the links reserved{meaning}",
-                  lambda run: shares(run, slice(len(run.resources), None)), name=name, per="tier", unit="%",
-                  **how)  # fmt: skip
+    return define(key, heading, meaning, function, name=name, unit="%", **how)
 
 
 def _load(run: FinishedRun) -> list[float]:
@@ -239,24 +238,22 @@ SPANS = table((
            "servers that the parts of a placed gang lie on; mean of those that arrived in the measured time",
            _gang_servers, **LOWER),
 ))  # fmt: skip
-BY_TIME: tuple[Any, ...] = (
-    *("allocation", "allocation_{}", "{} %", ", weighted by time"),
-    lambda run, columns: _until(run, run.finish, columns),
-)
-BY_DECISIONS: tuple[Any, ...] = (
-    *("allocation_decisions", "allocation_{}_decisions", "{} % (decisions)"),
-    ", mean over the moments right after every decision",
-    lambda run, columns: run.shares[0][columns],
-)
+ALLOCATED: dict[str, Any] = {"per": "resource", "better": "higher", "beyond": True}
 TABLE = CONTENTION | DRAINS | SPANS | table((
-    _allocated(*BY_TIME, in_parts=True),
-    _allocated(*BY_DECISIONS, table="never", in_parts=True),
-    _allocated("allocation_end", "allocation_{}_end", "{} % (end)", " right after the last decision",
-               lambda run, columns: run.shares[1][columns], table="never"),
-    _allocated("utilisation", "utilisation_{}", "{} % in all", " over the makespan",
-               lambda run, columns: _until(run, run.last, columns), table="never"),
-    _links(*BY_TIME, in_parts=True),
-    _links(*BY_DECISIONS, table="never", in_parts=True),
+    _shares("allocation", "allocation_{}", "{} %", "share allocated, weighted by time",
+            lambda run: _until(run, run.finish), in_parts=True, **ALLOCATED),
+    _shares("allocation_decisions", "allocation_{}_decisions", "{} % (decisions)",
+            "share allocated, mean over the moments right after every decision",
+            lambda run: run.shares[0], table="never", in_parts=True, **ALLOCATED),
+    _shares("allocation_end", "allocation_{}_end", "{} % (end)", "share allocated right after the last decision",
+            lambda run: run.shares[1], table="never", **ALLOCATED),
+    _shares("utilisation", "utilisation_{}", "{} % in all", "share allocated over the makespan",
+            lambda run: _until(run, run.last), table="never", **ALLOCATED),
+    _shares("links_allocation", "allocation_{}", "{} %", "share of the links reserved, weighted by time",
+            lambda run: _until(run, run.finish), per="tier", in_parts=True),
+    _shares("links_allocation_decisions", "allocation_{}_decisions", "{} % (decisions)",
+            "share of the links reserved, mean over the moments right after every decision",
+            lambda run: run.shares[0], per="tier", table="never", in_parts=True),
     define("fragmented_gpu", "gpu fragmented %",
            "free parts of devices that a usual request could not take, of all that are free, mean over the decisions",
            _fragmented, needs=history, unit="%", **LOWER),

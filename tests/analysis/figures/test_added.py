@@ -45,23 +45,12 @@ def test_figure_example_of_the_documentation_is_drawn(
     assert figure.axes[0].lines[0].get_xdata() == pytest.approx([100 * shares.min(), 100 * shares.max()])
 
 
-REFUSED_LATER = """
-from binwright.analysis.figures.style import new
-
-def f(chosen, options):
-    figure = new("column", 2.0)
-    figure.suptitle(r"$\\frac{$")  # matplotlib reads it when it draws
-    return figure
-"""
-
-
 @pytest.mark.parametrize(
     ("text", "says"),
     [
         ("def f(chosen, options):\n    return 1\n", "f returned 1, which is not a figure"),
         ("f = 1\n", "--kind: is no figure"),
         ("def f(chosen, options):\n    raise SystemExit(3)\n", r"f raised SystemExit\(3\) at .*mine.py:2"),
-        (REFUSED_LATER, r"f raised ValueError.*frac.* at "),
     ],
 )
 def test_an_error_in_a_figure_of_ones_own_names_its_line(
