@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Iterable
 from datetime import date
@@ -70,11 +69,6 @@ def from_here(file: str | Path) -> Path:
     """Write a file as it is seen from the working folder, if it is below it."""
     path, current = Path(file), Path.cwd()
     return path.relative_to(current) if path.is_relative_to(current) else path
-
-
-def without_numbers(error: str) -> str:
-    """Take the numbers out of the message of an error: alike are those that differ in nothing else."""
-    return re.sub(r"\d+(\.\d+)?", "#", error)
 
 
 def as_one(mistakes: Iterable[UserError]) -> UserError:

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure as Figure  # for those who may not import m
 
 from binwright.analysis.figures import FIGURES
 from binwright.analysis.figures.figure_data import LOOK, FigureData, Options
-from binwright.analysis.figures.style import finish, rendered, save, style, style_of
+from binwright.analysis.figures.style import finish, rendered, save, style
 from binwright.analysis.results.folder import ResultsFolder, combined
 from binwright.simcore.errors import ResultsError, UnknownName, UserError, place_in, short
 from binwright.simcore.extras import pl
@@ -34,26 +34,22 @@ class Kind:
         """
         of_scenario = source.look if isinstance(source, ResultsFolder) and options.get("style") is None else {}
         looks = {name: of_scenario[name] for name in LOOK if name in of_scenario}
+        name = getattr(self.function, "__name__", type(self.function).__name__)
         settings = Options(**looks | {name: value for name, value in options.items() if value is not None})
-        with style(style_of(settings.style or "house", titles=settings.titles is not False)):
+        with style(settings.style or "house", settings.titles is not False):
             try:
                 result = self.function(source if self.source == "training" else FigureData(source, settings), settings)
             except UserError:
                 raise
             except (Exception, SystemExit) as error:
                 what = short(" ".join(repr(error).split()), 200)
-                problem = f"{self.name} raised {what} at {place_in(self.function.__module__, error)}"
+                problem = f"{name} raised {what} at {place_in(self.function.__module__, error)}"
                 raise ResultsError(problem, remedy="Mend it, or leave this figure out.") from error
             if not isinstance(result, Figure):
-                problem = f"{self.name} returned {short(repr(result))}, which is not a figure"
+                problem = f"{name} returned {short(repr(result))}, which is not a figure"
                 raise ResultsError(problem, remedy="Return a matplotlib Figure.")
             finish(result)
         return result
-
-    @property
-    def name(self) -> str:
-        """What the function is called."""
-        return getattr(self.function, "__name__", type(self.function).__name__)
 
 
 def figure(*, meaning: str, needs: str = ANY, source: Source = "results") -> Callable[[Callable[..., Figure]], Kind]:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from functools import cache
 from io import BytesIO
 from math import ceil
 from pathlib import Path
@@ -32,38 +32,30 @@ TEXT = 8
 """Points of the house's text, for which heights and lines are given; in other styles they keep their ratio to it."""
 
 
-@dataclass(frozen=True)
-class Style:
-    """Holds matplotlib's parameters, set while something is drawn and while it is written, and widths in inches."""
-
-    rc: Any
-    widths: Mapping[Width, float]
-    titles: bool = True
-
-
 ALWAYS: Any = {"svg.fonttype": "none", "svg.hashsalt": "binwright", "pdf.fonttype": 42, "text.parse_math": False}
 """Text stays text in SVG and PDF, and a dollar begins no formula; the salt makes the names inside an SVG the same."""
 
 
-def style_of(name: Venue = "house", *, titles: bool = True) -> Style:
-    """Read the style of a venue: of its fonts, best first, it has those that there are."""
-    file = Path(__file__).with_name("styles") / f"{name}.mplstyle"
+@cache
+def parameters(venue: Venue) -> Any:
+    """Read matplotlib's parameters for a venue: of its fonts, best first, it has those that there are."""
+    file = Path(__file__).with_name("styles") / f"{venue}.mplstyle"
     rc: Any = dict(rc_params_from_file(file, use_default_template=False))
     fonts = {*get_font_names(), "sans-serif"}
     rc["font.family"] = [font for font in rc["font.family"] if font in fonts] or ["DejaVu Sans"]
-    return Style(rc | ALWAYS, VENUES[name], titles)
+    return rc | ALWAYS
 
 
-PLAIN = style_of()
-_CURRENT: ContextVar[Style] = ContextVar("style", default=PLAIN)
+HOUSE: tuple[Venue, bool] = ("house", True)
+_CURRENT: ContextVar[tuple[Venue, bool]] = ContextVar("venue, and whether titles are drawn", default=HOUSE)
 
 
 @contextmanager
-def style(wanted: Style = PLAIN) -> Iterator[None]:
-    """Set a style for as long as something is drawn or written in it."""
-    token = _CURRENT.set(wanted)
+def style(venue: Venue = "house", titles: bool = True) -> Iterator[None]:
+    """Set the style of a venue for as long as something is drawn or written in it."""
+    token = _CURRENT.set((venue, titles))
     try:
-        with rc_context(wanted.rc):
+        with rc_context(parameters(venue)):
             yield
     finally:
         _CURRENT.reset(token)
@@ -71,7 +63,7 @@ def style(wanted: Style = PLAIN) -> Iterator[None]:
 
 def points(of: Literal["text", "small"] = "small") -> float:
     """Return the size of text in the style that is set: that of titles and axes, or the small one of ticks."""
-    return float(_CURRENT.get().rc["font.size" if of == "text" else "xtick.labelsize"])
+    return float(parameters(_CURRENT.get()[0])["font.size" if of == "text" else "xtick.labelsize"])
 
 
 def letters(figure: Figure, columns: int = 1, beside: float = 0.0) -> int:
@@ -136,7 +128,7 @@ def _turned(some: Sequence[str], start: int) -> list[str]:
 
 def new(width: Width, height: float) -> Figure:
     """Make an empty figure without pyplot (no window, no global state), `height` inches high at the house's text."""
-    return Figure(figsize=(_CURRENT.get().widths[width], height * points("text") / TEXT), layout="constrained")
+    return Figure(figsize=(VENUES[_CURRENT.get()[0]][width], height * points("text") / TEXT), layout="constrained")
 
 
 def narrow(figure: Figure) -> bool:
@@ -186,7 +178,7 @@ def heading(figure: Figure, title: str, caption: str = "") -> None:
     Where the style has no titles, they are the figure's label only, for a caption.
     """
     figure.set_label(". ".join(filter(None, (title, caption))))
-    if not _CURRENT.get().titles:
+    if not _CURRENT.get()[1]:
         return
     size, small, wide = points("text"), points(), figure.get_figwidth() * 72
     above = wrap(title, int(wide / (0.6 * size)))
@@ -226,7 +218,7 @@ def legend(
 
 _P, HARD = re.compile(r"p (=|[<>]=?) (?=\.?\d)"), "\u00a0"
 """A p-value, and a space at which no line ends."""
-_DRAWN_IN: WeakKeyDictionary[Figure, Style] = WeakKeyDictionary()
+_DRAWN_IN: WeakKeyDictionary[Figure, tuple[Venue, bool]] = WeakKeyDictionary()
 
 
 def finish(figure: Figure) -> None:
@@ -258,7 +250,7 @@ def rendered(figure: Figure, kind: str) -> bytes:
     """Render a figure as `png`, `svg` or `pdf`, without the date, in the style that it was drawn in."""
     unsaid = {"svg": ("Date", "Creator", "Format", "Type"), "pdf": ("CreationDate",), "png": ("Software",)}
     drawn = BytesIO()
-    with style(_DRAWN_IN.get(figure, PLAIN)), catch_warnings():
+    with style(*_DRAWN_IN.get(figure, HOUSE)), catch_warnings():
         filterwarnings("error", ".*_layout not applied")
         try:
             figure.savefig(drawn, format=kind, dpi=DPI, metadata=dict.fromkeys(unsaid[kind]))

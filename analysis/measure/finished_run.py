@@ -117,10 +117,6 @@ class FinishedRun:
 
     # -- other forms of the run ------------------------------------------------------------------------------------
 
-    def of_class(self, rows: Ints) -> Ints:
-        """Leave out the rows of requests that do not count, where only those of a class do."""
-        return rows if self.only is None else rows[self.only[rows]]
-
     def _again(self, first: int) -> FinishedRun:
         """Return the run as it is measured from a row on."""
         terms: dict[str, Any] = {"prices": self.prices, "costs": self.costs, "pays": self.pays}
@@ -129,7 +125,7 @@ class FinishedRun:
         return run
 
     def among(self, label: str, value: str) -> FinishedRun:
-        """Return the run of which `offered` and `placed` have only requests with this value of a label.
+        """Return the run of which `placed` has only requests with this value of a label.
 
         If its scenario has queues, the label `queue` is the queue of a request.
         """
@@ -162,13 +158,14 @@ class FinishedRun:
     @column
     def offered(self) -> Ints:
         """The rows that arrived after the warm start while the run lasted, int64 [n]."""
-        return self.of_class(self.asked.leads(np.arange(self.first, self.simulation.offered)))
+        return self.asked.leads(np.arange(self.first, self.simulation.offered))
 
     @column
     def placed(self) -> Ints:
         """The rows that arrived after the warm start while the run lasted, and got a place, int64 [placed]."""
         begin, end = max(self.rows.start, self.first), min(self.rows.stop, self.simulation.offered)
-        return self.of_class(self.asked.leads(np.flatnonzero(self.got_place[begin:end]) + begin))
+        rows = self.asked.leads(np.flatnonzero(self.got_place[begin:end]) + begin)
+        return rows if self.only is None else rows[self.only[rows]]
 
     @column
     def held(self) -> Ints:

@@ -19,7 +19,7 @@ import yaml
 from binwright.analysis.measure.metric import Metric
 from binwright.analysis.results.columns import RUNS, Choice, Columns, choose_metrics, merged, read_columns
 from binwright.analysis.results.escaping import plain
-from binwright.simcore.errors import ResultsError, without_numbers
+from binwright.simcore.errors import ResultsError
 from binwright.simcore.extras import pl
 
 
@@ -153,7 +153,7 @@ class ResultsFolder:
         for row in self.failed.iter_rows(named=True):
             point = "".join(f", {self.short(key)} {as_written(row[key])}" for key in self.swept)
             error = str(row["error"]).strip()
-            of_reason = alike.setdefault(without_numbers(error.rpartition("\n")[2]), [])
+            of_reason = alike.setdefault(re.sub(r"\d+(\.\d+)?", "#", error.rpartition("\n")[2]), [])
             of_reason.append((f"{self.heading(row['agent'])}, seed {row['seed']}{point}", error))
         return [*alike.values()]
 
@@ -224,15 +224,14 @@ def _read_runs(folder: Path) -> tuple[pl.DataFrame, Columns]:
     path, scenario, has_journal = folder / RUNS, folder / "scenario.yaml", (folder / "journal.jsonl").is_file()
     again = "Run the scenario again with this version of Binwright"
     again += ": it takes finished runs from journal.jsonl" * has_journal
-    if scenario.is_file():
-        again += f": binwright run {quote(str(scenario))} --out {quote(str(folder))}"
+    again += f": binwright run {quote(str(scenario))} --out {quote(str(folder))}." if scenario.is_file() else "."
+    if not path.is_file() and has_journal:
+        raise ResultsError("this batch is unfinished: it has no runs.parquet yet", file=folder, remedy=again)
     if not path.is_file():
-        problem, remedy = "this batch is unfinished: it has no runs.parquet yet", f"{again}."
-        if not has_journal:
-            problem, remedy = "there are no results here", "Name the folder that `binwright run` wrote: results/NAME."
-        raise ResultsError(problem, file=folder, remedy=remedy)
+        remedy = "Name the folder that `binwright run` wrote: results/NAME."
+        raise ResultsError("there are no results here", file=folder, remedy=remedy)
     content = path.read_bytes()  # once, as a batch that goes on may write another one
-    runs = _read(content, path, f"{again}.")
+    runs = _read(content, path, again)
     try:
         columns = read_columns(pl.read_parquet_metadata(BytesIO(content)).get("binwright", ""))
         missing = ", ".join(name for name in (*NEEDED, *columns.swept) if name not in runs.columns)
@@ -240,7 +239,7 @@ def _read_runs(folder: Path) -> tuple[pl.DataFrame, Columns]:
         missing = "what its columns are"
     if missing or not len(runs):
         problem = f"another version or program wrote this: it does not have {missing or 'any run'}"
-        raise ResultsError(problem, file=path, remedy=f"{again}.")
+        raise ResultsError(problem, file=path, remedy=again)
     return runs, columns
 
 

@@ -36,14 +36,8 @@ class Curve(NamedTuple):
     most: float = np.inf
 
 
-class Row(NamedTuple):
-    """Holds the curves of a row of panels; `name` is what --metric says."""
-
-    name: str
-    label: str
-    curves: Sequence[Curve]
-
-
+Panel = tuple[str, Sequence[Curve]]
+"""The label and the curves of a row of panels."""
 Frames = Mapping[str, Sequence[pl.DataFrame]]
 """What was recorded, by source: a frame per seed."""
 
@@ -62,29 +56,28 @@ def draw(chosen: FigureData, options: Options) -> Figure:
     width = options.width or ("column" if len(recorded) == 1 else "page")
     figure = new(width, 0.9 + 1.15 * len(rows))
     axes = figure.subplots(len(rows), len(recorded), squeeze=False, sharex=True, sharey="row")
-    for row, line in zip(rows, axes, strict=True):
-        line[0].set_ylabel(row.label)
+    for (label, curves), line in zip(rows, axes, strict=True):
+        line[0].set_ylabel(label)
         for ax, (point, agent, frames) in zip(line, recorded, strict=True):
             tidy(ax)
             for other, name, theirs in recorded:
                 if other == point and name != agent:
-                    _mean(ax, theirs, row.curves[0], scale, "")
-            for curve in row.curves:
+                    _mean(ax, theirs, curves[0], scale, "")
+            for curve in curves:
                 _mean(ax, frames, curve, scale, curve.colour or chosen.look[agent][0])
             _marks(ax, frames, scale)
     for ax, (point, agent, _) in zip(axes[0], recorded, strict=True):
         ax.set_title("\n".join(filter(None, [chosen.heading(agent), chosen.name(point)])), fontsize=points())
     for ax in axes[-1]:
         ax.set_xlabel(f"time,{unit}")
-    sites = [curve for row in rows if row.name in OF_SITES for curve in row.curves]
-    if sites:
+    if any(curve.source == "sites" for _, curves in rows for curve in curves):
         names = _sites([frames for *_, frames in recorded])
         legend(figure, names, {name: (COLOURS[at % len(COLOURS)], "") for at, name in enumerate(names)})
     samples = [frames["samples"][0] for *_, frames in recorded if frames["samples"]]
     notes = ["grey: the other agents"] * (len(chosen.agents) > 1)
     notes += ["dotted: servers are added"] * any(frame["servers"].n_unique() > 1 for frame in samples)
     notes += ["dashed: failures"] * any(frame["failures"][-1] > 0 for frame in samples)
-    notes += ["dots: allocated; grey line: wanted; colour: used"] * any(len(row.curves) == 3 for row in rows)
+    notes += ["dots: allocated; grey line: wanted; colour: used"] * any(len(curves) == 3 for _, curves in rows)
     title = f"Over time: {', '.join(options.metrics)}" if options.metrics else chosen.finding(
         chosen.metric(chosen.headlines[0])
     )  # fmt: skip
@@ -106,15 +99,15 @@ def _frames(chosen: FigureData, runs: Sequence[str]) -> dict[str, list[pl.DataFr
     return result
 
 
-def _rows(chosen: FigureData, recorded: Sequence[Frames]) -> list[Row]:
+def _rows(chosen: FigureData, recorded: Sequence[Frames]) -> list[Panel]:
     """Choose the rows: those asked for, or resources, servers where they grow, a queue, what requests lacked, sites."""
     samples, use = ([frame for frames in recorded for frame in frames[source]] for source in ("samples", "use"))
-    known: dict[str, list[Row]] = {}
+    known: dict[str, list[Panel]] = {}
     quiet = {"electricity"}
     for name in _named(samples, "capacity_"):
-        known[name] = [Row(name, f"{name} %", [Curve("samples", _share(f"used_{name}", f"capacity_{name}"), most=100)])]
+        known[name] = [(f"{name} %", [Curve("samples", _share(f"used_{name}", f"capacity_{name}"), most=100)])]
     for name in ("servers", "waiting") if samples else ():
-        known[name] = [Row(name, name, [Curve("samples", pl.col(name))])]
+        known[name] = [(name, [Curve("samples", pl.col(name))])]
         counts = pl.concat([frame[name] for frame in samples]).to_numpy()
         quiet |= {name} if counts.max() <= (1 if name == "waiting" else counts.min()) else set()
     used = _named(use, "wanted_")
@@ -127,14 +120,14 @@ def _rows(chosen: FigureData, recorded: Sequence[Frames]) -> list[Row]:
                 for kind, colour, dashes in looks
             ]
             missing = Curve("use", _share(f"missing_{name}", f"wanted_{name}"), most=100)
-            known[name] = [Row(name, f"{name} used %", curves), Row(name, f"{name} missing %", [missing])]
+            known[name] = [(f"{name} used %", curves), (f"{name} missing %", [missing])]
         quiet |= {name} if name not in lacking and not samples else set()
     sites = _sites(recorded)
     for name, label in OF_SITES.items() if sites else ():
         if any(frame[name].is_not_null().any() for frames in recorded for frame in frames["sites"]):
             paint = [(site, COLOURS[at % len(COLOURS)]) for at, site in enumerate(sites)]
             curves = [Curve("sites", pl.col(name), colour, where=pl.col("site") == site) for site, colour in paint]
-            known[name] = [Row(name, label, curves)]
+            known[name] = [(label, curves)]
     for name in chosen.options.metrics:
         if name not in known:
             raise ResultsError("was not recorded over time", key=f"--metric {name}", remedy=suggest(name, known))

@@ -28,8 +28,7 @@ def _lost(run: FinishedRun) -> int:
 
 def _came(run: FinishedRun) -> slice | Ints:
     """Return the rows of `offered`."""
-    whole = run.asked.gangs is None and run.only is None
-    return slice(run.first, run.simulation.offered) if whole else run.offered
+    return slice(run.first, run.simulation.offered) if run.asked.gangs is None else run.offered
 
 
 def _offered(run: FinishedRun) -> int:
@@ -54,9 +53,8 @@ def _acceptance(run: FinishedRun) -> float:
 
 def _accepted(run: FinishedRun) -> list[float]:
     """Divide of each resource what the placed requests asked for by what the offered ones did."""
-    whole = slice(run.first, run.simulation.offered)
-    rows = whole if run.only is None else np.flatnonzero(run.only[whole]) + run.first
-    demand, placed = run.demand[rows], run.got_place[rows]
+    came = slice(run.first, run.simulation.offered)
+    demand, placed = run.demand[came], run.got_place[came]
     return [ratio(int(column.sum(where=placed)), int(column.sum())) for column in demand.T]
 
 
@@ -150,7 +148,8 @@ TABLE = table((
     define("wait_total", "total wait", "of all placed requests together", _wait_total, unit="s", table="never",
            **LOWER),
     define("wait_mean", "mean wait", "time from arrival to placement",
-           lambda run: ratio(_wait_total(run), _scheduled(run)), unit="s", table="differs", **LOWER),
+           lambda run: ratio(_wait_total(run), sum(len(part.placed) for part in run.parts())), unit="s",
+           table="differs", **LOWER),
     define("wait_p95", "p95 wait", "95 % of the placed requests waited no longer", _wait_p95, unit="s",
            table="differs", **LOWER),
     define("turnaround_mean", "mean turnaround", "time from arrival to end, of those that end", _turnaround_mean,
