@@ -92,10 +92,9 @@ class Table:
     @property
     def legend(self) -> str:
         """Say in a sentence what the values are, and what the marks mean."""
-        entries = [pair for row in self.rows for pair in zip(self.metrics, row.entries, strict=True) if pair[1]]
-        marks, intervals = (
-            {entry[name] for metric, entry in entries if not metric.timed} for name in ("mark", "interval")
-        )
+        pairs = (pair for row in self.rows for pair in zip(self.metrics, row.entries, strict=True))
+        entries = [entry for metric, entry in pairs if entry and not metric.timed]
+        marks, intervals = ({entry[name] for entry in entries} for name in ("mark", "interval"))
         if intervals == {EXACT}:
             return f"Exact: nothing was drawn, other seeds give the same{f'; {BEST} best' * (BEST in marks)}."
         seeds = max((row.runs - row.failed for row in self.rows), default=0)
@@ -105,12 +104,8 @@ class Table:
             return f"{text}."
         if not self.family:
             return f"{text}, not tested: {FEWEST} are needed."
-        told = (
-            f"{BEST} best, {TIED} not significantly different from it"
-            if BEST in marks
-            else "no significant differences"
-        )
-        return f"{text}; {told} (p > .05, {self.family})."
+        best = f"{BEST} best, {TIED} not significantly different from it"
+        return f"{text}; {best if BEST in marks else 'no significant differences'} (p > .05, {self.family})."
 
     def rich(self, width: int) -> rich.table.Table:
         """Lay the table out for a terminal: as many metrics as fit its width, the others are named below."""
