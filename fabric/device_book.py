@@ -80,15 +80,10 @@ class DeviceBook(Book):
             if not 0 <= device < installed:
                 raise InfeasiblePlacement(f"there is no device {device} of server {server}, which has {installed}")
         if request.models and not request.models >> int(own.model[server]) & 1:
-            wanted = ", ".join(name for bit, name in enumerate(self._spec.models) if request.models >> bit & 1)
             model = self._spec.models[own.model[server]]
-            raise InfeasiblePlacement(
-                f"server {server} has devices of model {model}, and it takes {wanted or 'others'}"
-            )
+            raise InfeasiblePlacement(f"server {server} has devices of model {model}, and it takes others")
         for device in devices:
             if own.free[server, device] < each:
-                if server in self._ledger.down:
-                    raise InfeasiblePlacement(f"server {server} has failed")
                 free = say([int(own.free[server, device])], (self._view.resources[self._spec.resource],))
                 raise InfeasiblePlacement(
                     f"it does not fit on device {device} of server {server}, which has {free} free"

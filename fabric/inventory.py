@@ -135,11 +135,6 @@ class Inventory:
         """From when until when servers take no requests by rules, and which, bool [servers]."""
         return [] if self.rules is None else [*self.rules.drains]
 
-    def domains(self, label: str) -> Ints:
-        """Return the domain of every server by a label that all have, int64 [servers]."""
-        domains: Ints = np.arange(self._servers) if label == "server" else self.rules.domains(label)
-        return domains
-
     def possible(self, demand: Ints, models: Ints | None = None, roles: Ints | None = None) -> npt.NDArray[np.bool_]:
         """Tell which demands [n, resources], of `models` and `roles` [n], an empty server could hold, bool [n].
 
@@ -174,20 +169,13 @@ class Inventory:
         """The tiers of links there are, and the quanta that each has in all."""
         return {} if self.network is None else self.network.tiers
 
-    def reserved(self, rows: Ints) -> Ints:
-        """Return the quanta that the first places of these rows [k] reserve on each tier, int64 [k, tiers]."""
-        first = np.zeros_like(rows)
-        return np.zeros((len(rows), 0), np.int64) if self.network is None else self.network.reserved(rows, first)
-
     def has_room(self, request: Request) -> bool:
         """Tell whether as much is free, over all servers together."""
         return not any(self._lacking(request, self._free))
 
     def lacks_room(self, request: Request) -> bool:
         """Tell whether a request has no room now, a gang for as many parts as it needs."""
-        if request.gang:
-            return self.room_for_parts(request, self.open_to(request)) < request.gang.parts
-        return bool(self.why_not(request))
+        return self.room_for_parts(request, self.open_to(request)) < request.parts
 
     def room_for_parts(
         self, request: Request, may: npt.NDArray[np.bool_] | None = None, free: Ints | None = None

@@ -105,10 +105,10 @@ class Ledger(Inventory):
         Raises `InfeasiblePlacement` as `apply`.
         """
         holding = self._checked(request, placement)
+        self._check_free(holding)
         if self.devices is not None:
             devices = self.devices.checked(request, placement, holding.servers[0])
             holding = holding._replace(devices=devices)
-        self._check_free(holding)
         if self.rules is not None:
             if problem := self.rules.problem(request, holding.servers):
                 raise InfeasiblePlacement(problem)

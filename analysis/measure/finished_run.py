@@ -175,7 +175,8 @@ class FinishedRun:
     @column
     def amounts(self) -> Ints:
         """What each of `held` holds, int64 [held, resources + tiers] quanta: links are resources like others."""
-        return np.hstack([self.demand[self.held], self.simulation.ledger.reserved(self.held)])
+        network, demand = self.simulation.ledger.network, self.demand[self.held]
+        return demand if network is None else np.hstack([demand, network.reserved(self.held, np.zeros_like(self.held))])
 
     @property
     def start(self) -> Floats:

@@ -15,9 +15,9 @@ from binwright.scenarios.schema.trace import Trace
 from binwright.scenarios.schema.workload import MultiServer
 from binwright.simcore.errors import UserError, WorkloadError
 from binwright.simcore.lifetime_info import LifetimeInfo
-from binwright.simcore.predictor import Predictor
 from binwright.simcore.rng import stream
 from binwright.simcore.types import Workload
+from binwright.workloads.predictors import Predictor
 from binwright.workloads.traces.check import floats_of
 
 PREDICTING = (

@@ -150,7 +150,6 @@ def test_a_run_names_the_rules_that_refused(tmp_path: Path) -> None:
         (("workload", "flavours", 1, "where"), {"rack": 2}, r"expected text, got 2.*in quotes"),
         (("workload", "flavours", 0, "tolerates"), "sport", "no server has this taint.*Did you mean 'spot'"),
         (("cluster", "domains"), {"zone": 2}, "is already set by `domains`"),
-        (("placement", 1), {"at_most": 2, "of": "web", "per": "zone"}, "placement.1: says the same as placement.0"),
         (("cluster",), {"network": {"topology": "alpha"}, "node": {"cpu": 8}}, "the servers have no such label.*zone"),
     ],
 )

@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.errors import UserError
 from binwright.simcore.lifetime_info import LifetimeInfo
-from binwright.simcore.predictor import Predictor
 from binwright.simcore.roles import Role, Roles
 from binwright.simcore.types import Workload
-from binwright.workloads.predictors import Noise, Shuffled, Survival
+from binwright.workloads.predictors import Noise, Predictor, Shuffled, Survival
 from tests.reference.engine import Case, Decide, Reference
 from tests.support import simulations
 from tests.support.properties import scaled

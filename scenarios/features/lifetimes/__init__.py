@@ -8,12 +8,11 @@ from binwright.scenarios.features.feature import Feature
 from binwright.simcore.errors import UserError
 from binwright.simcore.fields import Model, OneOf, Shown
 from binwright.simcore.options import Registered
-from binwright.simcore.predictor import Predictor
 from binwright.simcore.registry import Registry
 from binwright.simcore.types import Agent
 from binwright.simcore.unions import PlainOrMapping
 from binwright.workloads import PREDICTORS
-from binwright.workloads.predictors import Noise, Survival
+from binwright.workloads.predictors import Noise, Predictor, Survival
 
 
 class Predicted(Registered):

@@ -145,11 +145,6 @@ class _Feature(Feature):
         return bool(scenario.ruled_by) or any(each.where or each.tolerates for _, each in scenario.workload.placed)
 
     def check(self, scenario: Any) -> None:
-        written = [str(rule) for rule in scenario.placement]
-        for number, text in enumerate(written):
-            if (before := written.index(text)) < number:
-                remedy = "Remove one of the two."
-                raise wrong(f"says the same as placement.{before}", remedy, ("placement", number))
         scenario.cluster.known_servers.check(scenario)
 
     def names(self, scenario: Any) -> list[Named]:

@@ -193,8 +193,9 @@ class Preemption:
         """
         simulation, ledger, rule, gang = self._simulation, self._simulation.ledger, self._cost, request.gang
         one_server = not gang and not ledger.tiers
-        label = "server" if one_server else gang.rules.together if gang else ""
-        domain = ledger.domains(label) if label else None
+        domain = np.arange(len(simulation.view.capacity)) if one_server else None
+        if gang and gang.rules.together:
+            domain = ledger.rules.domains(gang.rules.together)
         open_to, servers = ledger.open_to(request), simulation.record.server
         by_server: dict[int, list[Victim]] = {}
         for victim in candidates:

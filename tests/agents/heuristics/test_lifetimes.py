@@ -15,8 +15,8 @@ from binwright.fabric.devices import DeviceView
 from binwright.fabric.run.play import play
 from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.lifetime_info import LifetimeInfo
-from binwright.simcore.predictor import Predictor
 from binwright.simcore.types import Agent, Placement, Refusal, Request, View, Workload
+from binwright.workloads.predictors import Predictor
 from tests.reference import devices
 from tests.reference.engine import Case, Where, feasible
 from tests.support import simulations
