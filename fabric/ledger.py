@@ -51,7 +51,6 @@ class Ledger(Inventory):
         super().__init__(cluster)
         self.moving: dict[int, tuple[Holding, Holding]] = {}
         """Of every request on its way, what it holds at its old place and at its new one: `held` has both."""
-        self._evicted: set[int] = set()
         self.devices = None if cluster.devices is None else DeviceBook(self)
         self.network = None if routing is None else NetworkBook(self, routing)
         self.peaks = None if predictors is None else PeakBook(self, predictors)
@@ -82,12 +81,9 @@ class Ledger(Inventory):
         return holding.shares[0][:2]
 
     def release(self, row: int) -> None:
-        """Give back what this request holds; does nothing, once, if a failure has done so before its time."""
+        """Give back what this request holds."""
         if row not in self.held:
-            if row not in self._evicted:
-                raise LedgerError(f"request {row} holds nothing")
-            self._evicted.remove(row)
-            return
+            raise LedgerError(f"request {row} holds nothing")
         holding = self.reserved_by(row)
         del self.held[row]
         for book in self._books:
@@ -283,11 +279,10 @@ class Ledger(Inventory):
         return lambda holding: any(link in links for link, _ in holding.links)
 
     def evict(self, rows: Iterable[int]) -> list[int]:
-        """Release requests before their time; returns them, in order. Their own release does nothing then, once."""
+        """Release requests before their time; returns them, in order."""
         hit = sorted(rows)
         for row in hit:
             self.release(row)
-        self._evicted.update(hit)
         return hit
 
     def give_way(
