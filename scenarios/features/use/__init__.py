@@ -45,14 +45,8 @@ class UseSpec(Model):
 
     @classmethod
     def prepare(cls, data: Any) -> Any:
-        written = data if isinstance(data, Mapping) else {"others": data}
-        for key, cases in written.items():
-            if cases in ([], ()) and not (written is data and key == "others"):
-                keys = (key,) if written is data else ()
-                raise wrong("says no use", "Give a share or a case, like {mean: 25 %}, or take it out.", keys)
-        if isinstance(data, Mapping):
-            return {"others": data} if {"mean", "path"} & {*data} else data  # `path` is gone, and no resource
-        return {"others": data} if isinstance(data, str | int | float | list) and not isinstance(data, bool) else data
+        several = isinstance(data, UseSpec) or (isinstance(data, Mapping) and "mean" not in data)
+        return data if several else {"others": data}
 
     @classmethod
     def takes(cls, key: str, data: Mapping[str, Any]) -> bool:
