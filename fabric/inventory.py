@@ -239,7 +239,8 @@ class Inventory:
     @staticmethod
     def _lacking(request: Request, free: Ints) -> list[bool]:
         """Tell of each resource whether less than is asked for is free in all, int64 [servers, nodes, resources]."""
-        return [bool(left < amount) for left, amount in zip(free.sum(axis=(0, 1)), request.demand, strict=True)]
+        total = free.sum(axis=(0, 1)).tolist()
+        return [left < amount for left, amount in zip(total, request.demand, strict=True)]
 
     @property
     def _lacks(self) -> tuple[str, ...]:
