@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from operator import add, index
 from typing import Any, NamedTuple
 
@@ -85,9 +84,6 @@ class Book:
     def is_intact(self) -> bool:
         """Tell whether nobody has written to what the view shows."""
         return True
-
-    def check(self, held: Mapping[int, Holding]) -> None:
-        """Count again from all that is held; raises `LedgerError` when something is missing."""
 
 
 def plain_shares(placement: object) -> tuple[Share, ...]:

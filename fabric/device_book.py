@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from operator import index
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ from binwright.fabric.book import Book, HeldDevices, Holding
 from binwright.fabric.cluster import MOST_DEVICES, DevicesOf
 from binwright.fabric.devices import Devices, DeviceView, empty_devices, in_python
 from binwright.fabric.fragmentation import stranded
-from binwright.simcore.errors import InfeasiblePlacement, LedgerError, UserError
+from binwright.simcore.errors import InfeasiblePlacement, UserError
 from binwright.simcore.types import QUANTUM, Ints, OnDevices, Placement, Request, Workload, read_only
 from binwright.simcore.units import many_of, say
 
@@ -197,22 +197,6 @@ class DeviceBook(Book):
         """Count the quanta free that none of the demands `flavours` int64 [k, resources] can use, int64 [resources]."""
         return stranded(self._ledger.arrays[2], self._own, flavours, self._spec.resource)
 
-    # -- nothing is lost -----------------------------------------------------------------------------------------------
-
     def is_intact(self) -> bool:
         """Tell whether nobody has written to what the view shows."""
         return all(map(np.array_equal, self._view.devices, self._own))
-
-    def check(self, held: Mapping[int, Holding]) -> None:
-        """Count again from all that is held; raises `LedgerError` when a quantum is missing."""
-        ledger, empty = self._ledger, empty_devices(self._ledger.cluster)
-        free, count = np.zeros_like(self._own.free), np.zeros_like(self._own.held)
-        free[np.arange(free.shape[1]) < self._own.there[:, None]] = QUANTUM
-        for server, devices, each in (held_devices for holding in held.values() for held_devices in holding.devices):
-            free[server, list(devices)] -= each
-            count[server, len(devices) if each == QUANTUM else 0] += 1
-        free[list(ledger.down)] = 0
-        whole = np.array_equal(free.sum(axis=1), ledger.arrays[2][:, 0, self._spec.resource])
-        start = np.array_equal(self._own.there[: len(empty.there)], empty.there)
-        if not (whole and start and np.array_equal(free, self._own.free) and np.array_equal(count, self._own.held)):
-            raise LedgerError("what devices have free is not what was there less what is held")

@@ -329,24 +329,9 @@ class Ledger(Inventory):
         for book in self._books:
             book.grow(by)
 
-    # -- nothing is lost -----------------------------------------------------------------------------------------------
-
     def confirm(self) -> None:
         """Raise an `AgentError` if somebody else has written to what the view shows."""
         view = self.view
         same = np.array_equal(view.everything_free, self._free) and np.array_equal(view.capacity, self._capacity)
         if not (same and all(book.is_intact() for book in self._books)):
             raise AgentError(WRITTEN)
-
-    def check(self) -> None:
-        """Count again from every placement held; raises `LedgerError` when a quantum is missing."""
-        free = self._capacity.copy()
-        free[list(self.down)] = 0
-        for row in self.held:
-            for server, node, amounts in self.reserved_by(row).shares:
-                free[server, node] -= amounts
-        self.confirm()
-        if not np.array_equal(free, self._free) or free.min(initial=0) < 0:
-            raise LedgerError("what is free is not what was there less what is held")
-        for book in self._books:
-            book.check(self.held)

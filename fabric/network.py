@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import chain
 from operator import index
@@ -14,7 +14,7 @@ from binwright.fabric.book import Book, Holding, plain_shares
 from binwright.fabric.routing import Routing
 from binwright.fabric.topology import Topology
 from binwright.fabric.virtual import check_embedding
-from binwright.simcore.errors import InfeasiblePlacement, LedgerError
+from binwright.simcore.errors import InfeasiblePlacement
 from binwright.simcore.faults import Kind
 from binwright.simcore.types import Ints, Placement, Request, View, read_only
 from binwright.simcore.units import say
@@ -230,21 +230,6 @@ class NetworkBook(Book):
         pairs = zip(rows.tolist(), numbers.tolist(), strict=True)
         return [self.moved[row][number] if row in self.moved else self.last[row] for row, number in pairs]
 
-    # -- nothing is lost -----------------------------------------------------------------------------------------------
-
     def is_intact(self) -> bool:
         """Tell whether nobody has written to what the view shows."""
         return np.array_equal(self._view.link_free, self._link_free)
-
-    def check(self, held: Mapping[int, Holding]) -> None:
-        """Count again from all that is held; raises `LedgerError` when a quantum is missing."""
-        free = self.topology.link_capacity.copy()
-        for link, amount in chain(*(holding.links for holding in held.values())):
-            free[link] -= amount
-            if link in self._cuts:
-                raise LedgerError("a link that has failed carries something")
-        if free.min(initial=0) < 0:
-            raise LedgerError("a link carries more than it can")
-        free[list(self._cuts)] = FAILED
-        if not np.array_equal(free, self._link_free):
-            raise LedgerError("what links have free is not what was there less what is reserved")

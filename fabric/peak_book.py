@@ -10,7 +10,6 @@ import numpy as np
 
 from binwright.fabric.book import Book, Holding
 from binwright.fabric.peak_predictors import PeakPredictor, Seen
-from binwright.simcore.errors import LedgerError
 from binwright.simcore.types import Floats, Ints, Share, read_only
 from binwright.simcore.use import Use
 
@@ -192,17 +191,6 @@ class PeakBook(Book):
     def is_intact(self) -> bool:
         """Tell whether nobody has written to what the view shows."""
         return self._view.asked is not None and np.array_equal(self._view.asked, self.asked)
-
-    def check(self, held: Mapping[int, Holding]) -> None:
-        """Count again from all that is held; raises `LedgerError` when a quantum is missing."""
-        demand = np.zeros_like(self.asked)
-        for row, holding in held.items():
-            for at, (server, node, amounts) in zip(self._parts[row], holding.shares, strict=True):
-                demand[server, node] += amounts
-                if not (self._reserved[at] >= 0).all() or (self._reserved[at] > amounts).any():
-                    raise LedgerError(f"request {row} reserves more than it asks for")
-        if not np.array_equal(demand, self.asked):
-            raise LedgerError("what is asked for is not the sum over the requests")
 
 
 def _quanta(shares: Floats | float, demand: Ints) -> Ints:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache, partial
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ import numpy.typing as npt
 from binwright.fabric.book import Book, Holding
 from binwright.fabric.placement.mask import TAINT, WHERE, Mask, RoleView, Ruling, add, compiled, count, show
 from binwright.fabric.placement.rules import Drain, Rule, ServerLabels, groups_of
-from binwright.simcore.errors import LedgerError, suggest
+from binwright.simcore.errors import suggest
 from binwright.simcore.gangs import NO_RULES
 from binwright.simcore.jit import prepared
 from binwright.simcore.roles import NO_ROLE, Role
@@ -60,7 +60,7 @@ class RuleBook(Book):
     def _compile(self) -> None:
         """Compile the rules for the servers and roles there are, and count again who is where."""
         _, shown, self._free = self._ledger.arrays
-        mask = self.mask = self._compiled(self._ledger.held)
+        mask = self.mask = self._compiled()
         self.domains = cache(self.labels.domains)
         """Return the domain of every server by a label that all have, int64 [servers]."""
         self._nothing = np.full(len(self._free), -1)
@@ -74,14 +74,14 @@ class RuleBook(Book):
         self._count_one = prepared(count, self.mask, 0, 0, 0)
         self._show_role = prepared(show, self.mask, self._role_view, 0, self._free)
 
-    def _compiled(self, held: Mapping[int, Holding]) -> Mask:
+    def _compiled(self) -> Mask:
         """Compile the rules, and count who lies where."""
         rules = self.written
         drained = {n: rule.of(self.labels) for n in self._draining if isinstance(rule := rules[n], Drain)}
         if self.drained:
             drained[len(rules)] = np.isin(np.arange(len(self._free)), [*self.drained])
         mask = compiled(self.labels, rules, self._roles, drained, self._ledger.network is not None)
-        for holding in held.values():
+        for holding in self._ledger.held.values():
             add(mask, np.array(holding.servers, np.int64), holding.role, 1)
         return mask
 
@@ -289,16 +289,9 @@ class RuleBook(Book):
             keeps = np.where((keeps < 0) & ~self.routing.reach(request), len(self.reasons) - 1, keeps)
         return keeps
 
-    # -- nothing is lost -----------------------------------------------------------------------------------------------
-
     def is_intact(self) -> bool:
         """Tell whether nobody has written to what the view shows."""
         if self._fresh < 0:
             return True
         may = self._role_view.refusing < 0
         return np.array_equal(self._role_view.free, np.where(may[:, None, None], self._free, 0))
-
-    def check(self, held: Mapping[int, Holding]) -> None:
-        """Count again from all that is held; raises `LedgerError` when the counts differ."""
-        if not np.array_equal(self._compiled(held).counts, self.mask.counts):
-            raise LedgerError("what rules of placement count is not who is there")

@@ -16,6 +16,7 @@ from binwright.simcore.roles import Role, Roles
 from binwright.simcore.types import QUANTUM, OnDevices, Request, Workload
 from tests.reference.placement import Lies, refused_by
 from tests.support.properties import scaled
+from tests.support.recount import recount
 
 STEPS = ["apply", "begin", "begin", "arrive", "call off", "release", "fail", "repair"]
 RULES = [
@@ -55,16 +56,16 @@ def test_a_rule_does_not_count_a_request_at_its_old_place_and_counts_it_at_both_
     ledger.apply(first, first.on(0, 0))
     assert ledger.open_to(first).all()  # also in its own zone
     ledger.begin_move(first, first.on(2, 0))
-    ledger.check()
+    recount(ledger)
     with pytest.raises(InfeasiblePlacement, match="at most 1 of a per zone"):
         ledger.apply(second, second.on(0, 0))
     ledger.end_move(0, arrived=True)
-    ledger.check()
+    recount(ledger)
     ledger.apply(second, second.on(1, 0))
     assert ledger.open_to(first).tolist() == [True, False, True, False]
     with pytest.raises(InfeasiblePlacement, match="not on server 3: rule: at most 1 of a per zone"):
         ledger.begin_move(first, first.on(3, 0))
-    ledger.check()
+    recount(ledger)
 
 
 @scaled(3)
@@ -114,7 +115,7 @@ def test_conservation_and_rules_hold_whatever_is_moved(seed: int, rules: list[Ru
                     ledger.end_move(row, arrived=False)
         elif what == "repair":
             ledger.repair(server)
-        ledger.check()
+        recount(ledger)
         where = [lies for _, lies in held.values()]
         for ends in (where, [Lies(lies.goes or lies.servers, lies.role) for lies in where]):
             for lies in ends:  # as they are now, and as they will be
@@ -164,8 +165,8 @@ def test_where_one_that_waits_may_lie_after_moves_is_where_it_may_lie_then(
                 ledger.release(99)
             except InfeasiblePlacement:
                 assert not may
-    ledger.check()
-    fresh.check()
+    recount(ledger)
+    recount(fresh)
 
 
 def test_devices_of_both_places_are_held() -> None:
@@ -185,10 +186,10 @@ def test_devices_of_both_places_are_held() -> None:
 
     ledger.apply(request, on(0, 0))
     ledger.begin_move(request, on(1, 1))
-    ledger.check()
+    recount(ledger)
     assert ledger.view.devices.free.tolist() == [[0, QUANTUM], [QUANTUM, 0]]
     ledger.end_move(0, arrived=True)
-    ledger.check()
+    recount(ledger)
     assert ledger.view.devices.free.tolist() == [[QUANTUM, QUANTUM], [QUANTUM, 0]]
     assert ledger.devices.taken[0] == 2
     ledger.begin_move(request, on(1, 0))  # another device of the same server
@@ -196,6 +197,6 @@ def test_devices_of_both_places_are_held() -> None:
     ledger.begin_move(request, on(0, 0))
     ledger.release(0)
     ledger.end_move(0, arrived=False)
-    ledger.check()
+    recount(ledger)
     assert isinstance(ledger, Ledger)
     assert (ledger.view.free == ledger.view.capacity).all()

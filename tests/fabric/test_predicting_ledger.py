@@ -18,6 +18,7 @@ from binwright.simcore.faults import Faults
 from binwright.simcore.rules import Overflow
 from binwright.simcore.types import QUANTUM, Floats, Ints, Request, Workload, part
 from tests.reference.peaks import Task, predict
+from tests.support.recount import recount
 
 
 class Table:
@@ -133,7 +134,7 @@ def play(run: Simulation, slow: Slow) -> None:
     while (request := run.advance()) is not None:
         slow.check()
         assert run.ledger.peaks
-        run.ledger.check()
+        recount(run.ledger)
         for server in range(len(run.view.free)):
             nodes = [0] if request.spread else range(run.view.free.shape[1])
             found = None
@@ -145,11 +146,11 @@ def play(run: Simulation, slow: Slow) -> None:
                     break
                 with pytest.raises(InfeasiblePlacement):
                     run.ledger.apply(request, place)
-                run.ledger.check()
+                recount(run.ledger)
             if found:
                 break
         run.answer(found)
-    run.ledger.check()
+    recount(run.ledger)
 
 
 @pytest.mark.parametrize("spec", PREDICTORS, ids=str)
@@ -192,7 +193,7 @@ def test_both_books_hold_while_requests_move(seed: int, spec: Any) -> None:
             assert (free >= 0).all()
             ledger.begin_move(request, place)
         slow.check()
-        ledger.check()
+        recount(ledger)
         return advance()
 
     run.advance = moved_and_advanced  # type: ignore[method-assign]
@@ -229,7 +230,7 @@ def test_those_give_way_who_have_to_and_both_books_hold(seed: int, spec: Any, re
             rest = [one for one in gone if one != place]
             gone = rest if fits(rest) else gone
         assert found == (gone if fits(gone) else [])
-        ledger.check()
+        recount(ledger)
         return found
 
     ledger.give_way = beside  # type: ignore[method-assign]

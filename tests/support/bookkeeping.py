@@ -10,6 +10,7 @@ import polars as pl
 from binwright.fabric.ledger import Ledger
 from binwright.simcore.faults import Kind
 from binwright.simcore.types import QUANTUM, Embedding, Placement, Request
+from tests.support.recount import recount
 
 Place = tuple[int, int, int]
 """Server, node, resource."""
@@ -169,7 +170,7 @@ class Books:
         assert view.everything_free.tolist() == free
         assert min(min(map(min, server)) for server in free) >= 0
         if self.ledger.devices:
-            self.ledger.check()
+            recount(self.ledger)
         totals = np.zeros(len(view.resources), np.int64)
         for (_, _, r), amount in self.used.items():
             totals[r] += amount

@@ -34,6 +34,7 @@ from binwright.simcore.types import QUANTUM, Agent, Placement, Request, Workload
 from tests.reference.engine import Case, Decide, Demand, Line, Preempt, Reference, Room, Taken, Tenants, Where, feasible
 from tests.reference.quotas import Queue
 from tests.support.properties import forms
+from tests.support.recount import recount
 
 T = TypeVar("T")
 VICTIMS = {"fewest": fewest, "lowest": lowest, "youngest": youngest, "cheapest": cheapest}
@@ -47,7 +48,7 @@ class WatchedLedger(Ledger):
     happened = 0
 
     def _observe(self) -> None:
-        self.check()
+        recount(self)
         assert (self.view.free >= 0).all()
         assert (self.view.free <= self.view.capacity).all()
         self.happened += 1

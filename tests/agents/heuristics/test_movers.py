@@ -20,6 +20,7 @@ from tests.reference.movers import make_room
 from tests.reference.moving import Runs
 from tests.support.in_use import as_slow, in_use, made
 from tests.support.properties import scaled
+from tests.support.recount import recount
 from tests.support.simulations import place
 
 
@@ -101,7 +102,7 @@ def test_an_agents_moves_pack_more_tightly_and_end(drawn: tuple[Ledger, Runs, di
             ledger.begin_move(requests[row], place(requests[row], where, 2))
             ledger.end_move(row, arrived=True)
         runs = [(row, at.get(row, where), demand, spread) for row, where, demand, spread in runs]
-        ledger.check()
+        recount(ledger)
         free = ledger.view.free.tolist()
         uniform = (total == total[0]).all()
         assert packing() > before or not uniform

@@ -39,6 +39,7 @@ from tests.reference.network_agents import (
 )
 from tests.support.networks import ledger_of as ledger
 from tests.support.properties import first, forms, scaled
+from tests.support.recount import recount
 
 pytestmark = pytest.mark.long  # compiled kernels of its own, which take long
 
@@ -300,7 +301,7 @@ def test_all_or_nothing(name: str, masked: bool, shape: Routing, nodes: int, wei
         )
         while held and rng.random() < 0.4:
             ledger.release(held.pop(int(rng.integers(len(held)))))
-        ledger.check()
+        recount(ledger)
     for index in held:
         ledger.release(index)
     assert np.array_equal(view.free, view.capacity)

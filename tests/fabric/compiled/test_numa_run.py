@@ -25,6 +25,7 @@ from tests.support.compiled import Case, agent_of, assert_same, busy, cases, pla
 from tests.support.kinds import ON_ANY_SERVERS
 from tests.support.placement import ROLES, labelled, rules
 from tests.support.properties import scaled
+from tests.support.recount import recount
 
 
 @given(cases())
@@ -33,7 +34,7 @@ def test_a_compiled_run_is_the_engines(case: Case) -> None:
     ledger = Ledger(case.cluster)
     engine = Simulation(case.workload, ledger, case.overflow, expansion=case.expansion)
     expected = played(case, engine, lambda scan, watch: play(engine, agent_of(scan), watch))
-    ledger.check()
+    recount(ledger)
     compiled = Simulation(case.workload, Ledger(case.cluster), case.overflow, expansion=case.expansion)
     found = played(case, compiled, lambda scan, watch: play_compiled(compiled, agent_of(scan), watch))
     assert found == expected
@@ -52,7 +53,7 @@ def test_a_compiled_run_keeps_rules_as_the_engine(case: Case, data: st.DataObjec
     ledger = Ledger(case.cluster, labels, written)
     engine = Simulation(case.workload, ledger, case.overflow, expansion=case.expansion)
     expected = played(case, engine, lambda scan, watch: play(engine, agent_of(scan), watch))
-    ledger.check()
+    recount(ledger)
     other = Ledger(case.cluster, labels, written)
     compiled = Simulation(case.workload, other, case.overflow, expansion=case.expansion, compiled=True)
     found = played(case, compiled, lambda scan, watch: play_compiled(compiled, agent_of(scan), watch))

@@ -31,6 +31,7 @@ from binwright.simcore.types import QUANTUM, Agent, Embedding, Form, Request, Vi
 from tests.reference.nearby import Slow
 from tests.support.networks import SMALL_FABRIC
 from tests.support.properties import first, scaled
+from tests.support.recount import recount
 from tests.support.solving import TEMPLATES
 
 pytestmark = pytest.mark.long  # compiled kernels of its own, which take long
@@ -148,7 +149,7 @@ def test_every_answer_is_right(form: Form, data: st.DataObject, todo: list[tuple
             down.append((which, number % ledger.parts(which)))
             gone = ledger.fail(down[-1][1], which)
             held = [one for one in held if one not in gone]
-        ledger.check()
+        recount(ledger)
 
 
 def _check(agent: Any, nearby: Nearby, asked: Request, answer: Embedding, shape: str) -> None:
