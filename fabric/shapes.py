@@ -1,12 +1,15 @@
-"""Networks by a few numbers: fabrics of pods and planes, fat-trees, plain trees, and the published presets."""
+"""Networks by a few numbers: fabrics, fat-trees, plain trees, the published presets; and by a list of links."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from math import prod
 
 import numpy as np
 
 from binwright.fabric.topology import LARGEST, Topology, TopologyError, capacity, level_name
+
+MOST_LEVELS = 60
+"""Switches further from the servers count as this far, so that the pairs of levels fit an int8."""
 
 
 def fabric(
@@ -93,10 +96,8 @@ def tree(fanouts: Sequence[int], capacities: Sequence[object], name: str = "tree
 
     Racks below the same switch are neighbours.
     """
-    if isinstance(fanouts, str) or not isinstance(fanouts, Sequence) or not fanouts:
-        raise TopologyError("must be a list of at least one number", key="fanouts", value=fanouts)
-    if len(fanouts) > 100:
-        raise TopologyError(f"has {len(fanouts)} levels", key="fanouts", remedy="100 are as many as we build.")
+    if isinstance(fanouts, str) or not isinstance(fanouts, Sequence) or not 1 <= len(fanouts) <= 100:
+        raise TopologyError("must be a list of 1 to 100 numbers", key="fanouts", value=fanouts)
     for place, fanout in enumerate(fanouts):
         _counts(**{f"fanouts[{place}]": fanout})
     quanta = _capacities(capacities, len(fanouts), "a link of every level, from the servers up")
@@ -118,6 +119,47 @@ def tree(fanouts: Sequence[int], capacities: Sequence[object], name: str = "tree
         np.concatenate(ends),
         np.repeat(quanta, sizes[:-1]),
         np.repeat(order, [sizes[level] for level in order]),
+    )
+
+
+def of_links(links: Mapping[tuple[str, str], int], name: str) -> Topology:
+    """Build the network of links between two ends, with their quanta; a `TopologyError` where servers cannot use it.
+
+    A vertex with exactly one link is a server, every other one a switch. Servers, and the switches of a level, are
+    numbered in the order of their first mention. There are no pods.
+    """
+    from scipy.sparse import csr_matrix  # late: few runs need it
+    from scipy.sparse.csgraph import connected_components, dijkstra
+
+    names, remedy = [*dict.fromkeys(end for link in links for end in link)], "Switches connect all servers."
+    number = {end: place for place, end in enumerate(names)}
+    ends = np.array([[number[a], number[b]] for a, b in links], np.int64).reshape(-1, 2)
+    is_server = np.bincount(ends.ravel(), minlength=len(names)) == 1
+    if not is_server.any():
+        raise TopologyError("has no servers", remedy="A vertex with exactly one link is a server.")
+    graph = csr_matrix((np.ones(len(ends)), ends.T), (len(names), len(names)))
+    parts, part = connected_components(graph, directed=False)
+    if parts > 1:
+        problem = f"is not connected: no path leads from {names[0]!r} to {names[(part != part[0]).argmax()]!r}"
+        raise TopologyError(problem, remedy=remedy)
+    if is_server.all():
+        raise TopologyError(f"the link {names[0]!r} - {names[1]!r} joins two servers", remedy=remedy)
+    hops = dijkstra(graph, directed=False, indices=np.flatnonzero(is_server), unweighted=True, min_only=True)
+    order = np.lexsort((hops, is_server))  # racks, which are nearest, then other switches, and servers at the end
+    level, switches = np.minimum(hops[order], MOST_LEVELS).astype(np.int64), int((~is_server).sum())
+    ends = np.argsort(order)[ends]
+    ends = np.take_along_axis(ends, np.argsort(level[ends] * len(names) + ends, axis=1), axis=1)
+    own = np.where(ends[:, 0] >= switches, ends[:, 0], len(names))
+    ordered = np.argsort(own, kind="stable")  # servers' own links come first
+    ends = ends[ordered]
+    return Topology(
+        name,
+        [names[vertex] for vertex in order.tolist()],
+        ends[: len(names) - switches, 1],
+        np.full((level == 1).sum(), -1),
+        ends,
+        np.array([*links.values()], np.int64)[ordered],
+        level,
     )
 
 

@@ -72,9 +72,6 @@ class Topology:
         self.tiers = tuple(f"{level_name(low)}-{level_name(high)}" for low, high in kinds.tolist())
         self.levels = tuple(level_name(number) for number in range(int(self.level.max()) + 1))
 
-    def __repr__(self) -> str:
-        return f"Topology({self.name!r}, {self.servers} servers, {self.switches} switches, {self.links} links)"
-
 
 def adjacency(ends: Indices, servers: int, vertices: int) -> tuple[Indices, Indices, Indices]:
     """Find the neighbours of so many vertices and the links to them: the last `servers` first, each ascending.
@@ -111,7 +108,7 @@ TOPOLOGIES = Registry(
         "fabric": "binwright.fabric.shapes:fabric",
         "fat-tree": "binwright.fabric.shapes:fat_tree",
         "tree": "binwright.fabric.shapes:tree",
-        "file": "binwright.fabric.graphs:read",
+        "file": "binwright.scenarios.build.cluster:read_network",
         "alpha": "binwright.fabric.shapes:alpha",
         "beta": "binwright.fabric.shapes:beta",
         "gamma": "binwright.fabric.shapes:gamma",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from functools import lru_cache, partial
-from threading import get_ident
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -110,13 +109,9 @@ def _topology(options: str, name: str) -> Topology:
     return topology(name, **json.loads(options))
 
 
-def routing(network: Topology, paths: int, order: Order, weighted: bool) -> Routing:
-    """Prepare the paths of a topology; what was searched for once stays for the runs of this thread that follow."""
-    return _routing(network, paths, order, weighted, get_ident())
-
-
 @lru_cache(maxsize=8)
-def _routing(network: Topology, paths: int, order: Order, weighted: bool, thread: int) -> Routing:
+def routing(network: Topology, paths: int, order: Order, weighted: bool, thread: int) -> Routing:
+    """Prepare the paths of a topology; what was searched for once stays for the runs of this thread that follow."""
     from binwright.fabric.routing import Routing
 
     return Routing(network, paths, order, weighted)

@@ -14,10 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binwright import fabric
-from binwright.fabric.graphs import of_links
 from binwright.fabric.routing import Order, Routing, find_path, find_route
 from binwright.fabric.shapes import fabric as pods_and_planes
-from binwright.fabric.shapes import fat_tree, tree
+from binwright.fabric.shapes import fat_tree, of_links, tree
 from binwright.fabric.topology import Topology, topology
 from tests.reference.routes import turn, way
 from tests.support.networks import links_between, paths_between

@@ -5,10 +5,9 @@ from typing import Any
 import numpy as np
 
 from binwright.fabric.cluster import NEVER, Cluster
-from binwright.fabric.graphs import of_links
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.routing import Routing, find_path
-from binwright.fabric.shapes import fabric, tree
+from binwright.fabric.shapes import fabric, of_links, tree
 from binwright.fabric.topology import Topology, topology
 from binwright.simcore.types import QUANTUM, Ints, Request
 

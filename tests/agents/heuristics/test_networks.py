@@ -14,11 +14,10 @@ from binwright.agents.heuristics.networks.best_home import BestHome
 from binwright.agents.heuristics.random_fit import DRAWS
 from binwright.fabric.book import Holding
 from binwright.fabric.cluster import NEVER, Cluster
-from binwright.fabric.graphs import of_links
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.network import FAILED, NetworkView, Provisioned
 from binwright.fabric.routing import Routing
-from binwright.fabric.shapes import fabric, tree
+from binwright.fabric.shapes import fabric, of_links, tree
 from binwright.fabric.shapes import fabric as pods
 from binwright.fabric.topology import Topology
 from binwright.simcore.errors import UserError
