@@ -9,8 +9,7 @@ import numpy.typing as npt
 from binwright.fabric.book import Book, Holding
 from binwright.fabric.cluster import Cluster
 from binwright.fabric.ranking import SERVERS_WORTH_IT, log_of
-from binwright.fabric.servers import why_not, with_room
-from binwright.fabric.survey import Survey
+from binwright.fabric.servers import Survey, why_not, with_room
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.types import Ints, Request, View, Workload, part, read_only
 

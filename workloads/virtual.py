@@ -31,8 +31,8 @@ def _range_of(value: object) -> tuple[float, float]:
     if len(ends) != 2:
         raise wrong("is not a range", "Write [50 Mbps, 150 Mbps], or one bandwidth.", value=value)
     low, high = (checked(partial(amount, "bandwidth"))(end) for end in ends)
-    if not 0 < low <= high:
-        raise wrong("is an empty range", "Give the lower bandwidth first, above 0.", value=value)
+    if low > high:
+        raise wrong("is an empty range", "Give the lower bandwidth first.", value=value)
     return low, high
 
 

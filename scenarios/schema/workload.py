@@ -6,7 +6,6 @@ from typing import Annotated, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from pydantic import (
-    AfterValidator,
     ConfigDict,
     Discriminator,
     Field,
@@ -30,9 +29,7 @@ from binwright.simcore.fields import (
     Keys,
     Lifespan,
     Model,
-    Number,
     PositiveTime,
-    Shown,
     Text,
     checked,
     known_resources,
@@ -46,7 +43,7 @@ from binwright.simcore.rng import stream
 from binwright.simcore.roles import NO_ROLE, Roles
 from binwright.simcore.types import QUANTUM, Form
 from binwright.simcore.types import Workload as Requests
-from binwright.simcore.units import LARGEST, quanta
+from binwright.simcore.units import quanta
 from binwright.workloads import ARRIVALS, LIFETIMES, WORKLOADS
 from binwright.workloads.arrivals import Bursty, Fixed, Poisson
 from binwright.workloads.demands import DEMANDS
@@ -54,7 +51,7 @@ from binwright.workloads.generators import Columns, check_times
 from binwright.workloads.lifetimes import Empirical, Exponential, Lognormal, pick
 from binwright.workloads.offline import FITTED, NAMES, machines
 from binwright.workloads.parts import Parts, gangs_of
-from binwright.workloads.virtual import DrawnNetworks, Networks
+from binwright.workloads.virtual import Bandwidth, DrawnNetworks, Networks
 
 
 class Arrivals(Registered):
@@ -219,13 +216,6 @@ class Demand(Registered):
     by_word: ClassVar[bool] = True
 
 
-def _ascending(pair: tuple[float, float]) -> tuple[float, float]:
-    if not 0 <= pair[0] <= pair[1] <= LARGEST:
-        remedy = f"Give the lower bandwidth first, from 0, and at most {LARGEST:,.0f} last."
-        raise wrong("is an empty range" if pair[0] > pair[1] else "is too much", remedy, value=list(pair))
-    return pair
-
-
 @with_keys("workload")
 class MultiServer(Roled):
     """Requests that may need several servers and bandwidth between them."""
@@ -235,10 +225,8 @@ class MultiServer(Roled):
     requests: Count = Field(description="How many requests.", examples=[128])
     holding: Count = Field(examples=[30])
     """Each stays for a whole number of steps from 1 to this, drawn uniformly."""
-    bandwidth: Annotated[
-        tuple[Number, Number], AfterValidator(_ascending), Shown("[low, high] in units of link capacities")
-    ] = Field((0.1, 1.0), examples=["[0.1, 1.0]"])
-    """What each needs between its servers, drawn uniformly."""
+    bandwidth: Bandwidth = Field((0.1, 1.0), examples=["[0.1, 1.0]"])
+    """What each needs between its servers, drawn uniformly, in the unit of link capacities."""
     step: PositiveTime = Field(1.0, description="One request arrives every step.", examples=["1 s"])
 
     def draw(self, resources: tuple[str, ...], seed: int) -> Requests:

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from binwright.fabric.array_kernels import ascending
 from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.ledger import Ledger
-from binwright.fabric.servers import why_not
-from binwright.fabric.survey import Survey
+from binwright.fabric.servers import Survey, why_not
 from binwright.simcore.errors import InfeasiblePlacement, LedgerError
 from binwright.simcore.types import Amounts, Placement, Request, Share
 from tests.reference import engine as reference
