@@ -26,9 +26,10 @@ class Filling(NamedTuple):
     stamp of this request. `servers` int32 [n] in order of choice; `places` int32 [shares, 2] server and node with
     `amounts` int64 [shares, resources]; `links` int32 [links]; `chosen` int64 [servers] and `wired` int64 [links] hold
     the stamp of the request that has them; `route` int32 [longest route]; `joined` int64 [racks, 2] is what `joins`
-    remembers.
+    remembers. `routes` say which way servers reach one another.
     """
 
+    routes: Routes
     need: Ints
     counts: Ints
     servers: Indices
@@ -45,6 +46,7 @@ def filling(routing: Routing, nodes: int, resources: int) -> Filling:
     """Make scratch for a network's agents."""
     servers, links = routing.topology.servers, routing.topology.links
     return Filling(
+        routes=routing.routes,
         need=np.zeros(resources, np.int64),
         counts=np.zeros(4, np.int64),
         servers=np.zeros(servers, np.int32),
@@ -79,27 +81,27 @@ def has_any(free: Ints, server: int) -> bool:
 
 
 @lean
-def blocked_tier(routes: Routes, link_free: Ints, room: Filling, s: int, t: int, bandwidth: int) -> int:
+def blocked_tier(room: Filling, link_free: Ints, s: int, t: int, bandwidth: int) -> int:
     """Return the tier for want of which no route leads from server s to t.
 
     It is that of the first link too full of t, of s, and then on the way of the first path.
     """
-    count = find_route(routes, link_free, s, t, -1, room.route)  # whatever it has free
+    count = find_route(room.routes, link_free, s, t, -1, room.route)  # whatever it has free
     for place in range(-1, count - 1):
         link = room.route[place % count]
         if link_free[link] < bandwidth:
-            return int(routes.link_tier[link])
+            return int(room.routes.link_tier[link])
     return 0
 
 
 @lean
-def choose(routes: Routes, link_free: Ints, free: Ints, room: Filling, server: int, bandwidth: int) -> int:
+def choose(room: Filling, free: Ints, link_free: Ints, server: int, bandwidth: int) -> int:
     """Take the next server: `GOES_ON`, `COMPLETE`, or -1 - tier when it can't be reached. Changes `room` only."""
     for j in range(room.counts[0]):
         other = room.servers[j]
-        count = find_route(routes, link_free, other, server, bandwidth, room.route)
+        count = find_route(room.routes, link_free, other, server, bandwidth, room.route)
         if count < 0:
-            return -1 - blocked_tier(routes, link_free, room, other, server, bandwidth)
+            return -1 - blocked_tier(room, link_free, other, server, bandwidth)
         for place in range(count):
             link = room.route[place]
             if room.wired[link] != room.counts[3]:
@@ -128,13 +130,13 @@ def choose(routes: Routes, link_free: Ints, free: Ints, room: Filling, server: i
 
 
 @lean
-def joins(routes: Routes, link_free: Ints, room: Filling, rack: int, bandwidth: int) -> bool:
+def joins(room: Filling, link_free: Ints, rack: int, bandwidth: int) -> bool:
     """Tell whether servers of a rack with the bandwidth have working routes to all servers chosen so far.
 
     Each path is looked for once: `joined` has the stamp of the filling that came by, and to how many of its servers the
     rack has working routes, -1 when one has none.
     """
-    joined = room.joined
+    joined, routes = room.joined, room.routes
     if joined[rack, 0] != room.counts[3]:
         joined[rack, 0], joined[rack, 1] = room.counts[3], 0
     while 0 <= joined[rack, 1] < room.counts[0]:
@@ -146,11 +148,11 @@ def joins(routes: Routes, link_free: Ints, room: Filling, rack: int, bandwidth: 
 
 
 @lean
-def reaches(routes: Routes, link_free: Ints, room: Filling, server: int, bandwidth: int) -> bool:
+def reaches(room: Filling, link_free: Ints, server: int, bandwidth: int) -> bool:
     """Tell whether this server, which is not chosen, has a working route to every server chosen so far."""
     if room.counts[0] > 0 and link_free[server] < bandwidth:
         return False
-    return joins(routes, link_free, room, routes.rack_of[server], bandwidth)
+    return joins(room, link_free, room.routes.rack_of[server], bandwidth)
 
 
 @lean_inlined
@@ -160,14 +162,10 @@ def may_be_chosen(room: Filling, free: Ints, server: int) -> bool:
 
 
 @lean
-def allow(
-    routes: Routes, free: Ints, link_free: Ints, room: Filling, bandwidth: int, masked: bool, mask: Flags
-) -> bool:
+def allow(room: Filling, free: Ints, link_free: Ints, bandwidth: int, masked: bool, mask: Flags) -> bool:
     """Write to `mask` which servers may be chosen, if `masked` of those that can be reached; tells whether any may."""
     some = False
     for server in range(len(free)):
-        mask[server] = may_be_chosen(room, free, server) and (
-            not masked or reaches(routes, link_free, room, server, bandwidth)
-        )
+        mask[server] = may_be_chosen(room, free, server) and (not masked or reaches(room, link_free, server, bandwidth))
         some |= mask[server]
     return some

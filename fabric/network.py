@@ -59,9 +59,7 @@ class NetworkBook(Book):
         topology = self.topology = routing.topology
         self._link_free, self._links_shown = topology.link_capacity.copy(), topology.link_capacity.copy()
         self._cuts: dict[int, int] = {}  # links out of service, and for how many reasons
-        # Copies, as agents' kernels could write to what they are shown.
         self._ends = topology.link_ends.tolist()
-        self._rack_of, self._pod_of = topology.rack_of.tolist(), topology.pod_of.tolist()
         self.last: dict[int, Holding] = {}
         """What every row holds that was placed, or held last."""
         self.moved: dict[int, list[Holding]] = {}
@@ -142,10 +140,9 @@ class NetworkBook(Book):
 
     def _span(self, servers: Iterable[int]) -> int:
         """Return how far apart these servers are, an index into `SPANS`."""
-        apart = {*servers}
-        racks = {self._rack_of[server] for server in apart}
-        pods = {self._pod_of[rack] for rack in racks}
-        return 0 if len(apart) == 1 else 1 if len(racks) == 1 else 3 if len(pods) > 1 or -1 in pods else 2
+        racks = {*self.topology.rack_of[[*servers]].tolist()}
+        pods = {*self.topology.pod_of[[*racks]].tolist()}
+        return 0 if len({*servers}) == 1 else 1 if len(racks) == 1 else 3 if len(pods) > 1 or -1 in pods else 2
 
     def move(self, holding: Holding, sign: int) -> None:
         """Take links, or give them back."""

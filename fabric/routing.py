@@ -97,8 +97,8 @@ def find_path(routes: Routes, link_free: Ints, a: int, b: int, bandwidth: int) -
     """
     if a == b:
         return 0
-    slot = _slot(routes, a, b)
-    pair, paths = _pair(a, b), routes.kept[slot]
+    slot, pair = _slot(routes, a, b)
+    paths = routes.kept[slot]
     if routes.weighted or routes.pairs[slot] != pair:
         _search(routes, link_free, min(a, b), max(a, b), paths)
         routes.pairs[slot] = pair
@@ -127,7 +127,7 @@ def find_route(routes: Routes, link_free: Ints, s: int, t: int, bandwidth: int, 
     if k < 0:
         return -1
     if a != b:
-        path = routes.kept[_slot(routes, a, b), k]
+        path = routes.kept[_slot(routes, a, b)[0], k]
         count = int(path[0])
         for place in range(count):
             out[1 + (place if a < b else count - 1 - place)] = path[1 + place]
@@ -136,16 +136,11 @@ def find_route(routes: Routes, link_free: Ints, s: int, t: int, bandwidth: int, 
 
 
 @lean
-def _pair(a: int, b: int) -> int:
-    """Return the number of a pair of racks, from 1 on."""
+def _slot(routes: Routes, a: int, b: int) -> tuple[int, int]:
+    """Return where the paths of two racks are kept, and the number of the pair, from 1 on."""
     low, high = min(a, b), max(a, b)
-    return high * (high - 1) // 2 + low + 1
-
-
-@lean
-def _slot(routes: Routes, a: int, b: int) -> int:
-    """Return where the paths of two racks are kept."""
-    return _pair(a, b) % len(routes.pairs)
+    pair = high * (high - 1) // 2 + low + 1
+    return pair % len(routes.pairs), pair
 
 
 @allocating

@@ -8,7 +8,7 @@ import numpy as np
 from binwright.fabric.routing import Routes, find_route
 from binwright.fabric.topology import Indices, Topology, TopologyError
 from binwright.simcore.errors import InfeasiblePlacement
-from binwright.simcore.jit import inlined, kernel
+from binwright.simcore.jit import kernel
 from binwright.simcore.types import Embedding, Ints, Share, VirtualNetwork
 
 
@@ -55,35 +55,6 @@ def tree(topology: Topology) -> Tree:
         first=np.searchsorted(np.sort(parent), np.arange(vertices + 1)).astype(np.int32) - np.int32(1),
         child=np.argsort(parent, kind="stable")[1:].astype(np.int32),  # without the root, whose parent is -1
     )
-
-
-@inlined
-def needed(below: int, machines: int, hose: int) -> int:
-    """Return the quanta that a link needs which cuts off `below` of so many machines: what the fewer ones send."""
-    return min(below, machines - below) * hose
-
-
-@kernel
-def _reserved(tree: Tree, servers: Ints, hose: int) -> tuple[Indices, Ints]:
-    """Find the links that need anything, and how much each needs, for machines on these `servers` int64 [n]."""
-    below, touched = np.zeros(len(tree.parent), np.int64), np.empty(len(tree.parent), np.int32)
-    count = 0
-    for machine in range(len(servers)):
-        vertex = tree.switches + servers[machine]
-        while tree.parent[vertex] >= 0:
-            if below[vertex] == 0:
-                touched[count] = vertex
-                count += 1
-            below[vertex] += 1
-            vertex = int(tree.parent[vertex])
-    links, amounts = np.empty(count, np.int32), np.empty(count, np.int64)
-    used = 0
-    for place in range(count):
-        amount = needed(below[touched[place]], len(servers), hose)
-        if amount > 0:
-            links[used], amounts[used] = tree.uplink[touched[place]], amount
-            used += 1
-    return links[:used], amounts[:used]
 
 
 @kernel
@@ -175,11 +146,20 @@ def shares_of(network: VirtualNetwork, hosts: Ints, nodes: int) -> tuple[Share, 
 
 
 def hosed(topology: Topology, network: VirtualNetwork, hosts: Ints, nodes: int) -> Embedding:
-    """Answer for the hose form: as much on every link as it needs, whether that is free or not."""
-    links, amounts = _reserved(tree(topology), hosts // nodes, network.hose)
-    return Embedding(
-        shares_of(network, hosts, nodes), tuple(links.tolist()), hosts=hosts, amounts=tuple(amounts.tolist())
-    )
+    """Answer for the hose form: as much on every link as it needs, whether that is free or not.
+
+    A link needs what the fewer ones send of those that it cuts off and the others.
+    """
+    of, below = tree(topology), np.zeros(len(topology.level), np.int64)
+    vertices = topology.switches + hosts // nodes
+    while len(vertices):
+        np.add.at(below, vertices, 1)
+        above: Ints = of.parent[vertices].astype(np.int64)
+        vertices = above[above >= 0]
+    needed = np.minimum(below, len(hosts) - below) * network.hose
+    used = np.flatnonzero(needed)
+    links, amounts = of.uplink[used].tolist(), needed[used].tolist()
+    return Embedding(shares_of(network, hosts, nodes), tuple(links), hosts=hosts, amounts=tuple(amounts))
 
 
 def routed(network: VirtualNetwork, hosts: Ints, nodes: int, route_first: Ints, route_links: Indices) -> Embedding:

@@ -4,11 +4,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from binwright.agents.heuristics.networks.common import Network, NetworkAgent, one_by_one
+from binwright.agents.heuristics.networks.common import NetworkAgent, one_by_one
 from binwright.agents.nested_agent import inner
 from binwright.agents.rules.scan import places_with_room
 from binwright.fabric.compiled.numa_decisions import placement_of
-from binwright.fabric.multi_server import Flags, allow
+from binwright.fabric.multi_server import Filling, Flags, allow
 from binwright.fabric.network import NetworkView, Provisioned
 from binwright.simcore.errors import UserError
 from binwright.simcore.jit import lean, prepared
@@ -25,7 +25,7 @@ class Draws(NamedTuple):
     scratch.
     """
 
-    network: Network
+    room: Filling
     draws: Floats
     used: Ints
     masked: bool
@@ -35,8 +35,8 @@ class Draws(NamedTuple):
 @lean
 def random_server(of: Draws, free: Ints, link_free: Ints, bandwidth: int, masked: bool) -> int:
     """Take any server that has something free and isn't chosen, all equally likely; where none is reached the last."""
-    network, allowed = of.network, of.allowed
-    if not allow(network.routes, free, link_free, network.room, bandwidth, masked, allowed):
+    allowed = of.allowed
+    if not allow(of.room, free, link_free, bandwidth, masked, allowed):
         return -1
     count = 0
     for server in range(len(allowed)):
@@ -57,10 +57,10 @@ class RandomServers(NetworkAgent):
     reference = "Shabka, Zervas 2021, Nara, arXiv:2106.02412: its Random"
     rule = staticmethod(one_by_one(random_server))
 
-    def scratch(self, view: NetworkView, network: Network, rng: np.random.Generator) -> Draws:
+    def scratch(self, view: NetworkView, room: Filling, rng: np.random.Generator) -> Draws:
         self._rng = rng
         draws, allowed = rng.random(DRAWS + len(view.free)), np.zeros(len(view.free), np.bool_)
-        return Draws(network, draws, np.zeros(1, np.int64), self.masked, allowed)
+        return Draws(room, draws, np.zeros(1, np.int64), self.masked, allowed)
 
     def decide(self, view: View, request: Request) -> Provisioned | Refusal | None:
         """Ask the rule, with as many new numbers as it has used, when it could run out of them."""

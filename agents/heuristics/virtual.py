@@ -12,7 +12,7 @@ from binwright.agents.heuristics.networks.common import network_of
 from binwright.agents.heuristics.servers.costs import first_fit
 from binwright.fabric.network import NetworkView
 from binwright.fabric.topology import Topology
-from binwright.fabric.virtual import Tree, hosed, needed, route_pairs, routed
+from binwright.fabric.virtual import Tree, hosed, route_pairs, routed
 from binwright.fabric.virtual import tree as tree_of
 from binwright.simcore.errors import UserError
 from binwright.simcore.jit import kernel, lean, prepared
@@ -142,7 +142,7 @@ def through(of: VirtualCluster, vertex: int, wanted: int) -> int:
     """
     free = max(0, of.link_free[of.tree.uplink[vertex]])
     for below in range(wanted, 0, -1):
-        if needed(below, of.machines, of.hose) <= free:
+        if min(below, of.machines - below) * of.hose <= free:
             return below
     return 0
 

@@ -11,13 +11,13 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from binwright.agents.environments.observation import Observation, Observer, Reals, deduct, observe, shown
-from binwright.agents.heuristics.networks.common import Network, NetworkAgent, one_by_one
+from binwright.agents.heuristics.networks.common import NetworkAgent, one_by_one
 from binwright.agents.learned.loop import TRAINING, Count, Finite, Share, Trainer, arrays_of
 from binwright.agents.learned.mlp import add_products, dense, flatten
 from binwright.agents.learned.ppo import Batch, Proximal, masked, returns_of, standardised
 from binwright.agents.learned.weights import Tensors, extra, find, fitting, read
 from binwright.agents.world import World
-from binwright.fabric.multi_server import Flags, allow
+from binwright.fabric.multi_server import Filling, Flags, allow
 from binwright.fabric.network import NetworkView, Provisioned
 from binwright.fabric.topology import Topology
 from binwright.simcore.jit import allocating, inlined, kernel, lean
@@ -172,7 +172,7 @@ class Scoring(NamedTuple):
     `total` int64 [resources] is what all servers have, `duration` float64 [1] how long the request stays.
     """
 
-    network: Network
+    room: Filling
     allowed: Flags
     feasible: bool
     total: Ints
@@ -191,9 +191,9 @@ def nara(of: Scoring, free: Ints, link_free: Ints, bandwidth: int, masked: bool)
 
     Where none can be reached it is the first that has anything free, which tells for want of what.
     """
-    network, room, seen = of.network, of.network.room, of.seen
+    room, seen = of.room, of.seen
     best, highest = -1, np.float32(-np.inf)
-    if not allow(network.routes, free, link_free, room, bandwidth, masked, of.allowed):
+    if not allow(room, free, link_free, bandwidth, masked, of.allowed):
         return best
     if masked or not of.feasible:
         chosen = room.need, room.chosen, room.counts[3]
@@ -228,14 +228,14 @@ class Nara(NetworkAgent):
         self.masked = mask == "feasible"
         self._file = find("nara", weights, path)
 
-    def scratch(self, view: NetworkView, network: Network, rng: np.random.Generator) -> Scoring:
+    def scratch(self, view: NetworkView, room: Filling, rng: np.random.Generator) -> Scoring:
         topology, resources = view.topology, len(view.resources)
         text = read(self._file)[1].get("form") == "text"
         tensors = fitting(self._file, shapes(resources, text), described(view))
         servers, switches = topology.servers, topology.switches
         self._duration = np.zeros(1)
         return Scoring(
-            network=network,
+            room=room,
             allowed=np.zeros(servers, np.bool_),
             feasible=self.masked,
             total=view.capacity.sum(axis=(0, 1)),

@@ -14,7 +14,7 @@ from binwright.fabric.compiled.many import Flags, Many, copied, many_runs, reset
 from binwright.fabric.compiled.numa_loop import NumaRequests, NumaState, end_next, forward, hold, leave, refuse
 from binwright.fabric.multi_server import COMPLETE, GOES_ON, Filling, allow, begin, choose, filling
 from binwright.fabric.network import NetworkView
-from binwright.fabric.routing import Routes, Routing
+from binwright.fabric.routing import Routing
 from binwright.fabric.topology import Indices
 from binwright.simcore.errors import UserError
 from binwright.simcore.jit import lean, lean_inlined, prepared
@@ -30,7 +30,6 @@ class NetworkRules(NamedTuple):
     With `feasible` the mask leaves out servers without a working route to those chosen.
     """
 
-    routes: Routes
     link_capacity: Ints
     total: Ints
     step: float
@@ -88,15 +87,16 @@ class NetworkEpisodes:
         self.count = count
         topology, paths = view.topology, view.routing
         self.rules = NetworkRules(
-            Routing(topology, paths.k, paths.order, paths.weighted).routes,  # of its own: threads cannot share them
             topology.link_capacity,
             view.capacity.sum(axis=(0, 1)),
             pacing.step if pacing else -1.0,
             bool(pacing and pacing.await_room),
             feasible,
         )
-        scratch = filling(view.routing, nodes, resources)
-        self.filling = Filling(*(np.zeros((count, *array.shape), array.dtype) for array in scratch))
+        own = Routing(topology, paths.k, paths.order, paths.weighted)  # threads cannot share them
+        scratch: Any = filling(own, nodes, resources)
+        arrays = (np.zeros((count, *array.shape), array.dtype) for array in scratch[1:])
+        self.filling = Filling(scratch.routes, *arrays)
         self._most = servers * nodes, topology.links  # of what a request can add to the log
         self.state = self._arrays(1, 4 * self._most[0], 4 * self._most[1])
         arguments = self.rules, self.state, self.filling
@@ -162,10 +162,11 @@ class NetworkEpisodes:
         )
 
 
-@lean
+@lean_inlined
 def filling_of(room: Filling, i: int) -> Filling:
     """Return the scratch of one run: views, not copies."""
     return Filling(
+        room.routes,
         room.need[i],
         room.counts[i],
         room.servers[i],
@@ -218,11 +219,11 @@ def _take(rules: NetworkRules, state: NetworkState, free: Ints, room: Filling, i
     bandwidth, mask, link_free = state.bandwidth[i, state.at[i, 0]], state.mask[i], state.link_free[i]
     if not (0 <= server < len(mask) and mask[server]):
         return -1
-    status = choose(rules.routes, link_free, free, room, server, bandwidth)
+    status = choose(room, free, link_free, server, bandwidth)
     if status != GOES_ON:
         return int(status)
     if rules.feasible:
-        some = allow(rules.routes, free, link_free, room, bandwidth, True, mask)
+        some = allow(room, free, link_free, bandwidth, True, mask)
         return GOES_ON if some else -1
     mask[server] = False  # nothing else changed
     for other in range(len(mask)):
@@ -303,7 +304,7 @@ def _offer_next(
         requests.arrival[row], state.at[i, 0] = clock[loop.NOW], row
         begin(room, requests.demand[row])
         bandwidth, mask = state.bandwidth[i, row], state.mask[i]
-        if allow(rules.routes, run.free, state.link_free[i], room, bandwidth, rules.feasible, mask):
+        if allow(room, run.free, state.link_free[i], bandwidth, rules.feasible, mask):
             return
         refuse(run, row)
         _answered(rules, state, i, False)

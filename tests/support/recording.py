@@ -44,8 +44,7 @@ class Recorder(Agent):
                     request.index, view.now, view.free.copy(), view.link_free.copy(), room.need.tolist(), mask, server
                 )
             )
-            routes = view.routing.routes
-            status = choose(routes, view.link_free, view.free, room, server, request.bandwidth)
+            status = choose(room, view.free, view.link_free, server, request.bandwidth)
             if status < 0:
                 return None
             chosen.append(server)

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from binwright.agents.heuristics.networks.common import Network, NetworkAgent, largest, one_by_one
-from binwright.fabric.multi_server import COMPLETE, Flags, has_any, joins
+from binwright.agents.heuristics.networks.common import NetworkAgent, largest, one_by_one
+from binwright.fabric.multi_server import COMPLETE, Filling, Flags, has_any, joins
 from binwright.fabric.network import NetworkView, Provisioned
 from binwright.fabric.topology import Indices
 from binwright.simcore.errors import UserError
@@ -43,7 +43,7 @@ class RackIndex(NamedTuple):
     still needed in shares, is scratch.
     """
 
-    network: Network
+    room: Filling
     most: Ints
     weights: CostWeights
     state: Ints
@@ -108,7 +108,7 @@ def worth(index: RackIndex, place: int, bandwidth: int, first: bool) -> tuple[in
 
     One server alone needs no link.
     """
-    need = index.network.room.need
+    need = index.room.need
     gives, complete, low, high, total = 0, True, MOST, 0, 0
     for r in range(len(need)):
         complete &= bool(index.free[place, r] >= need[r])
@@ -128,7 +128,7 @@ def nearest(index: RackIndex, free: Ints, link_free: Ints, bandwidth: int, maske
     Of these what completes the request, then what gives most, less what it costs; the first of equals. If none works,
     the first that would give anything; -1 without any.
     """
-    room, pod_of, home = index.network.room, index.network.routes.pod_of, index.state[HOME]
+    room, pod_of, home = index.room, index.room.routes.pod_of, index.state[HOME]
     for r in range(len(room.need)):
         index.wanted[r] = share(room.need[r], index.most[r])
     pod, first, passed = pod_of[home], room.counts[0] == 0, NONE
@@ -147,7 +147,7 @@ def nearest(index: RackIndex, free: Ints, link_free: Ints, bandwidth: int, maske
                     continue
                 # The first server needs a link, too, unless it completes the request.
                 works = (completes and first) or index.wires[place] >= bandwidth
-                if works and (first or joins(index.network.routes, link_free, room, rack, bandwidth)):
+                if works and (first or joins(room, link_free, rack, bandwidth)):
                     server, complete, value, cost = other, completes, gain, costs
                 elif passed < 0:
                     passed = other
@@ -163,11 +163,11 @@ place_from_home = one_by_one(nearest)
 @lean
 def fill(index: RackIndex, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int, home: int) -> int:
     """Provision from this rack on; returns the status, as `choose` does, and notes the cost in WHOLE billions."""
-    network, weights, links = index.network, index.weights, 0
+    room, weights, links = index.room, index.weights, 0
     index.state[HOME], index.state[COST] = home, 0
     status: int = place_from_home(index, free, link_free, demand, bandwidth, False)
-    for j in range(network.room.counts[2]):
-        links += weights.links if network.routes.link_tier[network.room.links[j]] == 0 else weights.uplinks
+    for j in range(room.counts[2]):
+        links += weights.links if room.routes.link_tier[room.links[j]] == 0 else weights.uplinks
     index.state[COST] += links * share(bandwidth, index.most[-1])
     return status
 
@@ -229,18 +229,19 @@ class BestHome(NetworkAgent):
         if self.reject is None or not isfinite(request.duration):
             return answer
         index: RackIndex = self._scratch
-        seconds, sizes = round(request.duration * 1e6), zip(request.demand, index.most.tolist(), strict=False)
-        size = sum(share(amount, of) for amount, of in sizes) * WHOLE * WHOLE
+        seconds = round(request.duration * 1e6)
+        size = sum(map(share, request.demand, index.most.tolist())) * WHOLE * WHOLE
         if request.index != self._last:  # one that waits is asked about again
             self._taken, self._asked, self._last = self._taken + size * seconds, self._asked + 1, request.index
         if isinstance(answer, Provisioned):
             size += len(request.demand) * self.effort * int(index.state[COST])
-            bound = self.reject * len(request.demand) * 10**9 + self.spare * _free(view)
+            free, every = (array.sum(axis=(0, 1)).tolist() for array in (view.free, view.capacity))
+            bound = self.reject * len(free) * 10**9 + self.spare * sum(map(share, free, every))
             if size * seconds * self._asked * WHOLE * len(request.demand) * 10**9 > bound * self._taken:
                 return DECLINED
         return answer
 
-    def scratch(self, view: NetworkView, network: Network, rng: np.random.Generator) -> RackIndex:
+    def scratch(self, view: NetworkView, room: Filling, rng: np.random.Generator) -> RackIndex:
         topology, resources = view.topology, view.free.shape[2]
         order = np.argsort(topology.rack_of, kind="stable").astype(np.int32)
         until = np.searchsorted(topology.rack_of[order], np.arange(topology.racks + 1)).astype(np.int32)
@@ -248,13 +249,7 @@ class BestHome(NetworkAgent):
         wires, wasted = np.zeros((2, topology.servers), np.int64)
         of_servers = free, shares, wires, wasted, np.zeros(topology.servers, np.bool_)
         most, state, wanted = np.array(largest(view), np.int64), np.zeros(2, np.int64), np.zeros(resources, np.int64)
-        return RackIndex(network, most, self.weights, state, order, until, *of_servers, wanted)
-
-
-def _free(view: View) -> int:
-    """Add up the share of every resource that all servers have free."""
-    totals = zip(view.free.sum(axis=(0, 1)).tolist(), view.capacity.sum(axis=(0, 1)).tolist(), strict=True)
-    return sum(share(amount, of) for amount, of in totals)
+        return RackIndex(room, most, self.weights, state, order, until, *of_servers, wanted)
 
 
 def _parts(name: str, weight: float) -> int:

@@ -2,13 +2,12 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from binwright.fabric.multi_server import GOES_ON, Filling, begin, choose, filling
 from binwright.fabric.network import NetworkView, Provisioned
-from binwright.fabric.routing import Routes
 from binwright.simcore.errors import UserError
 from binwright.simcore.jit import lean, prepared
 from binwright.simcore.types import Agent, Amounts, Ints, Refusal, Request, View
@@ -17,16 +16,9 @@ Rule: TypeAlias = Callable[[Any, Ints, Ints, Amounts, int, bool], int]
 """(scratch, free, link_free, demand, bandwidth, masked) -> what `choose` returned last; 0 where none is left.
 
 `free` int64 [servers, nodes, resources] and `link_free` int64 [links] are unchanged; `scratch` is what the agent makes
-in `scratch`, whose `network` is a `Network`. With `masked` only servers are chosen that have a working route to all
+in `scratch`, whose `room` is a `Filling`. With `masked` only servers are chosen that have a working route to all
 chosen before.
 """
-
-
-class Network(NamedTuple):
-    """Holds what every rule needs: the routes, and room to fill."""
-
-    routes: Routes
-    room: Filling
 
 
 def largest(view: NetworkView) -> list[int]:
@@ -36,32 +28,25 @@ def largest(view: NetworkView) -> list[int]:
     return [*view.capacity.sum(axis=1).max(axis=0).tolist(), widest]
 
 
-@lean
-def begin_nothing(scratch: Any, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int) -> None:
-    """Prepare nothing for a request."""
+def one_by_one(following: Callable[..., int]) -> Any:
+    """Make a `Rule` of a kernel, which takes servers until the request is complete or no server is left.
 
-
-def one_by_one(following: Callable[..., int], start: Callable[..., None] = begin_nothing) -> Any:
-    """Make a `Rule` of two kernels, which takes servers until the request is complete or no server is left.
-
-    `start(scratch, free, link_free, demand, bandwidth)` prepares for a request, and `following(scratch, free,
-    link_free, bandwidth, masked)` returns the next server, -1 for none. Where no server can be reached it is
-    asked once more without the mask, to tell for want of what.
+    `following(scratch, free, link_free, bandwidth, masked)` returns the next server, -1 for none. Before the first one
+    the room still needs all that the request asks for. Where no server can be reached it is asked once more without the
+    mask, to tell for want of what.
     """
-    prepare: Any = start
     next_of: Any = following
 
     def rule(scratch: Any, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int, masked: bool) -> int:
-        routes, room, status = scratch.network.routes, scratch.network.room, GOES_ON
+        room, status = scratch.room, GOES_ON
         begin(room, demand)
-        prepare(scratch, free, link_free, demand, bandwidth)
         while status == GOES_ON:
             server = next_of(scratch, free, link_free, bandwidth, masked)
             if server < 0 and masked:
                 server = next_of(scratch, free, link_free, bandwidth, False)
             if server < 0:
                 break
-            status = choose(routes, link_free, free, room, server, bandwidth)
+            status = choose(room, free, link_free, server, bandwidth)
         return status
 
     # Kept machine code is named after the function that somebody wrote.
@@ -91,12 +76,12 @@ class NetworkAgent(Agent, ABC):
         view = network_of(self, view)
         topology, (_, nodes, resources) = view.topology, view.free.shape
         self._room = filling(view.routing, nodes, resources)
-        self._scratch = self.scratch(view, Network(view.routing.routes, self._room), rng)
+        self._scratch = self.scratch(view, self._room, rng)
         self._refusals = [Refusal(f"no path: {tier}") for tier in topology.tiers]
         self._rule = prepared(self.rule, self._scratch, view.free, view.link_free, (1,) * resources, 1, False)
 
     @abstractmethod
-    def scratch(self, view: NetworkView, network: Network, rng: np.random.Generator) -> Any:
+    def scratch(self, view: NetworkView, room: Filling, rng: np.random.Generator) -> Any:
         """Return the first argument of the rule."""
 
     def decide(self, view: View, request: Request) -> Provisioned | Refusal | None:

@@ -5,12 +5,12 @@ from typing import ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from binwright.agents.heuristics.networks.common import Network, NetworkAgent, largest, one_by_one
-from binwright.fabric.multi_server import has_any, may_be_chosen, reaches
+from binwright.agents.heuristics.networks.common import NetworkAgent, largest, one_by_one
+from binwright.fabric.multi_server import Filling, has_any, may_be_chosen, reaches
 from binwright.fabric.network import NetworkView
 from binwright.fabric.topology import Indices, adjacency
 from binwright.simcore.jit import lean, lean_inlined
-from binwright.simcore.types import Amounts, Floats, Ints
+from binwright.simcore.types import Floats, Ints
 
 NEAR, FAR = 10.0, 9.0
 """What scores are multiplied with in the rack of the last server chosen, and in others."""
@@ -29,7 +29,7 @@ class Scores(NamedTuple):
     order of their names where links are misplaced, or else none.
     """
 
-    network: Network
+    room: Filling
     scale: Floats
     weights: Floats
     scores: Floats
@@ -37,13 +37,13 @@ class Scores(NamedTuple):
     by_name: Ints
 
 
-def scores_of(view: NetworkView, network: Network, links: Links = "own") -> Scores:
+def scores_of(view: NetworkView, room: Filling, links: Links = "own") -> Scores:
     """Make what one agent needs."""
     names = view.topology.names[view.topology.switches :]
     by_name = sorted(range(len(names)), key=names.__getitem__) if links == "misplaced" else []
     scale = np.array(scales(largest(view)), np.float64)
     scratch = np.zeros_like(scale), np.zeros(len(view.free)), np.full(1, -1)
-    return Scores(network, scale, *scratch, np.array(by_name, np.int64))
+    return Scores(room, scale, *scratch, np.array(by_name, np.int64))
 
 
 def scales(most: list[int]) -> list[float]:
@@ -61,12 +61,15 @@ def scales(most: list[int]) -> list[float]:
 
 
 @lean
-def start_tetris(of: Scores, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int) -> None:
-    """Write the score of every server that has anything free: how much is free the way the request points."""
-    weights, scale, resources = of.weights, of.scale, len(demand)
+def score(of: Scores, free: Ints, link_free: Ints, bandwidth: int) -> None:
+    """Write the score of every server that has anything free: how much is free the way the request points.
+
+    The request is what the room still needs: none of it is taken yet.
+    """
+    weights, scale, resources = of.weights, of.scale, free.shape[2]
     weights[resources] = bandwidth * scale[resources]
     for r in range(resources):
-        weights[r] = demand[r] * scale[r]
+        weights[r] = of.room.need[r] * scale[r]
     for server in range(len(free)):
         of.scores[server] = _score(of, free, link_free, server, server)
     if len(of.by_name) == 0:
@@ -98,11 +101,11 @@ def _misplace(of: Scores, free: Ints, link_free: Ints) -> None:
     """
     count, owner = 0, -1
     for other in range(len(free)):
-        count += may_be_chosen(of.network.room, free, other)
+        count += may_be_chosen(of.room, free, other)
     for place in range(len(free)):
         if place >= len(free) - count:
             owner += 1
-            while not may_be_chosen(of.network.room, free, owner):
+            while not may_be_chosen(of.room, free, owner):
                 owner += 1
         server = of.by_name[place]
         of.scores[server] = _score(of, free, link_free, server, owner)
@@ -114,13 +117,13 @@ def best_scored(of: Scores, link_free: Ints, bandwidth: int, rack: int, masked: 
 
     Those chosen already are left out.
     """
-    room, scores, routes = of.network.room, of.scores, of.network.routes
+    room, scores, routes = of.room, of.scores, of.room.routes
     best, most = -1, -1.0
     for server in range(len(scores)):
         if scores[server] < 0 or room.chosen[server] == room.counts[3]:
             continue
         points = scores[server] * (NEAR if rack < 0 or routes.rack_of[server] == rack else FAR)
-        if points > most and (not masked or reaches(routes, link_free, room, server, bandwidth)):
+        if points > most and (not masked or reaches(room, link_free, server, bandwidth)):
             best, most = server, points
     return best
 
@@ -128,11 +131,13 @@ def best_scored(of: Scores, link_free: Ints, bandwidth: int, rack: int, masked: 
 @lean
 def tetris(of: Scores, free: Ints, link_free: Ints, bandwidth: int, masked: bool) -> int:
     """Take the server with the highest score, again and again."""
+    if of.room.counts[0] == 0:
+        score(of, free, link_free, bandwidth)
     if len(of.by_name) > 0:
         _misplace(of, free, link_free)
     server = best_scored(of, link_free, bandwidth, of.latest[0], masked)
     if server >= 0:
-        of.latest[0] = of.network.routes.rack_of[server]
+        of.latest[0] = of.room.routes.rack_of[server]
     return server
 
 
@@ -144,17 +149,17 @@ class Tetris(NetworkAgent):
     """
 
     reference = "Grandl et al. 2014, Multi-resource packing for cluster schedulers, SIGCOMM; as in arXiv:2106.02412"
-    rule = staticmethod(one_by_one(tetris, start_tetris))
+    rule = staticmethod(one_by_one(tetris))
 
     def __init__(self, links: Links = "own") -> None:
         self.links = links
 
-    def scratch(self, view: NetworkView, network: Network, rng: np.random.Generator) -> Scores:
-        return scores_of(view, network, self.links)
+    def scratch(self, view: NetworkView, room: Filling, rng: np.random.Generator) -> Scores:
+        return scores_of(view, room, self.links)
 
 
-COUNT, TURN, PASSED, COMES = range(4)
-"""Places of `Traversal.progress`: vertices in `ahead`, whose turn it is, a server passed over, the next vertex."""
+COUNT, TURN, PASSED = range(3)
+"""Places of `Traversal.progress`: vertices in `ahead`, whose turn it is, a server passed over."""
 
 
 class Traversal(NamedTuple):
@@ -162,10 +167,10 @@ class Traversal(NamedTuple):
 
     A search is `deep`, takes neighbours with the widest links first, and of equals the last in the adjacency; or it is
     broad, and takes the first. `seen` int64 [vertices] holds the stamp of the
-    last request that came by; `ahead` int32 [vertices] is for a stack or a queue, `progress` int64 [4].
+    last request that came by; `ahead` int32 [vertices] is for a stack or a queue, `progress` int64 [3].
     """
 
-    network: Network
+    room: Filling
     scores: Scores
     switches: int
     deep: bool
@@ -178,36 +183,29 @@ class Traversal(NamedTuple):
 
 
 @lean
-def start_search(of: Traversal, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int) -> None:
-    """Find the server with the highest score, where the search begins."""
-    start_tetris(of.scores, free, link_free, demand, bandwidth)
-    start = best_scored(of.scores, link_free, bandwidth, -1, False)
-    of.progress[COUNT], of.progress[TURN], of.progress[PASSED] = 0, 0, -1
-    of.progress[COMES] = of.switches + start if start >= 0 else -1
-
-
-@lean
 def search(of: Traversal, free: Ints, link_free: Ints, bandwidth: int, masked: bool) -> int:
     """Go from the server with the highest score to its neighbours, and theirs, taking what has anything.
 
     Depth-first goes on from the last vertex that has neighbours left, breadth-first from the first.
     """
-    progress = of.progress
-    while True:
-        vertex, progress[COMES] = progress[COMES], -1
-        while vertex < 0 and progress[TURN] < progress[COUNT]:
-            vertex = _next(of, link_free, of.ahead[progress[COUNT] - 1 if of.deep else progress[TURN]])
-            if vertex < 0 and of.deep:
-                progress[COUNT] -= 1
-            elif vertex < 0:
-                progress[TURN] += 1
+    progress, room = of.progress, of.room
+    if room.counts[0] == 0:
+        score(of.scores, free, link_free, bandwidth)
+        start = best_scored(of.scores, link_free, bandwidth, -1, False)
+        progress[COUNT], progress[TURN], progress[PASSED] = 1, 0, -1
+        if start >= 0:
+            of.ahead[0], of.seen[of.switches + start] = of.switches + start, room.counts[3]
+        return int(start)
+    while progress[TURN] < progress[COUNT]:
+        vertex = _next(of, link_free, of.ahead[progress[COUNT] - 1 if of.deep else progress[TURN]])
         if vertex < 0:
-            break
-        of.ahead[progress[COUNT]], of.seen[vertex] = vertex, of.network.room.counts[3]
+            progress[COUNT if of.deep else TURN] += -1 if of.deep else 1
+            continue
+        of.ahead[progress[COUNT]], of.seen[vertex] = vertex, room.counts[3]
         progress[COUNT] += 1
         server = vertex - of.switches
         if server >= 0 and has_any(free, server):
-            if not masked or reaches(of.network.routes, link_free, of.network.room, server, bandwidth):
+            if not masked or reaches(room, link_free, server, bandwidth):
                 return int(server)
             progress[PASSED] = server if progress[PASSED] < 0 else progress[PASSED]
     if masked:
@@ -223,7 +221,7 @@ def _next(of: Traversal, link_free: Ints, vertex: int) -> int:
     begin, end = of.first[vertex], of.first[vertex + 1]
     for step in range(end - begin):
         edge = end - 1 - step if of.deep else begin + step
-        if of.seen[of.neighbour[edge]] != of.network.room.counts[3]:
+        if of.seen[of.neighbour[edge]] != of.room.counts[3]:
             width = link_free[of.via[edge]] if of.deep else MOST
             if best < 0 or width > most:
                 best, most = int(of.neighbour[edge]), width
@@ -236,14 +234,14 @@ class NULB(NetworkAgent):
     """Starts where Tetris would, and takes what is free in the order of a breadth-first search, blind to bandwidth."""
 
     reference = "Zervas et al. 2018, Optically disaggregated data centers, JOCN 10 (2); as in arXiv:2106.02412"
-    rule = staticmethod(one_by_one(search, start_search))
+    rule = staticmethod(one_by_one(search))
     deep: ClassVar[bool] = False
 
-    def scratch(self, view: NetworkView, network: Network, rng: np.random.Generator) -> Traversal:
+    def scratch(self, view: NetworkView, room: Filling, rng: np.random.Generator) -> Traversal:
         topology, vertices = view.topology, len(view.topology.level)
         near = adjacency(topology.link_ends, topology.servers, vertices)
-        scratch = np.zeros(vertices, np.int64), np.zeros(vertices, np.int32), np.zeros(4, np.int64)
-        return Traversal(network, scores_of(view, network), topology.switches, self.deep, *near, *scratch)
+        scratch = np.zeros(vertices, np.int64), np.zeros(vertices, np.int32), np.zeros(3, np.int64)
+        return Traversal(room, scores_of(view, room), topology.switches, self.deep, *near, *scratch)
 
 
 class NALB(NULB):

@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from binwright.agents.heuristics.networks.common import Network, NetworkAgent, one_by_one
+from binwright.agents.heuristics.networks.common import NetworkAgent, one_by_one
 from binwright.agents.solver.online.template import OneByOne, Online, Setup, exceeds, in_units
+from binwright.fabric.multi_server import Filling
 from binwright.fabric.network import NetworkView, Provisioned
 from binwright.fabric.routing import Routes, find_path
 from binwright.simcore.jit import kernel, lean, prepared
@@ -21,14 +22,14 @@ PIECES = 16
 class Ordered(NamedTuple):
     """The servers to be filled, in this order; -1 behind them."""
 
-    network: Network
+    room: Filling
     order: Ints
 
 
 @lean
 def next_in_order(scratch: Ordered, free: Ints, link_free: Ints, bandwidth: int, masked: bool) -> int:
     """Return the server behind those that are chosen."""
-    return int(scratch.order[scratch.network.room.counts[0]])
+    return int(scratch.order[scratch.room.counts[0]])
 
 
 class InOrder(NetworkAgent):
@@ -36,9 +37,9 @@ class InOrder(NetworkAgent):
 
     rule = one_by_one(next_in_order)
 
-    def scratch(self, view: NetworkView, network: Network, rng: np.random.Generator) -> Ordered:
+    def scratch(self, view: NetworkView, room: Filling, rng: np.random.Generator) -> Ordered:
         self.order = np.full(len(view.free) + 1, -1)
-        return Ordered(network, self.order)
+        return Ordered(room, self.order)
 
 
 class Connected(OneByOne):

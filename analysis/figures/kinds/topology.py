@@ -125,14 +125,10 @@ def paint(ax: Axes, topology: Topology, load: Floats, inches: float, *, is_named
 def _positions(topology: Topology) -> Floats:
     """Place each vertex from left to right, float64 [vertices]: switches evenly apart, by what hangs on them."""
     x = np.zeros(topology.switches + topology.servers)
-    racks = topology.racks
-    order = np.argsort(topology.rack_of, kind="stable")
-    gap = 1 + 0.8 * (topology.pod_of != np.roll(topology.pod_of, 1))  # pods stand apart
-    gap[0] = 0
+    racks, order = topology.racks, np.argsort(topology.rack_of, kind="stable")
     rack = topology.rack_of[order]
-    step = np.ones(topology.servers)
-    step[1:] += (rack[1:] != rack[:-1]) * gap[rack[1:]]
-    x[topology.switches + order] = np.cumsum(step)
+    apart = (np.diff(rack, prepend=0) != 0) + 0.8 * (np.diff(topology.pod_of[rack], prepend=0) != 0)
+    x[topology.switches + order] = np.cumsum(1 + apart)
     x[:racks] = np.bincount(topology.rack_of, x[topology.switches :]) / np.bincount(topology.rack_of)
     below, above = topology.level[topology.link_ends].T
     low, high = topology.link_ends[below < above].T
