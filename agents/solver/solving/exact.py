@@ -6,13 +6,12 @@ least and largest values. All is in the whole numbers of the problem itself, and
 """
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from functools import partial
 from itertools import takewhile
 from math import ceil
 from threading import Event
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, cast
 
 from binwright.agents.solver.model import program as p
 from binwright.agents.solver.model.arithmetic import OPERATIONS, SYMBOLS
@@ -79,66 +78,30 @@ class _Unstated(Exception):
     """Raised for what is not linear, or too large."""
 
 
-class Bounded(NamedTuple):
-    """An expression of the model, and between what it lies."""
+class Number(NamedTuple):
+    """A number, or an expression of the model that has several values."""
 
     value: Any
     low: int
     high: int
 
+    @property
+    def known(self) -> int:
+        """Return what it is whatever the allocation is."""
+        if self.low != self.high:
+            raise _Unstated
+        return self.low
 
-Number: TypeAlias = int | Bounded
 
-
-def _bounded(number: Number) -> Bounded:
-    return number if isinstance(number, Bounded) else Bounded(number, number, number)
-
-
-def _known(number: Number) -> int:
-    """Return a number that does not depend on the allocation."""
-    if isinstance(number, Bounded):
+def _between(value: Any, low: int, high: int) -> Number:
+    """Return what lies between these, which must not be too large."""
+    if max(-low, high) >= p.WIDE:
         raise _Unstated
-    return number
+    return Number(low if low == high else value, low, high)
 
 
-class _Symbolic(ast.NodeTransformer):
-    """Rewrites the source of goals for numbers of a model: operators and reads become calls, and so do branches."""
-
-    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
-        """Call what is read."""
-        self.generic_visit(node)
-        return node if isinstance(node.ctx, ast.Store) else ast.Call(node.value, [node.slice], [])
-
-    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
-        """Take a test as the number that it is: programs have no choices but `1 if test else 0`."""
-        return cast(ast.expr, self.visit(node.test))
-
-    def visit_operation(self, node: ast.UnaryOp | ast.BinOp | ast.Compare | ast.BoolOp) -> ast.expr:
-        """Call `operation` with the symbol and both sides."""
-        self.generic_visit(node)
-        match node:
-            case ast.UnaryOp(op=ast.USub(), operand=number):
-                symbol, sides = "-", [ast.Constant(0), number]
-            case ast.UnaryOp(operand=test):
-                symbol, sides = "==", [test, ast.Constant(0)]
-            case ast.Compare(ops=[operator], left=left, comparators=[right]) | ast.BinOp(left, operator, right):
-                symbol, sides = SYMBOLS[type(operator)], [left, right]
-            case ast.BoolOp(op=operator, values=sides):
-                symbol = {"and": "min", "or": "max"}[SYMBOLS[type(operator)]]
-        return ast.Call(ast.Name("operation", ast.Load()), [ast.Constant(symbol), *sides], [])
-
-    visit_UnaryOp = visit_BinOp = visit_Compare = visit_BoolOp = visit_operation
-
-    def visit_If(self, node: ast.If) -> list[ast.stmt]:
-        """Make functions of both branches: from all that one of them assigns to what it is afterwards."""
-        self.generic_visit(node)
-        assigned = {ast.unparse(part.targets[0]) for part in ast.walk(node) if isinstance(part, ast.Assign)}
-        names = ", ".join(sorted({p.BALL} | assigned)) + ","
-        functions = "".join(f"def {branch}({names}): return {names}\n" for branch in ("then", "other"))
-        chosen = f"{names} = choose({ast.unparse(node.test)}, then, other, ({names}))"
-        then, other, choice = ast.parse(functions + chosen).body
-        cast(ast.FunctionDef, then).body[:0], cast(ast.FunctionDef, other).body[:0] = node.body, node.orelse
-        return [then, other, choice]
+def _of(number: int) -> Number:
+    return Number(number, number, number)
 
 
 class _Model:
@@ -222,7 +185,7 @@ class _Model:
         for dim, pairs in terms.items():
             low, high = (sum(sign * max(0, sign * amount) for _, amount in pairs) for sign in (-1, 1))
             total = self.sat.LinearExpr.weighted_sum(*zip(*pairs, strict=True))
-            self.used[dim] = _checked(Bounded(total, low, high))
+            self.used[dim] = _between(total, low, high)
             if high > ceiling[dim]:
                 model.add(total <= ceiling[dim])
             if problem.soft_group[dim] >= 0 and high > capacity[dim]:
@@ -237,147 +200,172 @@ class _Model:
                 model.add(sum(places[at] for places in some) <= len(some) - 1)
         return all(ceiling[dim] >= 0 or dim in terms for dim in range(problem.dims))
 
-    def _goals(self) -> list[Bounded]:
+    def _goals(self) -> list[Number]:
         """Return what each goal comes to, less being better; then how many balls stay, with a minus.
 
         Goals are left out from the first one that cannot be stated on, and a number comes last instead.
         """
         objective, now = self.problem.objective, self.problem.now.tolist()
-        stated = list[Bounded]()
+        stated = list[Number]()
         if objective is not None:
-            values = list[Number]([0] * len(objective.goals))
-            tree = ast.fix_missing_locations(_Symbolic().visit(ast.parse(goals(objective, spelt=True)[0])))
-            names: dict[str, Any] = {name: partial(self._operation, name) for name in ("min", "max", "qmul", "qdiv")}
-            names |= {"operation": self._operation, "choose": self._choose, "placed": self._place}
-            names["range"] = lambda *ends: range(*map(_known, ends))
-            exec(compile(tree, "<goals>", "exec"), names)
+            [function] = ast.parse(goals(objective, spelt=True)[0]).body
+            names: dict[str, Number] = {}
             try:
-                names["goals"](None, self._read, None, self._use, values)
-                every = [_bounded(self._fix(value)) for value in values]
+                self._run(cast(ast.FunctionDef, function).body, names)
+                every = [self._fix(names[f"values[{number}]"]) for number in range(len(objective.goals))]
             except _Unstated:
-                return [_bounded(0)]
+                return [_of(0)]
             stated = [*takewhile(lambda goal: max(-goal.low, goal.high) <= 2**53, every)]  # bounds are floats
             if len(stated) < len(every):
-                return [*stated, _bounded(0)]
+                return [*stated, _of(0)]
         units = zip(self.units, self.there, strict=True)
         stays = [places[now[ball]] for members, places in units for ball in members if now[ball] in places]
-        return [*stated, Bounded(-sum(stays), -len(stays), 0)]
+        return [*stated, Number(-sum(stays), -len(stays), 0)]
 
     def _variable(self, low: int, high: int) -> Number:
-        _checked(Bounded(None, low, high))
-        return low if low == high else Bounded(self.model.new_int_var(low, high, ""), low, high)
+        """Make a variable, unless it can have one value only."""
+        return _between(low if low == high else self.model.new_int_var(low, high, ""), low, high)
 
     def _fix(self, number: Number) -> Number:
         """Return a variable of the same value, or a number."""
-        if isinstance(number, int) or isinstance(number.value, self.sat.IntVar):
+        if isinstance(number.value, int | self.sat.IntVar):
             return number
         variable = self._variable(number.low, number.high)
-        self.model.add(_bounded(variable).value == number.value)
+        self.model.add(variable.value == number.value)
         return variable
 
-    def _choose(
-        self, test: Number, then: Callable[..., Any], other: Callable[..., Any], before: tuple[Number, ...]
-    ) -> tuple[Number, ...]:
-        """Run both branches, and let what they assign depend on the test; or one of them where the test is a number."""
-        if isinstance(test, int):
-            return cast(tuple[Number, ...], (then if test else other)(*before))
-        otherwise, chosen = _bounded(self._operation("==", test, 0)), list[Number]()
-        for yes, no in zip(then(*before), other(*before), strict=True):
-            if not (yes is no or (isinstance(yes, int) and yes == no)):
-                mine, theirs = _bounded(yes), _bounded(no)
-                yes = self._variable(min(mine.low, theirs.low), max(mine.high, theirs.high))
-                self.model.add(_bounded(yes).value == mine.value).only_enforce_if(~otherwise.value)
-                self.model.add(_bounded(yes).value == theirs.value).only_enforce_if(otherwise.value)
-            chosen.append(yes)
-        return tuple(chosen)
+    # Goals, by their program
 
-    def _place(self, _: None, ball: Number, __: int) -> Number:
+    def _run(self, block: Sequence[ast.stmt], names: dict[str, Number]) -> None:
+        """Run statements; changes `names`, by what stands on the left side of assignments."""
+        for statement in block:
+            match statement:
+                case ast.Assign([target], value):
+                    names[ast.unparse(target)] = self._value(value, names)
+                case ast.For(ast.Name(variable), ast.Call(args=ends), body):
+                    for number in range(*(self._value(end, names).known for end in ends)):
+                        names[variable] = _of(number)
+                        self._run(body, names)
+                    names.pop(variable, None)
+                case ast.If(test, then, other):
+                    self._branch(self._value(test, names), then, other, names)
+
+    def _branch(
+        self, test: Number, then: Sequence[ast.stmt], other: Sequence[ast.stmt], names: dict[str, Number]
+    ) -> None:
+        """Run both branches, and let what they assign depend on the test; or the one that is known to be right."""
+        if test.low == test.high:
+            self._run(then if test.value else other, names)
+            return
+        otherwise, others = self._operation("==", test, _of(0)).value, names.copy()
+        self._run(then, names)
+        self._run(other, others)
+        for name, no in others.items():
+            yes = names[name]
+            if yes is no or yes.low == yes.high == no.low == no.high:
+                continue
+            names[name] = self._variable(min(yes.low, no.low), max(yes.high, no.high))
+            self.model.add(names[name].value == yes.value).only_enforce_if(~otherwise)
+            self.model.add(names[name].value == no.value).only_enforce_if(otherwise)
+
+    def _value(self, node: ast.expr, names: Mapping[str, Number]) -> Number:
+        """Return what an expression comes to, a test 1 or 0; both sides of `and` and `or` are evaluated."""
+        match node:
+            case ast.Constant(value=int(number)):
+                return _of(number)
+            case ast.Name(name):
+                return names[name]
+            case ast.IfExp(test):  # programs have no choices but `1 if test else 0`
+                return self._value(test, names)
+            case ast.Subscript(ast.Name(array), index):
+                inner = self._value(index, names)
+                return self._use(inner.known) if array == "used" else self._read(inner)
+            case ast.Call(ast.Name("placed"), [_, ball, _]):
+                return self._place(self._value(ball, names).known)
+            case ast.Call(ast.Name(symbol), sides):
+                pass
+            case ast.UnaryOp(ast.USub(), operand):
+                symbol, sides = "-", [ast.Constant(0), operand]
+            case ast.UnaryOp(operand=operand):
+                symbol, sides = "==", [operand, ast.Constant(0)]
+            case ast.Compare(left, [operator], [right]) | ast.BinOp(left, operator, right):
+                symbol, sides = SYMBOLS[type(operator)], [left, right]
+            case ast.BoolOp(operator, sides):
+                symbol = "min" if isinstance(operator, ast.And) else "max"
+        return self._operation(symbol, *(self._value(side, names) for side in sides))
+
+    def _place(self, ball: int) -> Number:
         """Return the bin of a ball."""
-        ball = _known(ball)
         if ball not in self.places:
             places = self.there[int(self.problem.unit_of[ball])]
             total = self.sat.LinearExpr.weighted_sum([*places.values()], [*places])
-            self.places[ball] = self._fix(Bounded(total, min(places), max(places)))
+            self.places[ball] = self._fix(_between(total, min(places), max(places)))
         return self.places[ball]
 
     def _read(self, index: Number) -> Number:
         """Read the tables; an index outside of them is one that is not used."""
         assert self.problem.objective is not None
-        data, (_, low, high) = self.problem.objective.data, _bounded(index)
-        first, last = max(0, low), min(len(data) - 1, high)
+        data = self.problem.objective.data
+        first, last = max(0, index.low), min(len(data) - 1, index.high)
         if last - first >= CHOICES or last < first:
             raise _Unstated
         entries = data[first : last + 1].tolist()
-        if isinstance(index, int) or len(set(entries)) == 1:
-            return int(entries[0])
-        inside = self._operation("min", self._operation("max", index, first), last)
-        entry = _bounded(self._variable(min(entries), max(entries)))
-        self.model.add_element(_bounded(inside).value - first, entries, entry.value)
+        entry = self._variable(min(entries), max(entries))
+        if entry.low < entry.high:
+            inside = self._operation("min", self._operation("max", index, _of(first)), _of(last))
+            self.model.add_element(inside.value - first, entries, entry.value)
         return entry
 
-    def _use(self, dim: Number) -> Number:
+    def _use(self, dim: int) -> Number:
         """Return what is used of a dimension, a variable from then on."""
-        dim = _known(dim)
-        used = self.used.get(dim, 0)
-        if isinstance(used, Bounded):
-            high = min(used.high, int(self.problem.ceiling[dim]))
-            used = self.used[dim] = self._fix(used._replace(high=max(high, used.low)))
-        return used
+        value, low, high = self.used.get(dim, _of(0))
+        self.used[dim] = self._fix(_between(value, low, max(low, min(high, int(self.problem.ceiling[dim])))))
+        return self.used[dim]
 
-    def _operation(self, symbol: str, left: Number, right: Number) -> Number:
+    def _operation(self, symbol: str, x: Number, y: Number) -> Number:
         """Return what two values come to: a number, or an expression that is constrained to be that."""
         self.operations += 1
         divides = symbol in ("//", "%", "qdiv")
-        if self.operations > OPERATIONS_STATED or (divides and not _known(right)):
+        if self.operations > OPERATIONS_STATED or (divides and not y.known):
             raise _Unstated
-        if isinstance(left, int) and isinstance(right, int):
-            return int(OPERATIONS[symbol](left, right))
-        x, y = _bounded(left), _bounded(right)
+        if x.low == x.high and y.low == y.high:
+            return _of(int(OPERATIONS[symbol](x.low, y.low)))
         match symbol:
             case "qmul":
-                return self._operation("//", self._operation("*", left, right), p.MICRO)
+                return self._operation("//", self._operation("*", x, y), _of(p.MICRO))
             case "qdiv":
-                return self._operation("//", self._operation("*", left, p.MICRO), right)
+                return self._operation("//", self._operation("*", x, _of(p.MICRO)), y)
             case "%":
-                whole = _bounded(self._operation("*", self._operation("//", left, right), right))
-                return Bounded(x.value - whole.value, min(0, y.low + 1), max(0, y.low - 1))
+                whole = self._operation("*", self._operation("//", x, y), y)
+                return Number(x.value - whole.value, min(0, y.low + 1), max(0, y.low - 1))
             case "!=":
-                return self._operation("-", 1, self._operation("==", left, right))
+                return self._operation("-", _of(1), self._operation("==", x, y))
             case "<":
-                return self._operation("<=", left, self._operation("-", right, 1))
+                return self._operation("<=", x, self._operation("-", y, _of(1)))
             case "<=" | "==":
-                value, low, high = _bounded(self._operation("-", left, right))
+                value, low, high = self._operation("-", x, y)
                 if low > 0 or high < 0 or low == high:
-                    return int(OPERATIONS[symbol](high, 0))
+                    return _of(int(OPERATIONS[symbol](high, 0)))
                 test = self.model.new_bool_var("")
                 self.model.add(value <= 0 if symbol == "<=" else value == 0).only_enforce_if(test)
                 self.model.add(value > 0 if symbol == "<=" else value != 0).only_enforce_if(~test)
-                return Bounded(test, 0, 1)
+                return Number(test, 0, 1)
             case "min" | "max":
-                least, most = (left, right) if symbol == "min" else (right, left)
+                least, most = (x, y) if symbol == "min" else (y, x)
                 if x.high <= y.low:  # whatever the allocation is
                     return least
                 if x.low >= y.high:
                     return most
         corners = [OPERATIONS[symbol](a, b) for a in x[1:] for b in y[1:]]
         low, high = min(corners), max(corners)
-        if symbol in ("+", "-") or (symbol == "*" and (isinstance(left, int) or isinstance(right, int))):
-            return low if low == high else _checked(Bounded(OPERATIONS[symbol](x.value, y.value), low, high))
+        if symbol in ("+", "-") or (symbol == "*" and (x.low == x.high or y.low == y.high)):
+            return _between(OPERATIONS[symbol](x.value, y.value), low, high)
         result = self._variable(low, high)
-        value = _bounded(result).value
         if symbol == "//":
-            rest = x.value - y.low * value
+            rest = x.value - y.low * result.value
             self.model.add(rest >= min(0, y.low + 1))
             self.model.add(rest <= max(0, y.low - 1))
         else:
             name = {"*": "multiplication", "min": "min", "max": "max"}[symbol]
-            sides = [_bounded(self._fix(side)).value for side in (left, right)]
-            getattr(self.model, f"add_{name}_equality")(value, sides)
+            getattr(self.model, f"add_{name}_equality")(result.value, [self._fix(side).value for side in (x, y)])
         return result
-
-
-def _checked(value: Bounded) -> Bounded:
-    """Return a value that is not too large."""
-    if max(-value.low, value.high) >= p.WIDE:
-        raise _Unstated
-    return value
