@@ -114,12 +114,11 @@ class Compiler(Writer):
 
     def place(self, name: str, sizes: Sequence[int], nodes: Sequence[s.Node], what: str) -> tuple[Code, list[Code]]:
         """Write which entry of a table or a resource its indices choose, the last running fastest; and the indices."""
-        known = self.scope.indices.get(name, [])
-        named = zip(sizes, nodes, [*known, *[None] * len(nodes)], strict=False)
-        indices = [self.within(node, size, what, of).code for size, node, of in named]
         place: Code = 0
-        for size, index in zip(sizes, indices, strict=False):
-            place = op("+", op("*", place, size), index)
+        indices = []
+        for number, (size, node) in enumerate(zip(sizes, nodes, strict=True)):
+            indices.append(self.within(node, size, what, self.scope.indices.get((name, number))).code)
+            place = op("+", op("*", place, size), indices[-1])
         return place, indices
 
     def row_of(self, node: s.Node) -> Table | None:
@@ -127,15 +126,14 @@ class Compiler(Writer):
         table = self.tables.get(node.parts[0]) if node.kind in ("index", "name") else None
         return table if table is not None and len(_indices(node)) == table.rank - 1 else None
 
-    def _row(self, table: Table, node: s.Node) -> tuple[Code, Code, int, int]:
+    def _row(self, table: Table, indices: Sequence[s.Node], at: At) -> tuple[Code, Code, int, int]:
         """Write where a row starts and stops in the table's values; returns the shortest and longest possible, too."""
-        rows = table.sizes if table.starts is not None else table.sizes[:-1]
-        row = self.repeatable(self.place(table.name, rows, _indices(node), table.name)[0])
+        row, _ = self.place(table.name, table.sizes[: table.rank - 1], indices, table.name)
+        row = self.repeatable(row)
         if table.starts is None:
-            size = table.sizes[-1]
-            start = op("*", row, size)
-            return start, op("+", start, size), size, size
-        start, stop = (self.read(table, row, node.at, end) for end in (0, 1))
+            start = op("*", row, table.sizes[-1])
+            return start, op("+", start, table.sizes[-1]), *table.lengths
+        start, stop = (self.read(table, row, at, end) for end in (0, 1))
         if isinstance(start, int) and isinstance(stop, int):
             return start, stop, stop - start, stop - start
         return start, stop, *table.lengths
@@ -143,24 +141,20 @@ class Compiler(Writer):
     def _index(self, node: s.Node, name: str, arguments: Sequence[s.Node]) -> Typed:
         table = look_up("table", name, self.tables, node.at)
         check_indices(name, table.rank, len(arguments), node.at)
-        if arguments[0].kind == "text" and name in self.scope.numbers:  # zone["west"]
-            return self.value(arguments[0], name)
-        low, high = table.bounds
-        if table.starts is None:
-            place, indices = self.place(name, table.sizes, arguments, name)
-            if isinstance(indices[-1], int) and not table.varies:  # a column
-                column = table.values[indices[-1] :: table.sizes[-1]]
-                low, high = int(column.min()), int(column.max())
-        else:
-            start, stop, shortest, longest = self._row(table, node)
-            of = [*self.scope.indices.get(name, []), *[None] * len(arguments)][len(arguments) - 1]
-            index = self.within(arguments[-1], longest, f"{'the' if shortest == longest else 'a'} row of {name}", of)
-            code = index.code
-            if index.high >= shortest:
-                start, code = self.repeatable(start), self.repeatable(code)
-                self.guard(op("<=", op("-", stop, start), code), f"an index of a row of {name}", arguments[-1].at)
-            place = op("+", start, code)
-        read, kind = self.read(table, place, node.at), INT if table.whole else QUANTITY
+        *before, last = arguments
+        if last.kind == "text" and name in self.scope.numbers:  # zone["west"]
+            return self.value(last, name)
+        start, stop, shortest, longest = self._row(table, before, node.at)
+        row = "" if table.starts is None else "the row of " if shortest == longest else "a row of "
+        index = self.within(last, longest, row + name, self.scope.indices.get((name, len(before))))
+        code, (low, high) = index.code, table.bounds
+        if index.high >= shortest:
+            start, code = self.repeatable(start), self.repeatable(code)
+            self.guard(op("<=", op("-", stop, start), code), f"an index of {row}{name}", last.at)
+        if isinstance(code, int) and table.starts is None and not table.varies:
+            column = table.values[code :: table.sizes[-1]]
+            low, high = int(column.min()), int(column.max())
+        read, kind = self.read(table, op("+", start, code), node.at), INT if table.whole else QUANTITY
         return Typed.of(kind, read) if isinstance(read, int) else Typed(kind, low, high, read)
 
     def _length(self, node: s.Node, rows: s.Node) -> Typed:
@@ -169,7 +163,7 @@ class Compiler(Writer):
         table = self.row_of(rows)
         if table is None:
             raise SpecError("len takes a table or a row of it", "Write len(T), or len(T[row]) if rows differ.", rows.at)
-        start, stop, shortest, longest = self._row(table, rows)
+        start, stop, shortest, longest = self._row(table, _indices(rows), rows.at)
         return Typed(INT, shortest, longest, longest if shortest == longest else op("-", stop, start))
 
     # Other expressions
@@ -316,7 +310,7 @@ class Compiler(Writer):
         """Write what the variable of a loop runs over."""
         if (table := self.row_of(node)) is not None:
             refuse(not table.whole, f"{table.name} has quantities", "Run over 0 .. len(...) instead.", node.at)
-            start, stop, _, trips = self._row(table, node)
+            start, stop, _, trips = self._row(table, _indices(node), node.at)
             return table, start, stop, *table.bounds, trips
         first = self.whole(node.parts[0], "a range") if node.kind == "span" else Typed.of(INT, 0)
         last = self.whole(node.parts[1] if node.kind == "span" else node, "a range")
@@ -350,29 +344,20 @@ class Compiler(Writer):
     def _reduction(self, node: s.Node, kind: str, axis: s.Node, term: s.Node) -> Typed:
         """Write a sum, a count, or in goals the least or most over a range of constants, which is not empty."""
         extremes = kind in ("min", "max")
+        symbol = kind if extremes else "+"
         remedy = "Put it into a TABLE, if it is constant."
         refuse(extremes and self.ceiling is None, f"{kind} over a range is for goals", remedy, node.at)
-        before = self.trips
-        total = self.stored(0)
-        none = self.stored(1) if extremes else ""
+        before, total = self.trips, self.stored({"min": WIDE, "max": -WIDE}.get(kind, 0))
         result = Typed(INT, 0, 0, total)
 
         def body() -> None:
             nonlocal result
             value = Typed.truth(self.truth(term)) if kind == "count" else self.number(term)
-            if extremes:
-                once = self.repeatable(value.code)
-                test = op("<", once, total) if kind == "min" else op("<", total, once)
-                self.branch(op("or", f"{none} != 0", test), [f"{total} = {text(once)}", f"{none} = 0"])
-                result = value._replace(code=total)
-                return
-            if kind == "count":
-                self.branch(value.code, [f"{total} = {text(op('+', total, 1))}"])
-                value = Typed.of(INT, 1)
-            else:
-                self.out.append(f"{total} = {text(op('+', total, value.code))}")
+            self.out.append(f"{total} = {text(op(symbol, total, value.number))}")
             times = self.trips // before
-            result = Typed(value.kind, min(0, value.low * times), max(0, value.high * times), total)
+            sums = min(0, value.low * times), max(0, value.high * times)
+            low, high = (value.low, value.high) if extremes else sums
+            result = Typed(INT if kind == "count" else value.kind, low, high, total)
 
         certain = self.loop(axis, body)
         remedy = "Give it a range of constants, without except."

@@ -105,8 +105,9 @@ class Constants(Compiler):
         """Find the dimensions of a resource with these indices, where None stands for all."""
         family = self.resource(node, slots)
         slots = (None,) * len(family.sizes) if slots is None else slots
-        numbers, known = [0], self.scope.indices.get(family.name) or [None] * len(slots)
-        for size, slot, of in zip(family.sizes, slots, known, strict=True):
+        numbers = [0]
+        for axis, (size, slot) in enumerate(zip(family.sizes, slots, strict=True)):
+            of = self.scope.indices.get((family.name, axis))
             some = range(size) if slot is None else (self.within(slot, size, family.name, of).low,)
             numbers = [number * size + index for number in numbers for index in some]
         return [family.offset + number for number in numbers]
@@ -118,11 +119,10 @@ class Constants(Compiler):
         raise SpecError("UTIL is known in goals only", "Move this into MINIMISE or MAXIMISE.", node.at)
 
     def _reduction(self, node: s.Node, kind: str, axis: s.Node, term: s.Node) -> Typed:
-        if kind == "count":
-            return Typed.of(INT, sum(self.truth(term) == 1 for _ in self.each(axis)))
-        values = [self.number(term) for _ in self.each(axis)]
-        if kind == "sum":
-            kind, values = alike(*values)
-            return Typed.of(kind, sum(value.low for value in values))
-        refuse(not values, f"{kind} of nothing", "Give it a range that is not empty.", node.at)
-        return extreme(kind, values)
+        counts, extremes = kind == "count", kind in ("min", "max")
+        values = [Typed.truth(self.truth(term)) if counts else self.number(term) for _ in self.each(axis)]
+        refuse(extremes and not values, f"{kind} of nothing", "Give it a range that is not empty.", node.at)
+        if extremes:
+            return extreme(kind, values)
+        kind, values = alike(*values)
+        return Typed.of(kind, sum(value.low for value in values))

@@ -6,7 +6,6 @@ one with 1 for every bin that is to be empty. Names that begin with a word of th
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -122,11 +121,10 @@ def linked(node: s.Node, name: str, sets: Sets, balls: int) -> tuple[s.Block, li
     body: s.Block = ()
     for n, link in enumerate(links):
         elsewhere = s.mapped(link.parts, lambda part: there if part == s.name(at, "BIN") else None)
-        pairs = [pair for pair in zip(link.parts[1], elsewhere[1], strict=True) if pair[0] != pair[1]]
-        tests = [s.Node("binary", link.at, ("==", *pair)) for pair in pairs] or [expression(link.at, "0 == 0")]
-        same = reduce(lambda left, right: s.Node("binary", link.at, ("and", left, right)), tests)
-        in_bin = link.parts[1] == (s.name(at, "BIN"),)  # a ball may be nowhere
-        beside = expression(link.at, "THERE == BIN" if in_bin else "THERE != NULL and SAME", THERE=there, SAME=same)
+        same = expression(link.at, "0 == 0")
+        for pair in zip(link.parts[1], elsewhere[1], strict=True):
+            same = expression(link.at, "SAME and MINE == YOURS", SAME=same, MINE=pair[0], YOURS=pair[1])
+        beside = expression(link.at, "THERE != NULL and SAME", THERE=there, SAME=same)
         which = {"LINK": link, "FAR": s.Node("used", link.at, elsewhere), "SAME": same, "BESIDE": beside}
         body += statements(at, HOSE if hose else PIPE, below=f"{name} below {n}", **parts, **which)
     if not hose:

@@ -119,24 +119,22 @@ class Scope:
     bins: int = -1
     means: dict[str, str | None] = field(default_factory=lambda: {"BALLS": None, "BINS": None})
     """By BALLS, BINS, BALL, BIN and table: what stands behind AS where they, or the table's entries, are named."""
-    indices: dict[str, list[str | None]] = field(default_factory=dict)
-    """By table and resource: for each index what stands behind AS where its names are read."""
+    indices: dict[tuple[str, int], str | None] = field(default_factory=dict)
+    """By table or resource, and number of an index: what stands behind AS where its names are read."""
 
-    def axes(self, axes: Sequence[s.Node]) -> list[str | None]:
+    def name_axes(self, name: str, axes: Sequence[s.Node]) -> None:
         """Find out which names the indices of a table or a resource have: `len(zone)` are the names of zones."""
-        result = []
-        for range_ in (axis.parts[1] for axis in axes):
+        for number, range_ in enumerate(axis.parts[1] for axis in axes):
             of = range_.parts[0].parts[0] if range_.kind == "length" else None
-            result.append(of if of in self.numbers else self.meant(range_))
-        return result
+            self.indices[name, number] = of if of in self.numbers else self.meant(range_)
 
     def name(self, of: str | None, number: int) -> str:
         """Return what something named `of` is called: the number itself where it has no name."""
         return next((name for name, other in self.numbers.get(of or "", {}).items() if other == number), str(number))
 
-    def labels(self, named: Sequence[str | None]) -> tuple[tuple[str, ...], ...]:
+    def labels(self, name: str, count: int) -> tuple[tuple[str, ...], ...]:
         """Return the names of the indices of a resource, in the order of their numbers; none where it has none."""
-        return tuple(() if of is None else tuple(self.numbers.get(of, ())) for of in named)
+        return tuple(tuple(self.numbers.get(self.indices.get((name, number)) or "", ())) for number in range(count))
 
     def meant(self, node: s.Node) -> str | None:
         """Find out what an expression is the number of: what it may be compared with by name."""
