@@ -127,7 +127,7 @@ COMMANDS: Sequence[tuple[str, str, str, Sequence[Option]]] = (
         _option("--from", dest="now", metavar="FILE", help="where balls are now: an answer of --json, or a CSV "
                 "file with columns ball and bin"),
         _number("--moves", "so many balls may leave the bin that they are in now"),
-        _option("--drain", metavar="BINS", help="these bins are to be empty: 3,5-7, or names"),
+        _option("--drain", metavar="BINS", help="these bins are to be empty: numbers or names"),
         JSON,
     )),
     ("validate", "running.validate", "check scenario files", (FILES, SETS)),

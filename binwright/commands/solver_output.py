@@ -47,7 +47,7 @@ def print_answer(result: dict[str, Any]) -> None:
         print_line(f"not placed: {listed(left)}")
         print_left(result["left"][:WHY], len(left), ball_name)
     if result["impossible"]:
-        print_line(f"not all {'can be placed' if left else 'rules can hold'}: {result['impossible']}")
+        print_line(f"not all can be placed: {result['impossible']}")
     if faults := result["at_fault"]:
         lines = (fault["what"] + (f" in line {fault['line']}" if fault["line"] else "") for fault in faults)
         print_line(f"at fault: {', '.join(lines)}")

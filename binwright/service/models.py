@@ -31,7 +31,7 @@ class Submission(BaseModel):
     moves: StrictInt | None = Field(
         default=None, ge=0, lt=2**31, description="So many balls may leave where they are, at most."
     )
-    drain: list[Any] = Field(default=[], description="Bins that are to be empty: numbers, names, or ranges like `5-7`.")
+    drain: list[Any] = Field(default=[], description="Bins that are to be empty: numbers or names.")
     search: Literal["ours", "published"] = Field(default="ours", description="How to search.")
     seed: StrictInt = Field(default=0, ge=0, lt=2**63, description="Of the random orders.")
     time: float = Field(default=10.0, gt=0, le=86_400, allow_inf_nan=False, description="Seconds of the search.")

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from binwright.agents.solver.model.problem import Matrix, Problem, leaving
-from binwright.agents.solver.model.program import MICRO, NULL
+from binwright.agents.solver.model.program import MICRO
 from binwright.simcore.types import Ints
 
 
@@ -47,11 +47,10 @@ def _reasons(problem: Problem) -> Iterator[str]:
         yield f"{leave:,} balls have to leave their bins, and MOVES allows {most:,}"
     if problem.drained.all():
         yield "all bins are to be empty"
-    yield from _sets(problem)
-    for dim, amount, or_none in problem.least:
-        if amount > problem.ceiling[dim] and not or_none:
-            has = _amount(problem.ceiling[dim])
-            yield f"{problem.name(dim)} is to be used {_amount(amount)} AT LEAST, and it has {has}"
+    for members, _ in problem.different:
+        if len(members) > problem.limits[1]:
+            need = f"and need {len(members):,} bins; there are {problem.limits[1]:,}"
+            yield f"{_balls(problem, members)} are DIFFERENT, {need}"
     if (units := _units(problem)) is not None:
         yield from _sizes(problem, units)
     if problem.searched and (bound := lower_bound(problem)) > problem.limits[1]:
@@ -70,22 +69,8 @@ def _amount(micro: int) -> str:
     return f"{int(micro) / MICRO:,.15g}"
 
 
-def _sets(problem: Problem) -> Iterator[str]:
-    """Find FRIENDS that are pinned to several bins, and more DIFFERENT than there are bins."""
-    unit_of, pins, at, pin_of = problem.unit_of, problem.pins, problem.bin, problem.unit_pin
-    for ball in np.flatnonzero((pins != NULL) & (pins != pin_of[unit_of]))[:1].tolist():
-        unit = unit_of[ball]
-        other = int(np.flatnonzero((unit_of == unit) & (pins == pin_of[unit]))[0])
-        both = _balls(problem, [ball, other])
-        yield f"{both} are FRIENDS, and pinned to bins {at(pins[ball])} and {at(pins[other])}"
-    most = problem.limits[1]
-    for members, _ in problem.different:
-        if len(members) > most:
-            yield f"{_balls(problem, members)} are DIFFERENT, and need {len(members):,} bins; there are {most:,}"
-
-
 def _sizes(problem: Problem, units: Matrix) -> Iterator[str]:
-    """Find a unit that no bin holds, pinned ones that their bin does not, or that all take more than all bins have."""
+    """Find a unit that no bin holds, or that all take more than all bins have."""
     demand, capacity, names = units
     best: Ints = capacity.max(axis=0)
     for unit, d in np.argwhere(demand > best)[:1].tolist():
@@ -94,11 +79,6 @@ def _sizes(problem: Problem, units: Matrix) -> Iterator[str]:
         who = f"{_balls(problem, members)} {together} {_amount(demand[unit, d])} of {names[d]}"
         yield f"{who}, and no bin has more than {_amount(best[d])}"
         return
-    used, pins = np.zeros_like(capacity), problem.unit_pin
-    np.add.at(used, pins[pins != NULL], demand[pins != NULL])
-    for place, d in np.argwhere(used > capacity)[:1].tolist():
-        took, has = _amount(used[place, d]), _amount(capacity[place, d])
-        yield f"the balls pinned to bin {problem.bin(place)} take {took} of {names[d]}, and it has {has}"
     if problem.searched:
         return
     total, most = demand.sum(axis=0), capacity.sum(axis=0, dtype=object)  # which may be beyond 64 bits

@@ -154,9 +154,8 @@ class Problem:
     """[balls], or none."""
     bin_names: tuple[str, ...]
     """[bins], or none."""
-    least: tuple[tuple[int, int, bool], ...]
-    """By AT LEAST: a dimension, the millionths that all balls are to use of it, and whether nothing is as good; the
-    first goal is that nothing is missing."""
+    bounded_below: bool
+    """The first goal is what AT LEAST misses, which is to be nothing."""
 
     @property
     def dims(self) -> int:

@@ -68,15 +68,6 @@ def violations(problem: Problem, where: Ints, used: Ints) -> Iterator[Violation]
             yield Violation("SOFT", f"{count} dimensions of the soft group of {name} are over, {most} may be")
 
 
-def missed(problem: Problem, utilisation: Sequence[int]) -> list[str]:
-    """Say which AT LEAST an allocation of all balls misses by its utilisation [dims]."""
-    return [
-        f"{problem.name(dim)} is used {utilisation[dim] / MICRO:g} of at least {amount / MICRO:g}"
-        for dim, amount, or_none in problem.least
-        if utilisation[dim] < amount and not (or_none and utilisation[dim] <= 0)
-    ][:MESSAGES]
-
-
 def _in_one_bin(sets: Sets, where: Ints, together: bool) -> list[list[int]]:
     """List the sets that must hold whose balls are all in the same bin, or else those of which they are not."""
     some = np.flatnonzero(np.diff(sets.offsets))

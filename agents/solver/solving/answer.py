@@ -11,7 +11,7 @@ import numpy as np
 from binwright.agents.solver.model.evaluate import evaluator, goal_values, rejection
 from binwright.agents.solver.model.problem import Fault, Problem
 from binwright.agents.solver.model.program import MICRO, NULL
-from binwright.agents.solver.model.verify import Violation, faults, missed, put, utilisation, violations
+from binwright.agents.solver.model.verify import Violation, faults, put, utilisation, violations
 from binwright.simcore.errors import UserError
 
 Status = Literal["optimal", "solved", "partial", "unsolved"]
@@ -94,11 +94,6 @@ class Answer:
         return () if NULL in self.alloc else reached(self.problem, self.alloc, self.utilisation)
 
     @cached_property
-    def missed(self) -> list[str]:
-        """List which AT LEAST are missed, if all balls are placed."""
-        return [] if NULL in self.alloc else missed(self.problem, self.utilisation)
-
-    @cached_property
     def status(self) -> Status:
         """Tell how good it is.
 
@@ -107,7 +102,7 @@ class Answer:
         """
         if max(self.alloc) == NULL:
             return "unsolved"
-        if NULL in self.alloc or self.missed:
+        if NULL in self.alloc or (self.problem.bounded_below and self.goals[0].value > 0):
             return "partial"
         enough = self.bins == self.bound and not any(wish.missing(self.alloc) for wish in self.problem.wishes)
         return "optimal" if enough and not any(goal.gap for goal in self.goals) else "solved"
@@ -115,7 +110,7 @@ class Answer:
     @cached_property
     def notes(self) -> tuple[str, ...]:
         """List what else is to be known about the answer, nothing twice."""
-        return tuple(dict.fromkeys([*self.of_search, *(f"AT LEAST: {text}" for text in self.missed), *self._broken()]))
+        return tuple(dict.fromkeys([*self.of_search, *self._broken()]))
 
     def _broken(self) -> Iterator[str]:
         for wish in self.problem.wishes:

@@ -66,8 +66,6 @@ class Build(Constants):
         """What declarations add to UTILFN."""
         self.goals: tuple[s.Node, ...] = ()
         self.lower: list[s.Node] = []
-        self.least: list[tuple[int, int, bool]] = []
-        """Entries of `Problem.least`."""
         for node in spec.tree.declarations:
             self._note(node)
             for what, count in (("BALLS", self.scope.balls), ("BINS", self.most)):
@@ -129,7 +127,7 @@ class Build(Constants):
             self.alike and not self._depends(self.spec.tree.body)
             and self.fixed.isdisjoint((family.name, family.bin_axis) for family in families),
             tuple(self.wishes), objective, base, now, drained, self.moves and self.moves[0],
-            self._labels("balls", balls), self._labels("bins", bins), tuple(self.least),
+            self._labels("balls", balls), self._labels("bins", bins), bool(self.lower),
         )  # fmt: skip
         for array in (capacity, ceiling, soft_group, allowed, program.data, pins, now, drained):
             array.flags.writeable = False
@@ -187,7 +185,7 @@ class Build(Constants):
         self._add_table(node, name, lambda: from_array(name, self.entries(literal), node.at))
 
     def _table_of(self, node: s.Node, name: str, axes: Sequence[s.Node], value: s.Node) -> None:
-        self.scope.indices[name] = self.scope.axes(axes)
+        self.scope.name_axes(name, axes)
 
         def evaluated() -> Table:
             sizes = self.sizes(axes, ENTRY_LIMIT, node.at)
@@ -227,7 +225,7 @@ class Build(Constants):
 
     def _bins(self, node: s.Node, count: s.Node | None, names: str | None, _: Any, high: s.Node | None) -> None:
         self.scope.means |= {"BINS": names, "BIN": names}
-        self.scope.indices[declared.BALLS] = [names]
+        self.scope.indices[declared.BALLS, 0] = names
         if count is not None:
             self.scope.bins = self.most = self.count(count, "BINS")
         else:
@@ -238,7 +236,7 @@ class Build(Constants):
     # Resources
 
     def _family(self, node: s.Node, name: str, axes: Sequence[s.Node], value: s.Node) -> None:
-        named = self.scope.indices[name] = self.scope.axes(axes)
+        self.scope.name_axes(name, axes)
         twice = name in self.families
         refuse(twice, f"{name} is there twice", "Give every resource a name of its own.", node.at)
         sizes = self.sizes(axes, ENTRY_LIMIT // 4 - self.dims, node.at)
@@ -253,12 +251,10 @@ class Build(Constants):
             capacity = self.amount(value, "this capacity")
         else:
             capacity = np.array([self.amount(value, "this capacity") for _ in self.combinations(axes)])
-        self._add_family(name, sizes, capacity, self.scope.labels(named))
+        self._add_family(name, sizes, capacity)
 
-    def _add_family(
-        self, name: str, sizes: tuple[int, ...], capacity: Ints | int, labels: tuple[tuple[str, ...], ...] = ()
-    ) -> None:
-        self.families[name] = Family(name, sizes, self.dims, None, labels=labels)
+    def _add_family(self, name: str, sizes: tuple[int, ...], capacity: Ints | int) -> None:
+        self.families[name] = Family(name, sizes, self.dims, None, labels=self.scope.labels(name, len(sizes)))
         self.dims += prod(sizes)
         self.capacity.append(np.full(prod(sizes), capacity, np.int64))
 
@@ -266,8 +262,7 @@ class Build(Constants):
         """Count the balls of every bin, in the resource BALLS."""
         if declared.BALLS not in self.families:
             refuse(self.most < 0, "BINS is not known yet", "Write BINS above this line.", at)
-            labels = self.scope.labels([self.scope.means["BINS"]])
-            self._add_family(declared.BALLS, (self.scope.bins,), self.scope.balls * MICRO, labels)
+            self._add_family(declared.BALLS, (self.scope.bins,), self.scope.balls * MICRO)
             self.added += declared.statements(at, declared.ADDED[declared.BALLS])
 
     def _soft(self, node: s.Node, name: str, slots: Any, share: s.Node, over: s.Node, axes: Sequence[s.Node]) -> None:
@@ -278,12 +273,9 @@ class Build(Constants):
         every = [dim for dims, *_ in self.softs for dim in dims]
         refuse(len(every) > len(set(every)), "a dimension is in two SOFT groups", "Keep it in one.", node.at)
 
-    def _least(self, node: s.Node, amount: s.Node, dim: s.Node, or_none: str | None, axes: Sequence[s.Node]) -> None:
+    def _least(self, node: s.Node, amount: s.Node, dim: s.Node, *_: Any) -> None:
         if dim.parts[0] == declared.BALLS:
             self._count_balls(node.at)
-        for _ in self.combinations(axes):
-            [number] = self.dims_of(dim, dim.parts[1])
-            self.least.append((number, self.amount(amount, "this amount"), or_none is not None))
         self.lower.append(node)
 
     # Sets

@@ -21,7 +21,7 @@ from binwright.agents.solver.model.problem import Fault, Problem
 from binwright.agents.solver.specification.build import Build
 from binwright.simcore.errors import UserError, suggest
 
-LIMITS = (("moves",), ("pin",), ("least",), ("friends", "foes", "different", "drain"), ("family",))
+LIMITS = (("moves",), ("pin",), ("friends", "foes", "different", "drain"), ("family",))
 """Kinds of declarations that limit allocations, the most particular first."""
 
 
@@ -75,8 +75,13 @@ class Spec:
             more.append(s.Node("now", NOW_OUTSIDE, (declared.NOW,)))
         if moves is not None:
             more.append(s.Node("moves", OUTSIDE, (_constant("moves", moves),)))
-        if bins := tuple(_bins(part, self.bins.parts[1] is not None) for part in drain):
-            more.append(s.Node("drain", OUTSIDE, (bins, ())))
+        named = self.bins.parts[1] is not None
+        bins = []
+        for part in drain:
+            by_name = named and isinstance(part, str)
+            bins.append(s.Node("text", OUTSIDE, (part,)) if by_name else _constant("drain", part))
+        if bins:
+            more.append(s.Node("drain", OUTSIDE, (tuple(bins), ())))
         if not more:
             return self
         tree = _without(self.tree, *{node.kind for node in more} - {"drain"})
@@ -157,12 +162,13 @@ class Spec:
                 limits, reason = others, without
             elif len(part) > 1:
                 untried += [part[len(part) // 2 :], part[: len(part) // 2]]
-        faults = (Fault(_title(node), node.at.line or None) for node in limits)
+        names = (f"RESOURCES {node.parts[0]}" if node.kind == "family" else node.kind.upper() for node in limits)
+        faults = (Fault(name, node.at.line or None) for name, node in zip(names, limits, strict=True))
         return (tuple(faults), reason) if reason else ((), "")
 
     def _limited_by(self, kept: Sequence[s.Node]) -> Problem:
         """Make the problem without goals, and without limits other than these."""
-        ids, limits = {id(node) for node in kept}, [*chain(*LIMITS), "goal"]
+        ids, limits = {id(node) for node in kept}, [*chain(*LIMITS), "goal", "least"]
         declarations, body = list[s.Node](), self.tree.body
         for node in self.tree.declarations:
             if id(node) in ids or node.kind not in limits:
@@ -199,29 +205,9 @@ def _without(tree: s.Tree, *kinds: str) -> s.Tree:
     return tree._replace(declarations=tuple(node for node in tree.declarations if node.kind not in kinds))
 
 
-def _bins(part: int | str, named: bool) -> s.Node:
-    """Make the node of a bin to be emptied, by number or by name, or of a range like 5-7 of bins that have no names."""
-    text = str(part).strip()
-    if named and isinstance(part, str):
-        return s.Node("text", OUTSIDE, (text,))
-    low, dash, high = text.partition("-")
-    if not dash or not low:
-        return _constant("drain", text)
-    first, last = _constant("drain", low), _constant("drain", high)
-    refuse(first.parts > last.parts, f"drain has no bins from {low} to {high}", "Write the smaller first.", None)
-    return s.Node("span", OUTSIDE, (first, s.Node("binary", OUTSIDE, ("+", last, _constant("", 1)))))
-
-
 def _constant(name: str, value: object) -> s.Node:
     """Make the node of a number that comes from outside."""
     try:
         return s.Node("number", OUTSIDE, number("" if isinstance(value, bool) else str(value).strip(), None))
     except ArithmeticError:
         raise SpecError(f"{name} is not a number: {value!r}", "Give a number, like 4 or 0.5.") from None
-
-
-def _title(node: s.Node) -> str:
-    """Return what a declaration begins with."""
-    if node.kind == "family":
-        return f"RESOURCES {node.parts[0]}"
-    return "AT LEAST" if node.kind == "least" else node.kind.upper()
