@@ -186,7 +186,7 @@ class Compiler(Writer):
 
     def _used(self, node: s.Node, name: str, nodes: Sequence[s.Node]) -> Typed:
         if self.ceiling is None:
-            raise SpecError("UTIL is read in goals only", "UTILFN adds to it: UTIL.CPU[BIN] += ...", node.at)
+            raise SpecError("UTIL is known in goals only", "UTILFN adds to it: UTIL.CPU[BIN] += ...", node.at)
         family, dim, _ = self.dimension(node)
         most = int(self.ceiling[family.offset : family.offset + family.count].max(initial=0))
         lowest = -WIDE // 10  # what UTILFN subtracts from may be anything

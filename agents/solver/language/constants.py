@@ -104,9 +104,8 @@ class Constants(Compiler):
     def dims_of(self, node: s.Node, slots: Sequence[s.Node | None] | None) -> list[int]:
         """Find the dimensions of a resource with these indices, where None stands for all."""
         family = self.resource(node, slots)
-        slots = (None,) * len(family.sizes) if slots is None else slots
         numbers = [0]
-        for axis, (size, slot) in enumerate(zip(family.sizes, slots, strict=True)):
+        for axis, (size, slot) in enumerate(zip(family.sizes, slots or (None,) * len(family.sizes), strict=True)):
             of = self.scope.indices.get((family.name, axis))
             some = range(size) if slot is None else (self.within(slot, size, family.name, of).low,)
             numbers = [number * size + index for number in numbers for index in some]
@@ -114,9 +113,6 @@ class Constants(Compiler):
 
     def _placed(self, node: s.Node, ball: s.Node) -> Typed:
         raise SpecError("ALLOC is known in UTILFN only", "Move this into UTILFN, or into a goal.", node.at)
-
-    def _used(self, node: s.Node, name: str, nodes: Sequence[s.Node]) -> Typed:
-        raise SpecError("UTIL is known in goals only", "Move this into MINIMISE or MAXIMISE.", node.at)
 
     def _reduction(self, node: s.Node, kind: str, axis: s.Node, term: s.Node) -> Typed:
         counts, extremes = kind == "count", kind in ("min", "max")

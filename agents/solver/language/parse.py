@@ -98,14 +98,8 @@ def _at(place: Meta | Token | None) -> At:
     return At(getattr(place, "line", None) or 1, getattr(place, "column", None) or 1)
 
 
-_LISTS = {
-    "columns", "axes", "indices", "over", "slots", "items", "links", "arguments", "places", "block", "nothing",
-    "resources",
-}  # fmt: skip
-
-
 class _Build(Transformer[Token, Any]):
-    """Makes a node of each alternative, or a tuple of its parts; its place is that of a word that begins it."""
+    """Makes a node of each named alternative, a tuple of any other rule; its place is that of a word that begins it."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -117,7 +111,7 @@ class _Build(Transformer[Token, Any]):
             children = [children[1], children[0], children[2]]
         begin = children[0] if children and isinstance(children[0], Token) else meta
         at, parts = _at(begin), tuple(map(_plain, children))
-        if kind in _LISTS:
+        if isinstance(data, Token):  # a rule without a name of its own
             return parts
         if kind == "bins":
             parts = *parts, None, None

@@ -5,12 +5,12 @@ Tables hold numbers in rows, which may be of unequal length.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
 from io import BytesIO
+from operator import index
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -138,20 +138,19 @@ def from_places(now: Now, balls: Sequence[str], bins: Sequence[str], at: At) -> 
     wrong, remedy = "now does not say where balls are", "Give the bin of every ball, or an object from balls to bins."
     if isinstance(now, Mapping):
         by_name, names = {str(ball): place for ball, place in now.items()}, balls or [*map(str, range(len(now)))]
-        strange = balls and now and by_name.keys().isdisjoint(balls)
-        refuse(strange, f"{wrong}: none of its balls is here", remedy, at)
-        counted = balls or by_name.keys() == set(names)
-        refuse(not counted, f"{wrong}: balls are not 0, 1, 2, ...", remedy, at)
+        strange = by_name.keys().isdisjoint(names) if balls and now else not balls and by_name.keys() != set(names)
+        refuse(strange, f"{wrong}: its balls are not these", remedy, at)
         now = [by_name.get(name) for name in names]
-    numbers = {name: number for number, name in enumerate(bins)}
+    numbers: dict[Place, int] = {None: -1, **{name: number for number, name in enumerate(bins)}}
     places = []
     for place in now:
-        whole = isinstance(place, int | np.integer) and not isinstance(place, bool)
-        digits = isinstance(place, str) and not bins and re.fullmatch(r"-?\d{1,9}", place)
-        known = place is None or whole or digits or (isinstance(place, str) and place in numbers)
-        remedy = "Leave the bin of balls that are nowhere empty."
-        refuse(not known, f"{wrong}: {short(str(place), 40)} is no bin here", remedy, at)
-        places.append(-1 if place is None else numbers[place] if place in numbers else int(place))
+        try:
+            places.append(
+                numbers[place] if place in numbers else int(place) if isinstance(place, str) else index(place)
+            )
+        except (TypeError, ValueError):
+            problem = f"{wrong}: {short(str(place), 40)} is no bin here"
+            raise SpecError(problem, "Leave the bin of balls that are nowhere empty.", at) from None
     return from_array("now", places, at)
 
 

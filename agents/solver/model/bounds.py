@@ -42,19 +42,32 @@ def impossible(problem: Problem) -> str:
 
 def _reasons(problem: Problem) -> Iterator[str]:
     """Find reasons why not all balls can be placed, the simple ones first."""
-    most, leave = problem.most_moves, int(leaving(problem.now, problem.drained, problem.pins).sum())
-    if most is not None and leave > most:
-        yield f"{leave:,} balls have to leave their bins, and MOVES allows {most:,}"
+    moves, leave = problem.most_moves, int(leaving(problem.now, problem.drained, problem.pins).sum())
+    if moves is not None and leave > moves:
+        yield f"{leave:,} balls have to leave their bins, and MOVES allows {moves:,}"
     if problem.drained.all():
         yield "all bins are to be empty"
     for members, _ in problem.different:
         if len(members) > problem.limits[1]:
             need = f"and need {len(members):,} bins; there are {problem.limits[1]:,}"
             yield f"{_balls(problem, members)} are DIFFERENT, {need}"
+    bound = lower_bound(problem) if problem.searched else 1
     if (units := _units(problem)) is not None:
-        yield from _sizes(problem, units)
-    if problem.searched and (bound := lower_bound(problem)) > problem.limits[1]:
-        yield f"{problem.balls:,} balls need at least {bound:,} bins, and TO allows {problem.limits[1]:,}"
+        demand, capacity, names = units
+        best: Ints = capacity.max(axis=0)
+        for unit, d in np.argwhere(demand > best)[:1].tolist():
+            members = np.flatnonzero(problem.unit_of == unit).tolist()
+            together = "takes" if len(members) == 1 else "are FRIENDS, and together take"
+            who = f"{_balls(problem, members)} {together} {_amount(demand[unit, d])} of {names[d]}"
+            yield f"{who}, and no bin has more than {_amount(best[d])}"
+            return
+        if not problem.searched:
+            bound = packing_bound(demand, best)
+            total, most = demand.sum(axis=0), capacity.sum(axis=0, dtype=object)  # which may be beyond 64 bits
+            for d in np.flatnonzero(total > most)[:1].tolist():
+                yield f"all balls take {_amount(total[d])} of {names[d]}, and all bins have {_amount(most[d])}"
+    if bound > problem.limits[1]:
+        yield f"{problem.balls:,} balls need at least {bound:,} bins, and there are {problem.limits[1]:,}"
 
 
 def _balls(problem: Problem, members: Sequence[int]) -> str:
@@ -67,25 +80,6 @@ def _balls(problem: Problem, members: Sequence[int]) -> str:
 
 def _amount(micro: int) -> str:
     return f"{int(micro) / MICRO:,.15g}"
-
-
-def _sizes(problem: Problem, units: Matrix) -> Iterator[str]:
-    """Find a unit that no bin holds, or that all take more than all bins have."""
-    demand, capacity, names = units
-    best: Ints = capacity.max(axis=0)
-    for unit, d in np.argwhere(demand > best)[:1].tolist():
-        members = np.flatnonzero(problem.unit_of == unit).tolist()
-        together = "takes" if len(members) == 1 else "are FRIENDS, and together take"
-        who = f"{_balls(problem, members)} {together} {_amount(demand[unit, d])} of {names[d]}"
-        yield f"{who}, and no bin has more than {_amount(best[d])}"
-        return
-    if problem.searched:
-        return
-    total, most = demand.sum(axis=0), capacity.sum(axis=0, dtype=object)  # which may be beyond 64 bits
-    for d in np.flatnonzero(total > most)[:1].tolist():
-        yield f"all balls take {_amount(total[d])} of {names[d]}, and all bins have {_amount(most[d])}"
-    if (least := packing_bound(demand, best)) > len(capacity):
-        yield f"{len(demand)} balls need at least {least} bins, and there are {len(capacity)}"
 
 
 def packing_bound(demand: Ints, capacity: Ints) -> int:

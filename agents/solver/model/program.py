@@ -144,9 +144,8 @@ class Objective:
         """Return what the goals come to, less being better, where none can be better."""
         return tuple(goal.bound for goal in self.goals)
 
-    def bounded(self, bounds: Sequence[int | None]) -> Objective:
-        """Tighten the bounds of the first goals, less being better; None, or a weaker bound, changes nothing."""
-        known = [*bounds, *[None] * len(self.goals)]
-        pairs = zip(self.goals, known, strict=False)
-        goals = (goal if bound is None else replace(goal, bound=max(goal.bound, bound)) for goal, bound in pairs)
-        return replace(self, goals=tuple(goals))
+    def bounded(self, bounds: Sequence[int]) -> Objective:
+        """Tighten the bounds of the first goals, less being better; a weaker bound changes nothing."""
+        pairs = zip(self.goals, bounds, strict=False)
+        goals = tuple(replace(goal, bound=max(goal.bound, bound)) for goal, bound in pairs)
+        return replace(self, goals=goals + self.goals[len(goals) :])

@@ -22,7 +22,7 @@ from binwright.agents.solver.language.statements import compile_goals, compile_u
 from binwright.agents.solver.language.tables import Table, from_array, from_file, from_names, from_places
 from binwright.agents.solver.language.values import INT, PLACE, Scope, Typed
 from binwright.agents.solver.model.problem import Problem, Sets, Wish, groupings, leaving
-from binwright.agents.solver.model.program import MICRO, NULL, Family
+from binwright.agents.solver.model.program import MICRO, NULL, WIDE, Family
 from binwright.simcore.types import Ints
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class Build(Constants):
         if objective is not None:
             least = int(leaving(now, drained, pins).sum())
             counting = [goal.parts[:2] == ("MINIMISE", declared.moved(goal.at)) for goal in self.goals]
-            objective = objective.bounded([least if counts else None for counts in counting])
+            objective = objective.bounded([least if counts else -WIDE for counts in counting])
         problem = Problem(
             self.spec, self.spec.searched, limits, balls, bins,
             families, capacity, ceiling, soft_group, allowed, program,

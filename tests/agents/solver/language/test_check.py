@@ -63,7 +63,7 @@ MESSAGES = [
     (spec(more="PARAM x = ALLOC[0]"), "ALLOC is known in UTILFN only"),
     (spec(more="PARAM x = UTIL.CPU[0]"), "UTIL is known in goals only"),
     (spec(more="PARAM x = max(i in 0: i)"), "max of nothing"),
-    (spec("let x = UTIL.CPU[0]"), "UTIL is read in goals only"),
+    (spec("let x = UTIL.CPU[0]"), "UTIL is known in goals only"),
     (spec("let x = max(i in 3: i)"), "max over a range is for goals"),
     (spec(more="MINIMISE max(i in ALLOC[0]: i)"), "max may be of nothing"),
     (spec(more="MINIMISE T[ALLOC[0] + 2]"), "an index of T is not certain to be legal here"),
