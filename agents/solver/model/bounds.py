@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from binwright.agents.solver.model.problem import Matrix, Problem, leaving
+from binwright.agents.solver.model.problem import Matrix, Problem
 from binwright.agents.solver.model.program import MICRO
 from binwright.simcore.types import Ints
 
@@ -42,9 +42,6 @@ def impossible(problem: Problem) -> str:
 
 def _reasons(problem: Problem) -> Iterator[str]:
     """Find reasons why not all balls can be placed, the simple ones first."""
-    moves, leave = problem.most_moves, int(leaving(problem.now, problem.drained, problem.pins).sum())
-    if moves is not None and leave > moves:
-        yield f"{leave:,} balls have to leave their bins, and MOVES allows {moves:,}"
     if problem.drained.all():
         yield "all bins are to be empty"
     for members, _ in problem.different:

@@ -148,8 +148,6 @@ class Problem:
     """[balls]: the bin that the ball is in now, or -1."""
     drained: npt.NDArray[np.bool_]
     """[the largest number of bins that may be tried]: whether the bin is to be empty."""
-    most_moves: int | None
-    """How many balls may leave the bin that they are in now."""
     ball_names: tuple[str, ...]
     """[balls], or none."""
     bin_names: tuple[str, ...]
@@ -254,7 +252,7 @@ class Problem:
         """
         program, parts, names = self.base, list[Ints](), list[str]()
         vectors = program.alloc_free and program.bin_local and program.bin_blind
-        if not vectors or len(self.soft_allowed) or self.most_moves is not None:
+        if not vectors or len(self.soft_allowed):
             return None
         for family in self.families:
             if family.bin_axis is not None:

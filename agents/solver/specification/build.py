@@ -61,7 +61,7 @@ class Build(Constants):
         self.fixed: set[tuple[str, int | None]] = set()
         """(family, axis) of those that are as long for every number of bins."""
         self.now: Ints | None = None
-        self.moves: tuple[int, At] | None = None
+        self.moves: At | None = None
         self.added: s.Block = ()
         """What declarations add to UTILFN."""
         self.goals: tuple[s.Node, ...] = ()
@@ -80,7 +80,7 @@ class Build(Constants):
         if self.lower:
             self.goals = (declared.what_is_missing(self.lower), *self.goals)
         counting = (goal.at for goal in self.goals if declared.NOW in s.names_in(goal))
-        at = self.moves[1] if self.moves else next(counting, None)
+        at = self.moves or next(counting, None)
         remedy = "Write NOW TABLE, a table with the bin of every ball now, -1 for none; or give an answer, as --from."
         refuse(at and self.now is None, "MOVES needs to know where the balls are now", remedy, at)
 
@@ -126,7 +126,7 @@ class Build(Constants):
             groupings(bins, [members for members, _ in self.sets["groups"]], self.spec.searched),
             self.alike and not self._depends(self.spec.tree.body)
             and self.fixed.isdisjoint((family.name, family.bin_axis) for family in families),
-            tuple(self.wishes), objective, base, now, drained, self.moves and self.moves[0],
+            tuple(self.wishes), objective, base, now, drained,
             self._labels("balls", balls), self._labels("bins", bins), bool(self.lower),
         )  # fmt: skip
         for array in (capacity, ceiling, soft_group, allowed, program.data, pins, now, drained):
@@ -377,8 +377,8 @@ class Build(Constants):
         self.tables[declared.NOW] = Table(declared.NOW, True, (self.scope.balls,), self.now)
 
     def _moves(self, node: s.Node, limit: s.Node) -> None:
-        self.moves = self.count(limit, "moves"), node.at
-        self._add_family(declared.MOVES, (), self.moves[0] * MICRO)
+        self.moves = node.at
+        self._add_family(declared.MOVES, (), self.count(limit, "moves") * MICRO)
         self.added += declared.statements(node.at, declared.ADDED[declared.MOVES])
 
     def _goal(self, node: s.Node, *_: Any) -> None:
