@@ -19,8 +19,6 @@ from binwright.commands.console import new_table, out, pair, print_line, seconds
 from binwright.commands.progress import StatusLine
 from binwright.simcore.errors import UserError, suggest
 from binwright.simcore.units import many_of
-from binwright.solver_json import as_json, left, properties
-from binwright.solver_json import reached as reached_json
 
 if TYPE_CHECKING:
     from binwright.agents.solver.model.problem import Problem
@@ -55,7 +53,7 @@ def solve(args: Namespace) -> int:
     began = monotonic()
     problem = _problem_of(args)
     if args.check:
-        known = properties(problem)
+        known = _properties(problem)
         if args.json:
             print(json.dumps(known))
         else:
@@ -70,7 +68,7 @@ def solve(args: Namespace) -> int:
             line.said = f"{now.placed:,} of {many_of(problem.balls, 'ball')}{bins}{goals and f'; goals {goals}'}"
 
         how = {"progress": tell if line.alive else None, "device": args.device, "time": more}
-        result = as_json(binwright.agents.solver.solving.solve.solve(problem, **how))
+        result = binwright.agents.solver.solving.solve.solve(problem, **how).as_json()
     if args.json:
         print(json.dumps(result))
     else:
@@ -79,10 +77,25 @@ def solve(args: Namespace) -> int:
     return 0 if result["status"] in ("optimal", "solved") else UNSOLVED
 
 
+def _properties(problem: Problem) -> dict[str, Any]:
+    """Describe what the compiler knows of a problem."""
+    proven = problem.program
+    names = ("alloc_free", "non_negative", "bin_local", "bin_blind", "steps", "adds")
+    return {
+        "balls": problem.balls,
+        "bins": "?" if problem.searched else problem.bins,
+        "dims": problem.dims,
+        "resources": {family.name: list(family.sizes) for family in problem.families},
+        **{name: getattr(proven, name) for name in names},
+        "vector": problem.matrix is not None,
+        "guards": [{"line": line, "what": what} for line, what in proven.guards],
+    }
+
+
 def _explain(args: Namespace) -> int:
     """Say what goals come to in an answer, and what stands in the way of a ball."""
     from binwright.agents.solver.model.verify import faults, utilisation
-    from binwright.agents.solver.solving.answer import obstacles, reached
+    from binwright.agents.solver.solving.answer import left, obstacles, reached
 
     file, problem = Path(args.explain), _problem_of(args)
     alloc = _with_places(file, lambda places: problem.source.changed(places).problem()).now.tolist()
@@ -97,7 +110,7 @@ def _explain(args: Namespace) -> int:
         bins = [{"bin": place, "in_the_way": [each._asdict() for each in them]} for place, them in every]
         balls.append({"ball": ball, "is_in": None if alloc[ball] < 0 else alloc[ball], "bins": bins})
     goals = reached(problem, alloc, utilisation(problem, alloc)[0]) if min(alloc) >= 0 else ()
-    result = {"goals": reached_json(goals), "left": left(problem, alloc)}
+    result = {"goals": [goal.as_json() for goal in goals], "left": left(problem, alloc)}
     ball_name, bin_name = _called(problem.ball_names), _called(problem.bin_names)
     if args.json:
         print(json.dumps({**result, "balls": balls}))

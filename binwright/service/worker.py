@@ -24,7 +24,6 @@ from binwright.agents.solver.solving.solve import solve
 from binwright.service.limits import Limits, confine
 from binwright.service.models import OURS, Submission, failure
 from binwright.simcore.errors import RunError, UserError
-from binwright.solver_json import as_json
 
 SHOWN = 200_000
 """Dimensions whose utilisation goes with the answer, at most."""
@@ -58,7 +57,7 @@ def run(pipe: Connection, request: str, found: dict[str, Any] | None, limits: Li
             send(progress=asdict(now) | more)
 
         how = submission.model_dump(include={"search", "seed", "time", "attempts"})
-        return {"found": as_json(solve(compiled, progress=tell, **how))}
+        return {"found": solve(compiled, progress=tell, **how).as_json()}
 
     with suppress(BrokenPipeError, KeyboardInterrupt):
         submission = Submission.model_validate_json(request)

@@ -179,9 +179,8 @@ class Problem:
 
         A search that trims lets a group of bins exceed them meanwhile.
         """
-        elastic = np.zeros(self.dims, np.int64)
-        for family in self.families:
-            elastic[family.offset : family.offset + family.count] = family.falls
+        falls = [family.falls for family in self.families]
+        elastic = np.repeat(np.array(falls, np.int64), [family.count for family in self.families])
         return np.where(self.soft_group < 0, elastic, 0)
 
     @cached_property

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,10 @@ from binwright.agents.solver.model.verify import Violation, faults, put, utilisa
 from binwright.simcore.errors import UserError
 
 Status = Literal["optimal", "solved", "partial", "unsolved"]
+AS_IT_IS = "status", "search", "interrupted", "bins", "used", "bound", "gap", "placed", "checked", "impossible"
+"""What `--json` has of an answer by the same name."""
+LEFT, CALLS = 20, 5_000
+"""Balls that are left out of which it is said why, and balls times bins that are looked at for that."""
 
 
 class Reached(NamedTuple):
@@ -32,6 +36,10 @@ class Reached(NamedTuple):
     def gap(self) -> float:
         """Return how far the value is from the bound."""
         return abs(self.value - self.bound)
+
+    def as_json(self) -> dict[str, Any]:
+        """Shape it as `--json` prints it."""
+        return self._asdict() | {"gap": self.gap}
 
 
 @dataclass(frozen=True)
@@ -112,6 +120,24 @@ class Answer:
         """List what else is to be known about the answer, nothing twice."""
         return tuple(dict.fromkeys([*self.of_search, *self._broken()]))
 
+    def as_json(self) -> dict[str, Any]:
+        """Shape it as `solve --json` prints it, and the service sends it."""
+        problem = self.problem
+        moves = [{"ball": ball, "from": source, "to": _place(target)} for ball, source, target in self.moves]
+        return {name: getattr(self, name) for name in AS_IT_IS} | {
+            "balls": problem.balls,
+            "searched": problem.searched,
+            "seconds": round(self.seconds, 6),
+            "at_fault": [each._asdict() for each in self.at_fault],
+            "goals": [goal.as_json() for goal in self.goals],
+            "notes": list(self.notes),
+            "left": left(problem, self.alloc),
+            "moves": moves if (problem.now >= 0).any() else None,
+            "ball_names": list(problem.ball_names) or None,
+            "bin_names": list(problem.bin_names) or None,
+            "alloc": [_place(place) for place in self.alloc],
+        }
+
     def _broken(self) -> Iterator[str]:
         for wish in self.problem.wishes:
             if broken := wish.broken(self.alloc):
@@ -153,6 +179,16 @@ def reached(problem: Problem, alloc: Sequence[int], used: Sequence[int]) -> tupl
         return ()
     values = zip(problem.objective.goals, goal_values(problem.objective)(alloc, used), strict=True)
     return tuple(Reached(goal.aim, goal.text, goal.number(raw), goal.number(goal.bound)) for goal, raw in values)
+
+
+def left(problem: Problem, alloc: Sequence[int]) -> list[dict[str, Any]]:
+    """Say for the first balls that are left out how many bins each rule keeps them out of."""
+    some = [ball for ball, place in enumerate(alloc) if place == NULL][: min(LEFT, CALLS // problem.bins)]
+    return [{"ball": ball, "in_the_way": summary(problem, alloc, ball)} for ball in some]
+
+
+def _place(place: int) -> int | None:
+    return None if place == NULL else place
 
 
 def summary(problem: Problem, alloc: Sequence[int], ball: int) -> dict[str, int]:

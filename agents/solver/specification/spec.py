@@ -66,22 +66,21 @@ class Spec:
     def changed(self, now: Now | None = None, moves: int | None = None, drain: Iterable[int | str] = ()) -> Spec:
         """Return it with NOW and MOVES, where these are given, in the place of its own, and more bins to DRAIN."""
         remedy = "Give a list of bins: of every ball, -1 for none, such as answer.alloc; or those to empty."
-        if not (now is None or isinstance(now, Mapping) or is_list(now)):
-            raise UserError("is no list of bins", key="now", value=now, remedy=remedy)
-        if isinstance(drain, str) or not isinstance(drain, Iterable):
-            raise UserError("is no list of bins", key="drain", value=drain, remedy=remedy)
+        for key, bins in (("now", () if now is None else now), ("drain", drain)):
+            if isinstance(bins, str) or not isinstance(bins, Iterable):
+                raise UserError("is no list of bins", key=key, value=bins, remedy=remedy)
         more = list[s.Node]()
         if now is not None:
             more.append(s.Node("now", NOW_OUTSIDE, (declared.NOW,)))
         if moves is not None:
             more.append(s.Node("moves", OUTSIDE, (_constant("moves", moves),)))
         named = self.bins.parts[1] is not None
-        bins = []
+        empty = list[s.Node]()
         for part in drain:
             by_name = named and isinstance(part, str)
-            bins.append(s.Node("text", OUTSIDE, (part,)) if by_name else _constant("drain", part))
-        if bins:
-            more.append(s.Node("drain", OUTSIDE, (tuple(bins), ())))
+            empty.append(s.Node("text", OUTSIDE, (part,)) if by_name else _constant("drain", part))
+        if empty:
+            more.append(s.Node("drain", OUTSIDE, (tuple(empty), ())))
         if not more:
             return self
         tree = _without(self.tree, *{node.kind for node in more} - {"drain"})

@@ -13,10 +13,9 @@ from binwright.service.limits import Limits
 from binwright.service.models import Submission
 from binwright.service.worker import compile_request, run, verified
 from binwright.simcore.errors import RunError
-from binwright.solver_json import as_json
 from tests.support.service import SMALL
 
-FOUND = as_json(solve(problem(SMALL)))
+FOUND = solve(problem(SMALL)).as_json()
 """Four balls in as few bins as possible, two."""
 WEIGHTS = """
 TABLE WEIGHT = [3, 5, 9]
@@ -43,7 +42,7 @@ def test_a_right_answer_is_stored_with_what_is_used() -> None:
 
 
 def test_what_a_goal_comes_to_is_computed_again() -> None:
-    found = as_json(solve(problem(WEIGHTS)))
+    found = solve(problem(WEIGHTS)).as_json()
     [goal] = outcome(found, WEIGHTS)["goals"]
     assert (found["status"], goal["value"], goal["bound"]) == ("optimal", 3, 3)
     with pytest.raises(RunError, match="it says"):
