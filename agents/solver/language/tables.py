@@ -141,13 +141,12 @@ def from_places(now: Now, balls: Sequence[str], bins: Sequence[str], at: At) -> 
         strange = by_name.keys().isdisjoint(names) if balls and now else not balls and by_name.keys() != set(names)
         refuse(strange, f"{wrong}: its balls are not these", remedy, at)
         now = [by_name.get(name) for name in names]
-    numbers: dict[Place, int] = {None: -1, **{name: number for number, name in enumerate(bins)}}
+    numbers: dict[int | str | None, int] = {None: -1, **{name: number for number, name in enumerate(bins)}}
     places = []
     for place in now:
         try:
-            places.append(
-                numbers[place] if place in numbers else int(place) if isinstance(place, str) else index(place)
-            )
+            number: Any = int(place) if isinstance(place, str) and not bins else place
+            places.append(numbers[number] if number in numbers else index(number))
         except (TypeError, ValueError):
             problem = f"{wrong}: {short(str(place), 40)} is no bin here"
             raise SpecError(problem, "Leave the bin of balls that are nowhere empty.", at) from None

@@ -318,9 +318,10 @@ class _Model:
 
     def _use(self, dim: int) -> Number:
         """Return what is used of a dimension, a variable from then on."""
-        value, low, high = self.used.get(dim, _of(0))
-        self.used[dim] = self._fix(_between(value, low, max(low, min(high, int(self.problem.ceiling[dim])))))
-        return self.used[dim]
+        used = self.used.get(dim, _of(0))
+        high = max(used.low, min(used.high, int(self.problem.ceiling[dim])))
+        used = self.used[dim] = self._fix(_between(used.value, used.low, high))
+        return used
 
     def _operation(self, symbol: str, x: Number, y: Number) -> Number:
         """Return what two values come to: a number, or an expression that is constrained to be that."""
