@@ -106,21 +106,16 @@ class Comparison:
     @property
     def sheets(self) -> list[Sheet]:
         """A table for each metric that is not the same everywhere."""
-        return [self._sheet(metric) for metric in self.metrics if metric not in self.same]
-
-    def _sheet(self, metric: Metric) -> Sheet:
-        keys = [self.short(key) for key in self.shown_keys]
-        rows = self.frame.filter(self.frame["metric"] == metric.name).to_dicts()
-        size, of_differences = (metric.shared_size(row[name] for row in rows) for name in ("mean", "diff"))
-        words = len(keys) + 1
-        points = "; differences in percentage points" if metric.unit == "%" else ""
-        return Sheet(
-            [*keys, self.row_heading, *NUMBERS],
-            [self._cells(metric, row, size, of_differences) for row in rows],
-            words,
-            metric.heading + WAYS[metric.better] + points,
-            groups=[tuple(row[key] for key in self.shown_keys) for row in rows],
-        )
+        keys, result = [self.short(key) for key in self.shown_keys], []
+        for metric in [each for each in self.metrics if each not in self.same]:
+            rows = self.frame.filter(self.frame["metric"] == metric.name).to_dicts()
+            sizes = [metric.shared_size(row[name] for row in rows) for name in ("mean", "diff")]
+            cells = [self._cells(metric, row, *sizes) for row in rows]
+            points = "; differences in percentage points" if metric.unit == "%" else ""
+            title = metric.heading + WAYS[metric.better] + points
+            groups = [tuple(row[key] for key in self.shown_keys) for row in rows]
+            result.append(Sheet([*keys, self.row_heading, *NUMBERS], cells, len(keys) + 1, title, groups=groups))
+        return result
 
     def _cells(
         self, metric: Metric, row: dict[str, Any], size: float | None, of_differences: float | None

@@ -213,11 +213,9 @@ def _at_one(metric: Metric, ranked: Ranked) -> str:
     (last, effect), way = _effect(metric, ranked), "above" if metric.better == "higher" else "below"
     by = _short(effect)
     unit = f"point{'s' * (by != '1')}" if metric.unit == "%" else "%"
-    text = f"{_does(metric, _best(ranked))}, {by} {unit} {way} {last}"
-    if tied:
-        them = and_(tied) if len(tied) <= NAMED else f"{len(tied)} of {len(ranked) - 1} others"
-        text += f"; {them} {'does' if len(tied) == 1 else 'do'} not differ significantly"
-    return text
+    them = and_(tied) if len(tied) <= NAMED else f"{len(tied)} of {len(ranked) - 1} others"
+    tie = f"; {them} {'does' if len(tied) == 1 else 'do'} not differ significantly" * bool(tied)
+    return f"{_does(metric, _best(ranked))}, {by} {unit} {way} {last}{tie}"
 
 
 def _at_points(metric: Metric, points: list[Ranked], is_tested: bool) -> str:

@@ -64,11 +64,12 @@ class Options:
 
 
 class Average(NamedTuple):
-    """Holds a mean over seeds and the ends of the interval to draw; one seed has none, and both are the mean."""
+    """Holds a mean over `seeds` float64 [n], and the ends of the interval to draw: of one seed both are the mean."""
 
     mean: float
     low: float
     high: float
+    seeds: Floats
 
     def arms(self, scale: float) -> tuple[float, float]:
         """Return how far the interval reaches below and above the mean, times `scale`."""
@@ -157,19 +158,17 @@ class FigureData:
             key, remedy = f"--metric {self.options.metrics[0]}", "Leave it out, or draw another kind."
             raise ResultsError("this kind of figure draws no metrics", key=key, remedy=remedy)
 
-    def values(self, metric: str) -> dict[Row, Floats]:
-        """Return the values of a metric by point and agent, float64 [seeds]; those without one are left out."""
-        there = self.runs.drop_nulls(metric).sort("seed", maintain_order=True)
-        rows = there.group_by([*self.swept, "agent"], maintain_order=True).agg(pl.col(metric).cast(pl.Float64))
-        return {(tuple(point), agent): np.array(values) for *point, agent, values in rows.iter_rows()}
-
     def averages(self, metric: str) -> dict[Row, Average]:
         """Average a metric over the seeds by point and agent; those without a value are left out."""
         groups = Groups(self.runs, self.swept)
         frame, *_ = groups.beside(self.metric(metric))
         ends = frame.select("mean", *(pl.col(end).fill_null(pl.col("mean")) for end in ("low", "high"))).rows()
-        rows = zip(groups.heads.rows(), ends, strict=True)
-        return {(tuple(point), agent): Average(*each) for (*point, agent), each in rows if each[0] is not None}
+        rows = zip(groups.heads.rows(), ends, groups.matrix(metric), strict=True)
+        return {
+            (tuple(point), agent): Average(*each, seeds[~np.isnan(seeds)])
+            for (*point, agent), each, seeds in rows
+            if each[0] is not None
+        }
 
     def seeded(self) -> Iterator[tuple[Point, str, dict[int, str]]]:
         """Yield the names of the runs by point and agent, then by seed in order."""
@@ -281,12 +280,11 @@ def number(value: object) -> tuple[float, str]:
 class Verdicts:
     """Holds the differences of one metric to `baseline`; `is_same` has (metric, row) of several that do not differ.
 
-    `seeds` float64 [pairs] by row are the differences on each seed, `means` their averages, with intervals around 0
-    where a difference is not significant. `family` says what p-values are corrected for, "" where nothing was tested.
+    `means` by row are the averages of the differences on each seed, with intervals around 0 where a difference is not
+    significant. `family` says what p-values are corrected for, "" where nothing was tested.
     """
 
     baseline: str
-    seeds: Mapping[Row, Floats]
     means: Mapping[Row, Average]
     is_same: frozenset[tuple[str, Row]]
     family: str
@@ -308,20 +306,19 @@ def verdicts(chosen: FigureData, metrics: Sequence[Metric]) -> Verdicts | None:
     # A baseline that the results chose is corrected for all pairs.
     is_chosen = chosen.options.baseline is None
     comparison = Comparison(chosen.results, baseline, [metric.name for metric in metrics], all_pairs=is_chosen)
-    seeds, means = dict[Row, Floats](), dict[Row, Average]()
-    frame = comparison.frame
+    means, frame = dict[Row, Average](), comparison.frame
     rows = frame.filter(pl.col("metric") == first).iter_rows(named=True)
     for row, paired in zip(rows, comparison.paired[first], strict=True):
         if row["pairs"]:
             at = tuple(row[key] for key in chosen.swept), row["agent"]
-            seeds[at] = paired[~np.isnan(paired)]
-            means[at] = _average(seeds[at], row, comparison.families[first])
-    if not seeds:
+            means[at] = _average(paired[~np.isnan(paired)], row, comparison.families[first])
+    if not means:
         return None
-    same = frame.filter(pl.col("verdict").is_in([SAME, UNTESTED, EQUAL])).select("metric", "agent", *chosen.swept)
-    is_same = frozenset((metric, (tuple(point), agent)) for metric, agent, *point in same.iter_rows())
     is_tested = bool(frame["test"].is_not_null().any())
-    return Verdicts(baseline, seeds, means, is_same, comparison.family, is_tested)
+    same = frame.filter(pl.col("verdict").is_in([SAME, UNTESTED, EQUAL]) & is_tested)
+    rows_of_same = same.select("metric", "agent", *chosen.swept).iter_rows()
+    is_same = frozenset((metric, (tuple(point), agent)) for metric, agent, *point in rows_of_same)
+    return Verdicts(baseline, means, is_same, comparison.family, is_tested)
 
 
 def _average(seeds: Floats, row: Mapping[str, Any], family: int) -> Average:
@@ -330,7 +327,7 @@ def _average(seeds: Floats, row: Mapping[str, Any], family: int) -> Average:
     if p:
         level = ALPHA / family if p == 1 else ALPHA * row["p_alone"] / p  # Holm multiplied by so much
         low, high = corrected_ends(seeds, level, ranks=row["test"] == "wilcoxon")
-    return Average(mean, *((mean, mean) if low is None else (min(low, mean), max(high, mean))))
+    return Average(mean, *((mean, mean) if low is None else (min(low, mean), max(high, mean))), seeds)
 
 
 # -- what several kinds draw -------------------------------------------------------------------------------------------

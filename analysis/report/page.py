@@ -88,7 +88,7 @@ def compose(results: ResultsFolder, drawing: Listener = lambda name: None) -> st
     sections = {
         "answer": (
             "The answer",
-            f'<div class="beside"><div>{answers}\n{_soft(table.same)}{_warnings(results)}{_counts(results)}</div>\n'
+            f'<div class="beside"><div>{answers}\n{_soft(table.same)}{_counts(results)}</div>\n'
             f"{hero}</div>",
         ),
         "refused": ("Why requests were refused", refusals(results)),
@@ -127,12 +127,12 @@ def _answer(results: ResultsFolder, table: Table) -> list[str]:
 
 def _section(key: str, heading: str, text: str, *, is_folded: bool = False) -> str:
     head = f'<h2 id="{key}-heading">{heading}</h2>'
-    inside = f"<details><summary>{head}</summary>\n{text}\n</details>" if is_folded else f"{head}\n{text}"
+    inside = _folded(head, text) if is_folded else f"{head}\n{text}"
     return f'<section id="{key}" aria-labelledby="{key}-heading">\n{inside}\n</section>'
 
 
 def _folded(summary: str, text: str) -> str:
-    return f"<details><summary>{summary}</summary>\n{text}\n</details>" if text else ""
+    return f"<details><summary>{summary}</summary>\n{text}\n</details>"
 
 
 def _soft(text: str) -> str:
@@ -149,12 +149,9 @@ def _counts(results: ResultsFolder) -> str:
     agents, seeds = many_of(runs["agent"].n_unique(), "agent"), many_of(runs["seed"].n_unique(), "seed")
     failed = len(results.failed)
     failures = f' <a class="wrong" href="#failed">{many_of(failed, "run")} failed.</a>' * bool(failed)
-    return f'<p class="soft">{many_of(len(runs), "run")}: {agents}, {seeds}{points}.{failures}</p>'
-
-
-def _warnings(results: ResultsFolder) -> str:
-    result = filter(None, [results.unfinished, overlap_of(results.runs, results.swept)])
-    return "".join(f'<p class="wrong">{escape(text)}</p>\n' for text in result)
+    warnings = filter(None, [results.unfinished, overlap_of(runs, results.swept)])
+    above = "".join(f'<p class="wrong">{escape(text)}</p>\n' for text in warnings)
+    return f'{above}<p class="soft">{many_of(len(runs), "run")}: {agents}, {seeds}{points}.{failures}</p>'
 
 
 def _differences(results: ResultsFolder) -> str:

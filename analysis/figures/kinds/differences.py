@@ -18,7 +18,6 @@ from binwright.analysis.figures.style import GREY, Look, heading, letters, new, 
 from binwright.analysis.measure.metric import Metric
 from binwright.analysis.results.escaping import cut
 from binwright.simcore.errors import ResultsError
-from binwright.simcore.types import Floats
 
 PANELS, MANY = 6, 16
 """So many panels are drawn where no metrics were asked for; half of them above so many rows, which are a page high."""
@@ -29,26 +28,26 @@ def draw(chosen: FigureData, options: Options) -> Figure:
     """Draw a row per point and agent, hollow where it does not differ significantly from the baseline."""
     metrics = chosen.metrics([*chosen.headlines[:1], *chosen.harm, *chosen.headlines[1:]])
     result = verdicts(chosen, metrics) if len(chosen.agents) > 1 else None
-    panels: list[tuple[Metric, Mapping[Row, Average], Mapping[Row, Floats], str]]
-    panels = [(metric, chosen.averages(metric.name), chosen.values(metric.name), "") for metric in metrics]
+    panels: list[tuple[Metric, Mapping[Row, Average], str]]
+    panels = [(metric, chosen.averages(metric.name), "") for metric in metrics]
     rows = [(point, agent) for point in chosen.points for agent in chosen.by_mean(metrics[0])]
-    rows = [row for row in rows if any(row in means for _, means, *_ in panels)]
+    rows = [row for row in rows if any(row in means for _, means, _ in panels)]
     chosen.check_few(len(rows), BARS, f"{BARS} rows at most")
     if result:
-        panels.insert(0, (metrics[0], result.means, result.seeds, chosen.heading(result.baseline)))
+        panels.insert(0, (metrics[0], result.means, chosen.heading(result.baseline)))
     if not options.metrics:
         panels = panels[: PANELS if len(rows) <= MANY else PANELS // 2]
     height = 0.8 + 0.15 * (len(rows) + 1.3 * len(chosen.points) * bool(chosen.swept))
     figure, axes, columns = panel_axes(options.width, len(panels), 3, height, beyond=0.5)
     beside = 0.6 * points() * max(len(chosen.heading(agent)) for _, agent in rows)
     room = letters(figure, columns, beside)
-    for number, (ax, (metric, means, seeds, baseline)) in enumerate(zip(axes, panels, strict=True)):
+    for number, (ax, (metric, means, baseline)) in enumerate(zip(axes, panels, strict=True)):
         scale, unit = metric.scale(max((abs(mean.mean) for mean in means.values()), default=1.0))
         tidy(ax)
         for y, row in zip(named_rows(ax, chosen, rows, named=number % columns == 0), rows, strict=True):
             if row in means:
-                hollow = result is not None and result.is_tested and (metric.name, row) in result.is_same
-                _mark(ax, y, means[row], seeds[row], scale, chosen.look[row[1]], hollow=hollow)
+                hollow = result is not None and (metric.name, row) in result.is_same
+                _mark(ax, y, means[row], scale, chosen.look[row[1]], hollow=hollow)
         ax.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
         ax.xaxis.get_major_formatter().set_useOffset(False)
         if baseline:
@@ -70,9 +69,9 @@ def _label(metric: Metric, unit: str, baseline: str, room: int) -> str:
     return "\n".join(fill(line, room, break_on_hyphens=False, break_long_words=False) for line in lines)
 
 
-def _mark(ax: Axes, y: float, mean: Average, seeds: Floats, scale: float, look: Look, *, hollow: bool) -> None:
+def _mark(ax: Axes, y: float, mean: Average, scale: float, look: Look, *, hollow: bool) -> None:
     """Draw a mean with its interval, and every seed behind it."""
-    colour, marker = look
+    (colour, marker), seeds = look, mean.seeds
     if len(seeds) > 1:
         ax.plot(scale * seeds, np.full(len(seeds), y), "o", color=colour, markersize=1.8, alpha=0.35, zorder=1)
     arms = np.reshape(mean.arms(scale), (2, 1)) if len(seeds) > 1 else None
@@ -108,7 +107,7 @@ def gains(chosen: FigureData, options: Options) -> Figure:
     scheme, norm = colormaps["PRGn"], Normalize(-2.2 * most, 2.2 * most)  # light enough for black text
     for (point, agent), mean in result.means.items():
         x, y, colour = agents.index(agent), places.index(point), scheme(norm(sign * mean.mean))
-        hatch = "////" if result.is_tested and (metric.name, (point, agent)) in result.is_same else None
+        hatch = "////" if (metric.name, (point, agent)) in result.is_same else None
         cell: dict[str, Any] = {"facecolor": colour, "hatch": hatch, "edgecolor": "#999999", "linewidth": 0}
         ax.add_patch(Rectangle((x - 0.48, y - 0.46), 0.96, 0.92, **cell))
         text = metric.between(mean.mean, None, None, sign="+").removesuffix(unit)

@@ -155,23 +155,6 @@ def _used(run: FinishedRun, result: Contention) -> list[float]:
 
 
 USE: dict[str, Any] = {"needs": attrgetter("contention"), "unit": "%", "in_parts": True}
-CONTENTION = table((
-    define("used_{}", "{} used %",
-           "share of {} of all servers that requests got to use, weighted by time; where the workload says their use",
-           _used, per="resource", table="first", **USE),
-    define("contention_{}", "{} contention %",
-           "share of the {} that requests would have used, and did not get, since nodes have less",
-           lambda run, found: [ratio(miss, want) for want, miss in _wanted_and_missing(found)],
-           per="resource", better="lower", table="first", **USE),
-    define("contended", "contended time %",
-           "share of the servers' time in which requests would have used more of a resource than a node has",
-           lambda run, found: ratio(float(found.contended.sum()), float(found.seconds.sum())),
-           better="lower", table="differs", **USE),
-    define("contention_p99", "p99 contention %",
-           "share of what it would have used of a resource that a request did not get: 99 % of them miss no more",
-           lambda run, found: float(np.quantile(found.lacked, 0.99, method="inverted_cdf")) if len(found.lacked) else 0,
-           better="lower", table="differs", **USE),
-))  # fmt: skip
 
 # -- servers that are to be emptied --------------------------------------------------------------------------------
 
@@ -200,14 +183,6 @@ def _emptied(run: FinishedRun) -> Emptied | None:
     return since[some], empty[some]
 
 
-DRAINS = table((
-    define("drained", "until drained", "from when servers were to be emptied until the last of them was",
-           lambda run, found: None if np.isinf(found[1]).any() else float((found[1] - found[0]).max()),
-           needs=_emptied, unit="s", **LOWER),
-    define("undrained", "not drained", "servers to be emptied that still held something at the last decision",
-           lambda run, found: int((found[1] > run.finish).sum()), needs=_emptied, table="harm", **LOWER),
-))  # fmt: skip
-
 # -- networks and gangs --------------------------------------------------------------------------------------------
 
 
@@ -222,24 +197,38 @@ def _gang_servers(run: FinishedRun) -> float | None:
     return len(lies.T) / max(len(np.unique(lies[0])), 1)
 
 
-def _share(number: int, where: str) -> Definition:
-    """Make the metric of the share of placements with one span."""
-    return define(f"span_{number}", f"{where} %", f"share of the placements in {where}",
-                  lambda run, spans: float((spans.T[1] == number).mean()) if len(spans) else 0.0,
-                  needs=attrgetter("spans"), unit="%", table="never", in_parts=True)  # fmt: skip
-
-
-SPANS = table((
+ALLOCATED: dict[str, Any] = {"per": "resource", "better": "higher", "beyond": True}
+TABLE = table((
+    define("used_{}", "{} used %",
+           "share of {} of all servers that requests got to use, weighted by time; where the workload says their use",
+           _used, per="resource", table="first", **USE),
+    define("contention_{}", "{} contention %",
+           "share of the {} that requests would have used, and did not get, since nodes have less",
+           lambda run, found: [ratio(miss, want) for want, miss in _wanted_and_missing(found)],
+           per="resource", better="lower", table="first", **USE),
+    define("contended", "contended time %",
+           "share of the servers' time in which requests would have used more of a resource than a node has",
+           lambda run, found: ratio(float(found.contended.sum()), float(found.seconds.sum())),
+           better="lower", table="differs", **USE),
+    define("contention_p99", "p99 contention %",
+           "share of what it would have used of a resource that a request did not get: 99 % of them miss no more",
+           lambda run, found: float(np.quantile(found.lacked, 0.99, method="inverted_cdf")) if len(found.lacked) else 0,
+           better="lower", table="differs", **USE),
+    define("drained", "until drained", "from when servers were to be emptied until the last of them was",
+           lambda run, found: None if np.isinf(found[1]).any() else float((found[1] - found[0]).max()),
+           needs=_emptied, unit="s", **LOWER),
+    define("undrained", "not drained", "servers to be emptied that still held something at the last decision",
+           lambda run, found: int((found[1] > run.finish).sum()), needs=_emptied, table="harm", **LOWER),
     define("span", "span", "0 one server, 1 one rack, 2 neighbouring racks, 3 beyond; mean",
            lambda run, spans: float(spans.T[1].mean()) if len(spans) else 0.0,
            needs=attrgetter("spans"), in_parts=True, **LOWER),
-    *map(_share, range(4), ("one server", "one rack", "neighbouring racks", "racks further apart")),
+    *(define(f"span_{number}", f"{where} %", f"share of the placements in {where}",
+             lambda run, spans, number=number: float((spans.T[1] == number).mean()) if len(spans) else 0.0,
+             needs=attrgetter("spans"), unit="%", table="never", in_parts=True)
+      for number, where in enumerate(("one server", "one rack", "neighbouring racks", "racks further apart"))),
     define("gang_servers", "servers/gang",
            "servers that the parts of a placed gang lie on; mean of those that arrived in the measured time",
            _gang_servers, **LOWER),
-))  # fmt: skip
-ALLOCATED: dict[str, Any] = {"per": "resource", "better": "higher", "beyond": True}
-TABLE = CONTENTION | DRAINS | SPANS | table((
     _shares("allocation", "allocation_{}", "{} %", "share allocated, weighted by time",
             lambda run: _until(run, run.finish), in_parts=True, **ALLOCATED),
     _shares("allocation_decisions", "allocation_{}_decisions", "{} % (decisions)",

@@ -207,7 +207,7 @@ def test_first_panel_has_paired_differences_to_the_best_and_seeds_as_dots(found:
 
 
 def test_runs_without_chance_are_equal_or_not_and_not_tested() -> None:
-    exact = Verdicts("best-fit", {}, {}, frozenset(), "", True)
+    exact = Verdicts("best-fit", {}, frozenset(), "", True)
     assert exact.caption("hollow", "best-fit") == "hollow: equal to best-fit; exact, as nothing is random"
 
 
