@@ -165,9 +165,9 @@ class FigureData:
         ends = frame.select("mean", *(pl.col(end).fill_null(pl.col("mean")) for end in ("low", "high"))).rows()
         rows = zip(groups.heads.rows(), ends, groups.matrix(metric), strict=True)
         return {
-            (tuple(point), agent): Average(*each, seeds[~np.isnan(seeds)])
-            for (*point, agent), each, seeds in rows
-            if each[0] is not None
+            (tuple(point), agent): Average(mean, low, high, seeds[~np.isnan(seeds)])
+            for (*point, agent), (mean, low, high), seeds in rows
+            if mean is not None
         }
 
     def seeded(self) -> Iterator[tuple[Point, str, dict[int, str]]]:

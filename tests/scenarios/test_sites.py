@@ -101,6 +101,16 @@ def test_sites_add_up_to_the_whole(router: Any, tmp_path: Path) -> None:
     assert results.figure("timeline", metrics=["carbon"]).axes
 
 
+def test_three_sites_are_drawn_without_a_note_on_use(tmp_path: Path) -> None:
+    names = ("north", "south", "west")
+    groups = [{"count": 2, "node": {"cpu": 4, "mem": "8 GB"}, "labels": {"site": name}} for name in names]
+    sites = {"by": None, "of": {name: {"electricity": {"carbon": 300}} for name in names}}
+    scenario = scenario_from(data(sites, cluster={"groups": groups}, record=["sites"], replications=1))
+    label = str(bw.run(scenario, out=tmp_path).figure("timeline").get_label())
+    assert "grey: the other agents" in label
+    assert "allocated" not in label
+
+
 def test_shipped_scenario_of_sites_saves_carbon(tmp_path: Path) -> None:
     changes = {"workload.requests": 600, "sweep.product": {"sites.router": ["home", "carbon"]}, "replications": 2}
     runs = bw.run(load_scenario("sites/three", [changes]), out=tmp_path).runs

@@ -77,7 +77,9 @@ def draw(chosen: FigureData, options: Options) -> Figure:
     notes = ["grey: the other agents"] * (len(chosen.agents) > 1)
     notes += ["dotted: servers are added"] * any(frame["servers"].n_unique() > 1 for frame in samples)
     notes += ["dashed: failures"] * any(frame["failures"][-1] > 0 for frame in samples)
-    notes += ["dots: allocated; grey line: wanted; colour: used"] * any(len(curves) == 3 for _, curves in rows)
+    notes += ["dots: allocated; grey line: wanted; colour: used"] * any(
+        len(curves) == 3 and curves[0].source == "use" for _, curves in rows
+    )
     title = f"Over time: {', '.join(options.metrics)}" if options.metrics else chosen.finding(
         chosen.metric(chosen.headlines[0])
     )  # fmt: skip
