@@ -4,19 +4,37 @@ What is promised is amounts of a server, its devices, in a network servers and l
 will let the job lie there.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from heapq import heappop, heappush
+from itertools import chain, repeat
 from math import inf, nextafter
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from binwright.fabric.availability import MANY, earliest, least_from, over, overdrawn, take
-from binwright.fabric.devices import DeviceView, in_python, on_devices
-from binwright.fabric.network import Provisioned
-from binwright.simcore.types import QUANTUM, Floats, Ints, OnDevices, Placed, Placement, Request, Share, View, part
+from binwright.fabric.book import HeldDevices, Holding
+from binwright.fabric.devices import DeviceView, in_python
+from binwright.fabric.inventory import UNLIMITED
+from binwright.fabric.network import FAILED, NetworkView, Provisioned
+from binwright.simcore.types import (
+    QUANTUM,
+    Agent,
+    Embedding,
+    Floats,
+    Ints,
+    OnDevices,
+    Placed,
+    Placement,
+    Refusal,
+    Request,
+    Share,
+    View,
+    part,
+)
+
+Flags: TypeAlias = npt.NDArray[np.bool_]
 
 
 class Job(NamedTuple):
@@ -68,55 +86,65 @@ class RunningJobs:
         return jobs
 
 
+Amount: TypeAlias = tuple[tuple[Any, ...], Any]
+"""Places and kinds, as an index of what is free, and what is taken there."""
+
+
 class AvailabilityProfile:
-    """Keeps how much is free in one place, from now on: `free` int64 [kinds], and how that changes."""
+    """Keeps how much is free from now on: `free` int64 [places, any], and what is given back at `ends`, times first.
 
-    def __init__(self, now: float, free: Ints) -> None:
-        self._times, self._levels = np.empty(16), np.empty((16, len(free)), np.int64)
-        self._times[0], self._levels[0], self._count = now, free, 1
+    `times` float64 [changes] is when something changes, the first of them now, and `levels` int64 [changes, places,
+    any] what is free from then on.
+    """
 
-    def ends(self, time: float, demand: Sequence[int] | Ints) -> None:
-        """Note that so much more is free from a time on."""
-        if time < inf:
-            self.take(time, inf, demand, -1)
+    def __init__(self, now: float, free: Ints, ends: Sequence[tuple[float, Iterable[Amount]]] = ()) -> None:
+        ends = [each for each in ends if each[0] < inf]
+        self.times, at = np.unique([now, *(end for end, _ in ends)], return_inverse=True)
+        self.levels = np.zeros((len(self.times), *free.shape), np.int64)
+        self.levels[0] = free
+        for step, (_, amounts) in zip(at[1:].tolist(), ends, strict=True):
+            add(self.levels[step], amounts)
+        self.levels.cumsum(axis=0, out=self.levels)
 
-    def take(self, start: float, duration: float, demand: Sequence[int] | Ints, sign: int = 1) -> None:
+    def _step(self, time: float) -> int:
+        """Have something change at a time; returns its place."""
+        at = int(np.searchsorted(self.times, time))
+        if time < inf and (at == len(self.times) or self.times[at] != time):
+            self.times = np.insert(self.times, at, time)
+            self.levels = np.insert(self.levels, at, self.levels[at - 1], axis=0)
+        return at
+
+    def between(self, start: float, end: float) -> Ints:
+        """Return what is free from a time to another as a window to write to, int64 [changes, places, any]."""
+        first, last = self._step(start), self._step(end)
+        return self.levels[first:last]
+
+    def take(self, start: float, duration: float, amounts: Iterable[Amount], sign: int = 1) -> None:
         """Note that a job takes so much for so long; with sign -1, that it does not after all.
 
         A job of no time takes it for a moment, so that it needs room.
         """
-        if self._count + 2 > len(self._times):  # there may be two more changes
-            self._times, self._levels = np.tile(self._times, 2), np.tile(self._levels, (2, 1))
-        need, end = np.array(demand, np.int64), over(start, duration)
-        self._count = take(self._times, self._levels, self._count, start, end, need, sign)
+        window = self.between(start, max(start + duration, nextafter(start, inf)))
+        add(window, amounts, -sign)
 
-    def close(self, now: float, begins: float, end: float, installed: Ints) -> None:
-        """Note that nothing installed, int64 [kinds], is free for a time; all is from its end on, if it has begun."""
-        if begins <= now:
-            self.ends(end, installed)
-        start, closed = max(begins, now), installed > 0
-        self.take(start, end - start, np.zeros_like(installed))
-        for at in np.flatnonzero((self.times >= start) & (self.times < end)).tolist():
-            self._levels[at, closed] = np.minimum(self._levels[at, closed], 0)
+    def least(self, start: float, durations: float | Floats) -> Ints:
+        """Return what is free all the time from a start on, for durations that go with places: int64 [places, any]."""
+        first = int(np.searchsorted(self.times, start, "right")) - 1
+        least: Ints = self.levels[first]
+        for duration in {*np.ravel(durations).tolist()}:
+            last = np.searchsorted(self.times, max(start + duration, nextafter(start, inf)))
+            least = np.where(durations == duration, self.levels[first:last].min(axis=0), least)
+        return least
 
-    @property
-    def times(self) -> Floats:
-        """When something changes, float64 [changes]."""
-        return self._times[: self._count]
+    def earliest(self, duration: float, demand: Ints | Sequence[int]) -> float:
+        """Return when so much is free for so long, int64 [places, any]; infinity for never."""
+        return next((time for time in self.times.tolist() if (self.least(time, duration) >= demand).all()), inf)
 
-    def earliest(self, duration: float, demand: Sequence[int]) -> float:
-        """Return when that much is free for so long; infinity for never."""
-        return earliest(self._times, self._levels, self._count, duration, np.array(demand, np.int64))
 
-    def least(self, starts: Floats, duration: float) -> Ints:
-        """Return what is free all the time from each start on, ascending, for so long: int64 [starts, kinds]."""
-        result = np.empty((len(starts), self._levels.shape[1]), np.int64)
-        least_from(self._times, self._levels, self._count, starts, duration, result)
-        return result
-
-    @property
-    def overdrawn(self) -> bool:
-        return overdrawn(self._levels, self._count)
+def add(level: Ints, amounts: Iterable[Amount], sign: int = 1) -> None:
+    """Add amounts, or with sign -1 take them; changes `level`."""
+    for index, taken in amounts:
+        level[(..., *index)] += np.multiply(sign, taken)
 
 
 def servers_of(placement: Placement) -> tuple[int, ...]:
@@ -126,7 +154,7 @@ def servers_of(placement: Placement) -> tuple[int, ...]:
 
 
 class Reservation(NamedTuple):
-    """Promises a job a placement from a time on."""
+    """Promises a job, or a part of a gang, a placement from a time on."""
 
     start: float
     duration: float
@@ -134,183 +162,192 @@ class Reservation(NamedTuple):
     request: Request
 
 
-class ClusterAvailability:
-    """Foresees what every server has free, from what runs there and what is reserved."""
+class Availability:
+    """Foresees what servers, their devices and links have free, from what runs and what is reserved: in one profile.
 
-    def __init__(self, view: View, jobs: Sequence[Job]) -> None:
-        self.now, self._view, self._jobs = view.now, view, [*jobs]
+    Its places are servers, with the resources of all nodes and then devices, and links, with one number each.
+
+    An agent, `places`, shows where a job could lie on devices, under rules of placement and in networks: it is promised
+    the first time at which the agent places it. In a network the agent may find no place any more when more is free:
+    then the job keeps the one that it was promised.
+    """
+
+    def __init__(self, view: View, jobs: Sequence[Job], places: Agent) -> None:
+        self.now, self._view, self._places = view.now, view, places
+        self._jobs, self._reserved = [*jobs], list[Reservation]()
+        self._network = view if isinstance(view, NetworkView) else None
         self._devices = view if isinstance(view, DeviceView) else None
-        free, capacity = view.everything_free, view.capacity
-        self._nodes, self._amounts = free.shape[1], free.shape[1] * free.shape[2]
-        levels, installed = free.reshape(len(free), -1), capacity.reshape(len(free), -1)
+        self._plain = not (self._network or self._devices or view.rules)
+        self._shape = servers, nodes, resources = view.free.shape
+        columns = self._devices.devices.free.shape[1] if self._devices else 0
+        links = len(self._network.link_free) if self._network else 0
+        self._nothing = np.zeros((servers + links, nodes * resources + columns), np.int64)
+        free, own = self._nothing.copy(), self._nothing.copy()
+        self._split(free)[0][:], self._split(own)[0][:] = view.everything_free, view.capacity
         if self._devices:
-            devices = self._devices.devices
-            whole = (np.arange(devices.free.shape[1]) < devices.there[:, None]) * QUANTUM
-            levels, installed = np.hstack([levels, devices.free]), np.hstack([installed, whole])
-        self._profiles = [AvailabilityProfile(view.now, level) for level in levels]
-        self._reserved: list[Reservation] = []
-        self._promised: list[int] = [0] * len(self._profiles)
-        for job in jobs:
-            for server, node, amounts in job.shares:
-                bits = self._devices.taken.get(job.request.index, 0) if self._devices else 0
-                self._profiles[server].ends(job.end, self._on(node, amounts, bits))
-        for server, begins, until in view.closures:
-            if server < len(self._profiles) and until > view.now:
-                self._profiles[server].close(view.now, begins, until, installed[server])
-                self._promised[server] += 1  # so that nobody is in the way
+            self._split(free)[1][:] = self._devices.devices.free
+            self._split(own)[1][np.arange(columns) < self._devices.devices.there[:, None]] = QUANTUM
+        if self._network:
+            self._split(free)[2][:] = np.maximum(self._network.link_free, 0)
+        self._profile = AvailabilityProfile(
+            view.now, free, [(job.end, self._amounts(view.holding(job.request.index))) for job in jobs]
+        )
+        self._closed = [each for each in view.closures if each[0] < servers and each[2] > view.now]
+        for server, begins, until in self._closed:
+            if begins <= view.now:  # nothing is free now, and all of it from its end on
+                self._profile.between(until, inf)[:, server] += own[server]
+            window = self._profile.between(max(begins, view.now), until)[:, server]
+            np.minimum(window, 0, out=window)
 
-    def _on(self, node: int, amounts: Sequence[int], devices: int = 0) -> list[int]:
-        """Write amounts on a node as amounts of its whole server, with the devices that are the bits of a number."""
-        kinds = len(amounts)
-        amounts_on_server = [*[0] * (node * kinds), *amounts, *[0] * ((self._nodes - 1 - node) * kinds)]
-        if self._devices:
-            _, each = in_python(amounts[self._devices.resource])
-            amounts_on_server += [
-                each * (devices >> device & 1) for device in range(self._devices.devices.free.shape[1])
-            ]
-        return amounts_on_server
+    # -- amounts -------------------------------------------------------------------------------------------------------
 
-    def _ways(self, request: Request) -> list[tuple[slice, list[int]]]:
-        """List the nodes that the request may take of a server, and what it takes then, of all nodes but no devices."""
-        nodes = range(self._nodes)
-        if request.spread:
-            every = [amount for node in nodes for amount in part(request.demand, node, self._nodes)]
-            return [(slice(None), every)]
-        return [(slice(node, node + 1), self._on(node, request.demand)) for node in nodes]
+    def _split(self, level: Ints) -> tuple[Ints, Ints, Ints]:
+        """Return windows of int64 [places, kinds]: [servers, nodes, resources], [servers, devices], [links]."""
+        servers, nodes, resources = self._shape
+        amounts = level[:servers, : nodes * resources].reshape(self._shape)
+        return amounts, level[:servers, nodes * resources :], level[servers:, 0]
+
+    def _amounts(self, held: Holding) -> list[Amount]:
+        """List what is held of nodes, links and devices."""
+        servers, nodes, kinds = self._shape
+        taken: list[Amount] = [
+            ((server, slice(node * kinds, node * kinds + kinds)), share) for server, node, share in held.shares
+        ]
+        taken += [((servers + link, 0), amount) for link, amount in held.links]
+        for server, devices, each in held.devices:
+            taken.append(((server, [nodes * kinds + device for device in devices]), each))
+        return taken
+
+    def _taken(self, request: Request, placement: Placement) -> list[Amount]:
+        """List what a placement takes."""
+        on_links = (
+            placement.amounts if isinstance(placement, Embedding) else (request.bandwidth,) * len(placement.links)
+        )
+        held = Holding(request.role, (), placement.shares, (*zip(placement.links, on_links, strict=True),))
+        if isinstance(placement, OnDevices) and self._devices:
+            [(server, _, share)] = placement.shares
+            each = in_python(share[self._devices.resource])[1]
+            held = held._replace(devices=(HeldDevices(server, placement.devices, each),))
+        return self._amounts(held)
 
     def _stays(self, request: Request) -> Floats:
-        """Return how long a request stays on each server, float64 [servers]; parts of a gang as on the slowest."""
-        stays: Floats = np.broadcast_to(self._view.stays(request), len(self._view.capacity))
-        return np.broadcast_to(stays.max(), len(stays)) if request.gang and len(stays) else stays
+        """Return how long a request stays on each server, float64 [servers]; on several, as on the slowest."""
+        stays: Floats = np.broadcast_to(self._view.stays(request), self._shape[0])
+        return np.full(len(stays), stays.max(initial=0.0)) if request.gang or self._network else stays
 
-    def _held(self, placement: Placement) -> Iterator[tuple[int, list[int]]]:
-        """Yield servers of a placement, one for each of its shares, and what that holds there of each kind."""
-        bits = sum(1 << device for device in placement.devices) if isinstance(placement, OnDevices) else 0
-        for server, node, amounts in placement.shares:
-            yield server, self._on(node, amounts, bits)
+    def _least(self, start: float, stays: Floats) -> Ints:
+        """Return what is free all the time from a start on, on each server for so long: int64 [places, kinds]."""
+        return self._profile.least(start, stays[0] if self._network else stays[:, None])
 
-    def _take(self, held: Reservation, sign: int) -> None:
-        """Note in the profiles what is held, or, with sign -1, that it is not after all."""
-        for server, amounts in self._held(held.placement):
-            self._profiles[server].take(held.start, held.duration, amounts, sign)
+    def _rooms(self, request: Request, free: Ints) -> Ints:
+        """Count how many like this request fit, int64 [servers, nodes], or [servers, 1] where it takes all nodes.
+
+        Which devices have room is not looked at.
+        """
+        parts = [part(request.demand, node, self._shape[1]) for node in range(self._shape[1])]
+        each = np.array(parts if request.spread else request.demand)
+        fit = np.where(each > 0, free // np.maximum(each, 1), UNLIMITED).min(axis=2)
+        fit = np.minimum(np.maximum(fit, 0), UNLIMITED)
+        rooms: Ints = fit.min(axis=1, keepdims=True) if request.spread else fit
+        return rooms
+
+    def _enough(self, request: Request, level: Ints) -> bool:
+        """Tell whether there may be room for all parts of a request, on the servers of a network all together."""
+        free = self._split(level)[0]
+        if self._network:
+            return bool((free.sum(axis=(0, 1)) >= request.demand).all())
+        return int(self._rooms(request, free).sum()) >= request.parts
+
+    # -- promises ------------------------------------------------------------------------------------------------------
 
     def start(self, request: Request, placement: Placement, sign: int = 1) -> None:
         """Note that a request has just been placed, or, with sign -1, that it has not after all."""
         stays = float(self._stays(request)[placement.shares[0][0]])
-        self._take(Reservation(self.now, stays, placement, request), sign)
+        self._profile.take(self.now, stays, self._taken(request, placement), sign)
         (self._jobs.append if sign > 0 else self._jobs.remove)(Job(self.now + stays, placement.shares, request))
 
-    def reserve(self, reservation: Reservation, sign: int = 1) -> None:
+    def reserve(self, held: Reservation, sign: int = 1) -> None:
         """Promise a job its place; with sign -1, take the promise back."""
-        self._take(reservation, sign)
-        self._promised[reservation.placement.shares[0][0]] += sign
-        (self._reserved.append if sign > 0 else self._reserved.remove)(reservation)
+        self._profile.take(held.start, held.duration, self._taken(held.request, held.placement), sign)
+        (self._reserved.append if sign > 0 else self._reserved.remove)(held)
 
     def earliest(self, request: Request) -> list[Reservation]:
-        """Find the earliest start of a request, on the first server that has it, or where a gang's parts have room.
-
-        Empty for never. Of the places on which parts have room then, those come first that have less now, where there
-        are neither devices nor rules.
-        """
-        if request.gang or self._devices or self._view.rules:
-            return self._earliest_of_parts(request)
-        ways, stays = self._ways(request), self._stays(request).tolist()
-        start, server, node = min(
-            (profile.earliest(stays[server], demand), server, node)
-            for server, profile in enumerate(self._profiles)
-            for node, (_, demand) in enumerate(ways)
-        )
-        placement = request.across(server, self._nodes) if request.spread else request.on(server, node)
-        return [Reservation(start, stays[server], placement, request)] if start < inf else []
-
-    @property
-    def _changes(self) -> Floats:
-        """When something changes on any server, from now on, float64 [changes]."""
-        times = np.concatenate([profile.times for profile in self._profiles])
-        return np.unique(np.maximum(times, self.now))
-
-    def _earliest_of_parts(self, request: Request) -> list[Reservation]:
-        """Find the earliest start of all parts, on places one by one: rules may forbid some, and devices are chosen."""
-        starts, first, size = self._changes, 0, 16
-        while first < len(starts):  # most find room soon
-            if reservations := self._earliest_among(request, starts[first : first + size]):
-                return reservations
-            first, size = first + size, 2 * size
+        """Find the earliest start of a request, or of all parts of a gang; none for never."""
+        stays, places = self._stays(request), self._tightest if self._plain else self._agents
+        for time, level in zip(self._profile.times.tolist(), self._profile.levels, strict=True):
+            if (
+                self._enough(request, level)
+                and self._enough(request, least := self._least(time, stays))
+                and (placements := places(request, time, least))
+            ):
+                first = (float(stays[placement.shares[0][0]]) for placement in placements)
+                return [*map(Reservation, repeat(time), first, placements, request.each())]
         return []
 
-    def _earliest_among(self, request: Request, starts: Floats) -> list[Reservation]:
-        """Do so for some starts, float64 [starts]; empty where there is no room at any."""
-        stays, ways = self._stays(request), self._ways(request)
-        levels = self._least(starts, stays)
-        rooms = self._rooms(request, levels)
-        for n in np.flatnonzero(rooms.sum(axis=(0, 2)) >= request.parts).tolist():
-            time, level, reservations = float(starts[n]), levels[:, n].copy(), list[Reservation]()
-            left = np.where(self._may(request, time)[:, None], rooms[:, n], 0)
-            order = np.arange(left.size)
-            if not (self._devices or self._view.rules):
-                now = self._rooms(request, self._least(np.array([self.now]), time - self.now + stays))
-                order = np.argsort(now, axis=None, kind="stable")
-            while len(reservations) < request.parts:
-                open_to = left > 0
-                if request.gang and request.gang.rules.restricts:
-                    so_far = [each.placement.shares[0][0] for each in reservations]
-                    open_to &= self._view.rules.open_to_part(request, so_far, left.sum(axis=1))[:, None]
-                if not open_to.any():
-                    break
-                server, way = divmod(int(order[open_to.ravel()[order].argmax()]), len(ways))
-                if self.breaks(request, server, time):
-                    left[server] = 0
-                    continue
-                placement = self._with_tightest(request, server, way, level[server, self._amounts :])
-                for _, amounts in self._held(placement):
-                    level[server] -= amounts
-                left[server, way] -= 1
-                reservations.append(Reservation(time, float(stays[server]), placement, request))
-            if len(reservations) == request.parts:
-                return reservations
-        return []
+    def _tightest(self, request: Request, time: float, level: Ints) -> list[Placement]:
+        """Place a request on the first server with room, parts of a gang first where there is less of it until then."""
+        rooms = self._rooms(request, self._split(level)[0])
+        order = np.arange(rooms.size)
+        if request.gang:
+            until_then = self._least(self.now, time - self.now + self._stays(request))
+            order = np.argsort(self._rooms(request, self._split(until_then)[0]), axis=None, kind="stable")
+        places = np.repeat(order, np.minimum(rooms.ravel()[order], request.parts))[: request.parts]
+        ways = [divmod(place, rooms.shape[1]) for place in np.sort(places).tolist()]
+        return [request.across(s, self._shape[1]) if request.spread else request.on(s, node) for s, node in ways]
 
-    def _least(self, starts: Floats, stays: Floats) -> Ints:
-        """Return what is free on servers from each start on, for so long on each: int64 [servers, starts, kinds]."""
-        return np.stack([profile.least(starts, float(s)) for profile, s in zip(self._profiles, stays, strict=True)])
+    def _agents(self, request: Request, time: float, level: Ints) -> list[Placement]:
+        """Place a request, or all parts of a gang, as the agent does with so much free; empty if it cannot."""
+        placements, may, taken = list[Placement](), self._may(request, time), list[int]()
+        for each in request.each():
+            open_to = may
+            if each.gang and each.gang.rules.restricts:
+                rooms = np.where(may, self._rooms(each, self._split(level)[0]).sum(axis=1), 0)
+                open_to = may & self._view.rules.open_to_part(each, taken, rooms)
+            shown, level = level.copy(), level.copy()
+            shown[: len(may)][~open_to] = 0
+            answer = self.decide(self._places, each, time, self._showing(shown, self._view))
+            if not isinstance(answer, Placement):
+                return []
+            add(level, self._taken(each, answer), -1)
+            taken += servers_of(answer)
+            placements.append(answer)
+        return placements
 
-    def _rooms(self, request: Request, levels: Ints) -> Ints:
-        """Count how many like this request fit, int64 [servers, times, ways], of `levels` [servers, times, kinds]."""
-        each = np.array([demand[: self._amounts] for _, demand in self._ways(request)])  # by node, or all of a server
-        fit = np.where(each > 0, levels[:, :, None, : self._amounts] // np.maximum(each, 1), MANY).min(axis=3)
-        rooms: Ints = np.clip(fit, 0, MANY)
-        count, each_device = in_python(request.demand[self._devices.resource]) if self._devices else (0, 0)
-        if self._devices and count:
-            devices = (levels[:, :, self._amounts :] // each_device).clip(0).sum(axis=2) // count
-            model = self._devices.devices.model
-            right = (model >= 0) & ((request.models == 0) | (request.models >> np.maximum(model, 0) & 1 == 1))
-            rooms = np.where(right[:, None, None], np.minimum(rooms, devices[:, :, None]), 0)
-        return rooms
+    def _showing(self, level: Ints, view: View) -> View:
+        """Return a view with so much free, int64 [places, kinds]."""
+        free, devices, links = map(np.copy, self._split(np.maximum(level, 0)))
+        if isinstance(view, NetworkView):
+            return replace(view, free=free, link_free=np.where(view.link_free == FAILED, FAILED, links))
+        if isinstance(view, DeviceView):
+            return replace(view, free=free, devices=view.devices._replace(free=devices))
+        return view.showing(free)
 
-    def _with_tightest(self, request: Request, server: int, node: int, free: Ints) -> Placement:
-        """Place a request on a server, with the tightest devices of those that have so much free, int64 [devices]."""
-        if not self._devices:
-            return request.across(server, self._nodes) if request.spread else request.on(server, node)
-        count, each = in_python(request.demand[self._devices.resource])
-        enough = np.flatnonzero(free >= each)
-        chosen = enough[np.argsort(free[enough], kind="stable")][:count]
-        return on_devices(request, server, sum(1 << int(device) for device in chosen))
+    def decide(self, agent: Agent, request: Request, start: float, view: View) -> Placement | Refusal | None:
+        """Ask an agent where a request is to start then: not on servers where rules would break a promise by that."""
+        while isinstance(answer := agent.decide(view, request), Placement):
+            if not (broken := [server for server in servers_of(answer) if self._breaks(request, server, start)]):
+                break
+            free = view.free.copy()
+            free[broken] = 0
+            view = replace(view, free=free)
+        return answer
 
-    def _may(self, request: Request, time: float, *more: tuple[tuple[int, ...], int]) -> npt.NDArray[np.bool_]:
+    def _may(self, request: Request, time: float, *more: tuple[tuple[int, ...], int]) -> Flags:
         """Tell where rules will let a request lie, bool [servers]; `more` has the servers and the role of another."""
-        rules, row = self._view.rules, request.index
-        if not rules:
-            return np.ones(len(self._view.capacity), np.bool_)
+        if not self._view.rules:
+            return np.ones(self._shape[0], np.bool_)
+        first = request.gang.first if request.gang else request.index
         gone = [job.request.index for job in self._jobs if job.end <= time]
         come = [
             (servers_of(held.placement), held.request.role)
             for held in self._reserved
-            if held.request.index != row and held.start <= time < held.start + held.duration
+            if not first <= held.request.index < first + request.parts
+            and held.start <= time < held.start + held.duration
         ]
-        may: npt.NDArray[np.bool_] = rules.open_to(request, gone, [*come, *more])
+        may: Flags = self._view.rules.open_to(request, gone, [*come, *more])
         return may
 
-    def breaks(self, request: Request, server: int, start: float) -> bool:
+    def _breaks(self, request: Request, server: int, start: float) -> bool:
         """Tell whether rules would not let somebody lie where it was promised, if this one starts there then."""
         if not self._view.rules:
             return False
@@ -324,40 +361,30 @@ class ClusterAvailability:
         )
 
     def keeps(self, promised: Sequence[Reservation]) -> bool:
-        """Tell whether an earlier promise is better than one that is made anew, and can be kept: never on servers."""
-        return False
+        """Tell whether a promise in a network, which may be better than one that is made anew, can be kept."""
+        if not self._network or not promised:
+            return False
+        start, lasts = promised[0].start, promised[0].duration
+        need = self._nothing.copy()
+        add(need, chain.from_iterable(self._taken(held.request, held.placement) for held in promised))
+        failed = self._network.link_free[[link for held in promised for link in held.placement.links]] == FAILED
+        return bool((self._profile.least(start, lasts) >= need).all() and not failed.any()) and all(
+            self._may(held.request, start)[[*servers_of(held.placement)]].all() for held in promised
+        )
 
     @property
     def overdrawn(self) -> bool:
-        """Whether some server has more promised than it will have."""
-        return any(
-            profile.overdrawn for profile, promised in zip(self._profiles, self._promised, strict=True) if promised
-        )
+        """Whether somewhere more is promised than there will be."""
+        held = chain.from_iterable(self._taken(held.request, held.placement) for held in self._reserved)
+        return bool((self._profile.levels[:, [index[0] for index, _ in held]] < 0).any())
 
-    def harmless(self, view: View, request: Request, but: Collection[int] = ()) -> View:
-        """Return what a request may see free now: nothing where it would be in the way of a reservation.
+    # -- who starts now ------------------------------------------------------------------------------------------------
 
-        That holds for nodes, or for single devices, and for all servers in `but`.
-        """
-        guarded = [server for server, promised in enumerate(self._promised) if promised or server in but]
-        if not (guarded or isinstance(view, DeviceView)):
+    def harmless(self, view: View, request: Request) -> View:
+        """Return what a request may see free now: what is free for as long as it stays."""
+        if not (self._reserved or self._closed):
             return view
-        stays, free = self._stays(request), view.free.copy()
-        devices: Ints | None = None
-        each = 0
-        if isinstance(view, DeviceView):
-            devices = view.devices.free.copy()
-            _, each = in_python(request.demand[view.resource])
-        for server in guarded:
-            [level] = self._profiles[server].least(np.array([self.now]), float(stays[server]))
-            for nodes, demand in self._ways(request):
-                fits = (view.free[server].ravel() >= demand[: self._amounts]).all()
-                if server in but or (fits and (level[: len(demand)] < demand).any()):
-                    free[server, nodes] = 0
-            if devices is not None and each:
-                devices[server, level[self._amounts :] < each] = 0
-        if isinstance(view, DeviceView) and devices is not None:
-            devices[~np.any(free, axis=(1, 2))] = 0
-            free[:, 0, view.resource] = np.minimum(free[:, 0, view.resource], devices.sum(axis=1))
-            return replace(view, free=free, devices=view.devices._replace(free=devices))
-        return view if (free == view.free).all() else view.showing(free)
+        least = self._least(self.now, self._stays(request))
+        free = self._split(least)[0]
+        np.minimum(free, view.free, out=free)  # from some of which rules of placement keep it
+        return self._showing(least, view)

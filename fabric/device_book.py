@@ -51,7 +51,6 @@ class DeviceBook(Book):
             resource=spec.resource,
             models=spec.models,
             usual=np.zeros((0, len(cluster.resources) + 2), np.int64),
-            taken=self.taken,
         )
         self._show()
 

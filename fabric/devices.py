@@ -4,7 +4,7 @@ A device is 1 unit of its resource. A request for up to 1 takes that much of one
 must be a whole number, takes as many whole devices.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
@@ -36,14 +36,13 @@ class DeviceView(View):
 
     `resource` is the place of the devices' resource, `models` are the names of their models; `usual`
     int64 [k, resources + 2] has the kinds of requests that there usually are, their demand, the bits of their models
-    and how often, and `taken` of each row the bits of the devices that it had last.
+    and how often.
     """
 
     devices: Devices
     resource: int
     models: tuple[str, ...]
     usual: Ints
-    taken: Mapping[int, int]
 
 
 def empty_devices(cluster: Cluster) -> Devices:

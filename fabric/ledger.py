@@ -58,6 +58,7 @@ class Ledger(Inventory):
         books: tuple[Book | None, ...] = (self.devices, self.network, self.peaks, self.rules)
         self._books = [book for book in books if book is not None]
         self.plain = not self._books
+        self.view.holding = self.reserved_by
 
     @property
     def running(self) -> Set[int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain
 from operator import index
@@ -34,14 +34,12 @@ class NetworkView(View):
     """A view with a network: `link_capacity` and `link_free` int64 [links] quanta, read-only; `routes` for kernels.
 
     A link that has failed has `FAILED` free. A request takes its demand from any number of servers.
-    `holding(row)` returns what a request that runs holds.
     """
 
     topology: Topology
     routing: Routing
     link_capacity: Ints
     link_free: Ints
-    holding: Callable[[int], Holding]
 
 
 @dataclass(slots=True)
@@ -72,7 +70,6 @@ class NetworkBook(Book):
             routing=routing,
             link_capacity=topology.link_capacity,
             link_free=read_only(self._links_shown),
-            holding=ledger.reserved_by,
         )
 
     # -- taking, and giving back ---------------------------------------------------------------------------------------

@@ -397,7 +397,7 @@ class View:
     `closures` are announced: which server will be down, from when until when. `queues` are the
     queues that requests wait in, `None` where there are none. `speed` float64 [servers] divides the times for which
     requests stay; `None` where it is 1 everywhere. `rules` is the ledger that keeps rules of placement, `None` where
-    there are none.
+    there are none. `holding(row)` returns what a request that runs holds.
     """
 
     resources: tuple[str, ...]
@@ -416,6 +416,7 @@ class View:
     queues: Any = None
     speed: Floats | None = None
     rules: Any = None
+    holding: Any = None
 
     def offer(self, request: Request) -> None:
         """Have `free` show what rules of placement leave to a request, before it is decided."""

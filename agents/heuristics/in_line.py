@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from binwright.agents.availability import AvailabilityProfile, ClusterAvailability, Reservation, RunningJobs, servers_of
+from binwright.agents.availability import Availability, AvailabilityProfile, Reservation, RunningJobs
 from binwright.agents.heuristics.orders import (
     BUILT_IN,
     BY_WAIT,
@@ -19,9 +19,8 @@ from binwright.agents.heuristics.orders import (
     OtherOrder,
     SharedOrder,
 )
-from binwright.agents.heuristics.servers.costs import BestFit
+from binwright.agents.heuristics.servers.costs import BestFit, FirstFit
 from binwright.agents.nested_agent import inner
-from binwright.agents.network_availability import NetworkAvailability
 from binwright.agents.rules.on_devices import choosing
 from binwright.fabric.network import NetworkView
 from binwright.simcore.errors import UnknownName, UserError, suggest
@@ -75,6 +74,10 @@ class InLine(Agent):
         self._rng, of_agent = rng.spawn(2)
         self.agent = choosing(self.agent, view)
         self.agent.start(view, of_agent)
+        self._places = self.agent
+        if self._reserves and not isinstance(view, NetworkView):  # first-fit misses no room
+            self._places = choosing(FirstFit(), view)
+            self._places.start(view, self._rng)
         self._running = RunningJobs()
         if self._shared:
             if view.accounts:
@@ -141,8 +144,7 @@ class InLine(Agent):
                 availability.reserve(promise, -1)
             if view.held_back(request):
                 continue
-            promised = earlier.get(request.index, [])
-            lasting = promised if promised and availability.keeps(promised) else []
+            lasting = promised if availability.keeps(promised := earlier.get(request.index, [])) else []
             if (yield from self._started(view, request, availability, lasting)):
                 continue
             if self.backfilling == "conservative" or first:
@@ -156,14 +158,11 @@ class InLine(Agent):
                 if promised:
                     self._kept[request.index] = promised
 
-    def _availability(self, view: View) -> ClusterAvailability:
-        jobs = self._running.look(view)
-        if isinstance(view, NetworkView):
-            return NetworkAvailability(view, jobs, self.agent)
-        return ClusterAvailability(view, jobs)
+    def _availability(self, view: View) -> Availability:
+        return Availability(view, self._running.look(view), self._places)
 
     def _started(
-        self, view: View, request: Request, availability: ClusterAvailability, promised: Sequence[Reservation]
+        self, view: View, request: Request, availability: Availability, promised: Sequence[Reservation]
     ) -> Generator[tuple[Request, Placement | Refusal | None], None, bool]:
         """Start a request, all or enough of its parts, where that is in nobody's way; returns whether it has.
 
@@ -172,15 +171,7 @@ class InLine(Agent):
         placed: list[tuple[Request, Placement]] = []
         for part in request.each():
             view.offer(part)
-            in_the_way: set[int] = set()
-            while True:
-                answer = self.agent.decide(availability.harmless(view, part, in_the_way), part)
-                if not isinstance(answer, Placement):
-                    break
-                broken = {server for server in servers_of(answer) if availability.breaks(part, server, view.now)}
-                if not broken:
-                    break
-                in_the_way |= broken
+            answer = availability.decide(self.agent, part, view.now, availability.harmless(view, part))
             if not isinstance(answer, Placement) and len(promised) > len(placed) and promised[0].start <= view.now:
                 answer = promised[len(placed)].placement
             if not isinstance(answer, Placement):
@@ -259,12 +250,10 @@ class TwoStage(Agent):
 
     def decide_line(self, view: View, requests: Sequence[Request]) -> Iterator[tuple[Request, Placement]]:
         now = view.now
-        profile = AvailabilityProfile(now, view.free.sum(axis=(0, 1)))
-        for job in self._running.look(view):
-            for _, _, amounts in job.shares:
-                profile.ends(job.end, amounts)
+        ends = [(job.end, [((), share[2]) for share in job.shares]) for job in self._running.look(view)]
+        profile = AvailabilityProfile(now, view.free.sum(axis=(0, 1)), ends)
         for request in sorted(requests, key=lambda each: -each.duration) if self.order == "longest" else requests:
             start = profile.earliest(request.duration, request.demand)
-            profile.take(start, request.duration, request.demand)
+            profile.take(start, request.duration, [((), request.demand)])
             if start == now and (placement := self._place.decide(view, request)) is not None:
                 yield request, placement

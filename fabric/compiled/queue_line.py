@@ -18,7 +18,6 @@ from binwright.fabric.compiled.tables import Tables
 from binwright.fabric.placement.mask import Ruling
 from binwright.simcore.jit import allocating, kernel, lean, lean_inlined
 from binwright.simcore.jit.cost_functions import ordered
-from binwright.simcore.record import SPREAD
 from binwright.simcore.types import Floats, InOrder, Ints, Request, View
 
 if TYPE_CHECKING:
@@ -137,15 +136,6 @@ def _rearrange(rows: Any, order: Ints) -> None:
         before[i] = rows[i]
     for i in range(len(order)):
         rows[i] = before[order[i]]
-
-
-@lean
-def hide(free: Ints, server: int, node: int) -> None:
-    """Have a node look full, or for `SPREAD` its server; changes `free` int64 [servers, nodes, resources]."""
-    for n in range(free.shape[1]):
-        for r in range(free.shape[2]):
-            if node in (SPREAD, n):
-                free[server, n, r] = 0
 
 
 @lean

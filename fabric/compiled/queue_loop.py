@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from binwright.fabric.array_kernels import push
-from binwright.fabric.availability import enough, just_after, over, parts_from
 from binwright.fabric.compiled import numa_loop as loop
 from binwright.fabric.compiled.numa_loop import NumaRequests, NumaState, demand_of, fits, move
 from binwright.fabric.compiled.queue_line import (
@@ -20,7 +19,6 @@ from binwright.fabric.compiled.queue_line import (
     SEEN,
     LineArrays,
     expect,
-    hide,
     least_first,
     show,
     sort,
@@ -32,12 +30,14 @@ from binwright.fabric.compiled.queue_promises import (
     foresee,
     forget_promise,
     hold,
+    just_after,
     needed,
+    over,
     promise_earliest,
     promise_first,
+    show_least,
 )
 from binwright.fabric.compiled.tables import Tables, count_limits, is_kept, limit_reached, parts_of
-from binwright.fabric.servers import fits_node, fits_spread
 from binwright.simcore.jit import lean
 from binwright.simcore.record import PLACED, SPREAD
 from binwright.simcore.types import Ints
@@ -49,24 +49,21 @@ LONGER = -1
 class Scratch(NamedTuple):
     """Holds what offers work on.
 
-    `sums` int64 [2, resources] are what any server and all have free. `level` int64 [servers, nodes * resources] is
-    what is free when the first that waits starts; it has no rows where nobody is promised anything. `profiles` are for
-    promises to all.
+    `sums` int64 [2, resources] are what any server and all have free. `profiles` are what servers have free beside what
+    is promised: with promises to all from now on, with one to the first that waits when that starts, in one step.
     """
 
     sums: Ints
-    level: Ints
     profiles: Profiles
 
 
 def scratch_for(shape: tuple[int, ...], backfilling: int, size: int) -> Scratch:
-    """Make scratch for servers of this shape, with profiles of `size` steps."""
+    """Make scratch for servers of this shape, with profiles of `size` steps for promises to all."""
     servers, width = shape[0], shape[1] * shape[2]
-    size *= backfilling == CONSERVATIVE
+    size = {EASY: 1, CONSERVATIVE: size}.get(backfilling, 0)
     times, levels = np.zeros((servers, size)), np.zeros((servers, size, width), np.int64)
-    profiles = Profiles(times, levels, np.zeros(servers, np.int64), np.zeros(width, np.int64))
-    level = np.zeros((servers if backfilling == EASY else 0, width), np.int64)
-    return Scratch(np.zeros((2, shape[2]), np.int64), level, profiles)
+    profiles = Profiles(times, levels, np.ones(servers, np.int64), np.zeros(width, np.int64))
+    return Scratch(np.zeros((2, shape[2]), np.int64), profiles)
 
 
 @lean
@@ -104,7 +101,7 @@ def go_line(
     parts, limits, limited = tables.parts, tables.limits, len(tables.limits.queue) > 0
     keyed = len(key) > 0 or len(divisor) > 0
     plain = not (limited or keyed)
-    most, total, level, profiles = scratch.sums[0], scratch.sums[1], scratch.level, scratch.profiles
+    most, total, profiles = scratch.sums[0], scratch.sums[1], scratch.profiles
     times, levels, steps, need = profiles
     while status == loop.ASK and (answers < 0 or made < answers):
         if seen < 0:
@@ -164,7 +161,7 @@ def go_line(
             foresee(profiles, left, requests, parts, queue, chosen[:count], now)
         started, blocked, shadow, low, high, delayed = 0, False, np.inf, 0, 0, -1
         if backfilling == CONSERVATIVE:
-            high = len(left)
+            shadow, high = now, len(left)
         for i in range(count):
             if keyed and backfilling == NONE:
                 least_first(queue, urgency, arrival, now, i, count)
@@ -181,28 +178,16 @@ def go_line(
                 continue
             if delayed >= 0:  # the first that waits is promised a time when somebody might delay it
                 ran = until, runs, running, now, soon
-                shadow, low, high = promise_first(level, left, *ran, demands, parts, place, spread, delayed, nothing)
+                shadow, low, high = promise_first(
+                    levels[:, 0], left, *ran, demands, parts, place, spread, delayed, nothing
+                )
                 delayed = -1
-            hides = shadow < np.inf and not (shadow > now and shadow >= now + expected[row])  # inf: nothing is promised
-            hides |= backfilling == CONSERVATIVE
             code, placed, from_now = -1, 0, over(now, expected[row])
-            s, after = low, high
+            s, after, hides = low, high, shadow < from_now
             while not large:
-                # -- who would be in the way of a promise does not see that there is room -----------------------------
+                # -- it sees what is free for as long as it stays, beside what is promised ----------------------------
                 while hides and s < after:
-                    if placed:
-                        show(left, free, s)
-                    for n in range(1 if spread[row] else nodes):
-                        node = SPREAD if spread[row] else n
-                        if fits_spread(left, s, demand) if spread[row] else fits_node(left, s, n, demand):
-                            needed(need, demand, node, nodes)
-                            if backfilling == CONSERVATIVE:
-                                lasts = expected[row]
-                                harmless = parts_from(times[s], levels[s], steps[s], now, lasts, need) > 0
-                            else:
-                                harmless = enough(level, s, need)
-                            if not harmless:
-                                hide(free, s, node)
+                    show_least(free, left, s, times[s], levels[s], steps[s], from_now)
                     s += 1
                 counts[ASKED] = row + placed
                 code = rule(free, capacity, demand, spread[row], *weights)
@@ -219,9 +204,9 @@ def go_line(
                     place[row + placed] = code
                     if backfilling == CONSERVATIVE:
                         hold(profiles, demand, spread[row], place, row + placed, 1, now, from_now, 1)
-                    elif low <= s < high and from_now > shadow:
+                    elif low <= s < high and hides:
                         needed(need, demand, node, nodes)
-                        add_to(level, s, need, -1)
+                        add_to(levels[s, 0], need, -1)
                 placed += 1
                 if placed == many:
                     break
@@ -254,9 +239,9 @@ def go_line(
             code = -1
             for part in range(row, row + placed):
                 move(left, free, log, demand, servers[part], nodes_of[part], 1)
-                if backfilling == EASY and low <= servers[part] < high and from_now > shadow:
+                if backfilling == EASY and low <= servers[part] < high and hides:
                     needed(need, demand, nodes_of[part], nodes)
-                    add_to(level, servers[part], need, 1)
+                    add_to(levels[servers[part], 0], need, 1)
                 servers[part], nodes_of[part] = -1, -1
             if backfilling == NONE:
                 break

@@ -2,21 +2,133 @@
 
 A way is a server, or a node of one where the request takes a single node; `place` int64 [n] has of each part the server
 times the nodes of a server, plus the node, or plus 0 for a spread request.
+
+What one server has free from now on is `times` float64 [any], ascending, the first of them now, `levels` int64 [any,
+kinds], what is free from each time on, and how many of them count. Changes write to both arrays.
 """
 
+from math import inf
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from binwright.fabric.array_kernels import ascending
-from binwright.fabric.availability import copies, earliest, over, overdrawn, parts_from, take
 from binwright.fabric.compiled.numa_loop import NumaRequests, demand_of
 from binwright.fabric.compiled.queue_line import RUNNING, LineArrays
 from binwright.fabric.compiled.tables import parts_of
 from binwright.simcore.jit import allocating, kernel, lean
 from binwright.simcore.record import SPREAD
 from binwright.simcore.types import Amounts, Floats, Ints
+
+MANY = 2**31
+"""Parts that ask for nothing."""
+
+
+@lean
+def just_after(time: float) -> float:
+    """Return the next number after a time."""
+    return float(np.nextafter(time, inf))
+
+
+@lean
+def over(start: float, duration: float) -> float:
+    """Return when a job is over that counts for a moment at least, so that it needs room."""
+    return max(start + duration, just_after(start))
+
+
+@lean
+def _step(times: Floats, levels: Ints, count: int, time: float) -> tuple[int, int]:
+    """Have something change at a time; returns its place and how many there are."""
+    low, high = 0, count
+    while low < high:
+        middle = (low + high) // 2
+        if times[middle] < time:
+            low = middle + 1
+        else:
+            high = middle
+    if low < count and times[low] == time:
+        return low, count
+    for i in range(count, low, -1):
+        times[i] = times[i - 1]
+        for k in range(levels.shape[1]):
+            levels[i, k] = levels[i - 1, k]
+    times[low] = time
+    for k in range(levels.shape[1]):
+        levels[low, k] = levels[low - 1, k]
+    return low, count + 1
+
+
+@lean
+def take(times: Floats, levels: Ints, count: int, start: float, end: float, need: Ints, sign: int) -> int:
+    """Take so much from start to end, not before now, or with sign -1 give it back; returns how many times count then.
+
+    There must be room for two more.
+    """
+    first, count = _step(times, levels, count, start)
+    last = count
+    if end < np.inf:
+        last, count = _step(times, levels, count, end)
+    for i in range(first, last):
+        for k in range(len(need)):
+            levels[i, k] -= sign * need[k]
+    return count
+
+
+@lean
+def enough(levels: Ints, at: int, need: Ints) -> bool:
+    """Tell whether so much is free then."""
+    sufficient = True
+    for k in range(len(need)):
+        sufficient &= levels[at, k] >= need[k]
+    return sufficient
+
+
+@lean
+def earliest(times: Floats, levels: Ints, count: int, duration: float, need: Ints) -> float:
+    """Return when so much is free for so long, at the earliest; infinity for never."""
+    since = -1
+    for i in range(count):
+        if not enough(levels, i, need):
+            since = -1
+            continue
+        if since < 0:
+            since = i
+        if i + 1 == count or times[i + 1] >= times[since] + duration:
+            return float(times[since])
+    return np.inf
+
+
+@lean
+def copies(levels: Ints, first: int, last: int, need: Ints) -> int:
+    """Count how many that need so much have room together at each of some steps; `MANY` at most."""
+    fitting = MANY
+    for i in range(first, last):
+        for k in range(len(need)):
+            if need[k] > 0:
+                fitting = min(fitting, levels[i, k] // need[k])
+    return max(fitting, 0)
+
+
+@lean
+def parts_from(times: Floats, levels: Ints, count: int, start: float, duration: float, need: Ints) -> int:
+    """Count how many that need so much have room together from a time on, not before now, for so long."""
+    first, last, end = 0, 0, over(start, duration)
+    while last < count and times[last] < end:
+        if times[last] <= start:
+            first = last
+        last += 1
+    return copies(levels, first, last, need)
+
+
+@lean
+def overdrawn(levels: Ints, count: int) -> bool:
+    """Tell whether more is taken at some time than there is."""
+    for i in range(count):
+        for k in range(levels.shape[1]):
+            if levels[i, k] < 0:
+                return True
+    return False
 
 
 class Profiles(NamedTuple):
@@ -46,10 +158,25 @@ def needed(need: Ints, demand: Amounts, node: int, nodes: int) -> None:
 
 
 @lean
-def add_to(level: Ints, server: int, need: Ints, sign: int) -> None:
-    """Add a need to what is free of a server, or with sign -1 take it; changes `level`."""
+def add_to(level: Ints, need: Ints, sign: int) -> None:
+    """Add a need to what is free of a server, or with sign -1 take it; changes `level` int64 [kinds]."""
     for k in range(len(need)):
-        level[server, k] += sign * need[k]
+        level[k] += sign * need[k]
+
+
+@lean
+def show_least(free: Ints, left: Ints, server: int, times: Floats, levels: Ints, count: int, end: float) -> None:
+    """Have a server show what it has `left` and will have free until an end at all times; changes `free`."""
+    kinds = free.shape[2]
+    for n in range(free.shape[1]):
+        for r in range(kinds):
+            free[server, n, r] = left[server, n, r]
+    for i in range(count):
+        if times[i] >= end:
+            break
+        for n in range(free.shape[1]):
+            for r in range(kinds):
+                free[server, n, r] = max(0, min(free[server, n, r], levels[i, n * kinds + r]))
 
 
 @lean

@@ -68,7 +68,7 @@ def test_turns_are_as_early_as_the_total_allows(
     turns = AvailabilityProfile(0.0, np.array([free]))
     levels = [free] * 40
     for start, amount, length in holds:
-        turns.take(start, length, (amount,))
+        turns.take(start, length, [((), amount)])
         for time in range(start, start + length):
             levels[time] -= amount
     expected = next((t for t in range(30) if min(levels[t : t + duration]) >= demand), inf)
