@@ -5,6 +5,8 @@ from __future__ import annotations
 from operator import add, index
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from binwright.simcore.errors import InfeasiblePlacement
 from binwright.simcore.types import Ints, Placement, Request, Share
 
@@ -74,12 +76,12 @@ class Book:
     def grow(self, by: int) -> None:
         """Count for so many more servers."""
 
-    def keeps(self, request: Request) -> Ints | None:
-        """Return what keeps a request from each server that has the amounts, int64 [servers]; None: nothing ever does.
+    def keeps(self, request: Request) -> Ints:
+        """Return what keeps a request from each server that has the amounts, int64 [servers]; empty: nothing ever does.
 
         It is a place in `reasons`, -1 for nothing.
         """
-        return None
+        return np.zeros(0, np.int64)
 
     def is_intact(self) -> bool:
         """Tell whether nobody has written to what the view shows."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from operator import index
 from typing import TYPE_CHECKING
 
@@ -148,24 +147,22 @@ class DeviceBook(Book):
                 bits |= 1 << known.index(name) if name in known else UNKNOWN
         return bits
 
-    def kinds(self, capacity: Ints, servers: npt.NDArray[np.bool_] | None) -> Iterator[tuple[Ints, int, int]]:
-        """Yield the capacity int64 [1, 1, resources] of servers, how many devices they have and their model, if alike.
+    def possible(
+        self, demand: Ints, models: Ints | None, capacity: Ints, servers: npt.NDArray[np.bool_] | None
+    ) -> npt.NDArray[np.bool_]:
+        """Tell which demands [n, resources], of `models` [n], one of these servers could hold when empty, bool [n].
 
         `capacity` is that of these servers, bool [servers]; `None` for all, and then of one that is added.
         """
-        own = self._own
-        columns = np.stack([own.there, own.model], axis=1)
+        columns, amount = np.stack([self._own.there, self._own.model], axis=1), demand[:, self._spec.resource]
         columns = np.append(columns, [self._spec.added], axis=0) if servers is None else columns[servers]
-        for kind in np.unique(np.column_stack([capacity[:, 0], columns]), axis=0):
-            yield kind[None, None, :-2], int(kind[-2]), int(kind[-1])
-
-    def possible(self, demand: Ints, models: Ints | None, there: int, model: int) -> npt.NDArray[np.bool_]:
-        """Tell which demands [n, resources], of `models` [n], so many devices of a model could hold, bool [n]."""
-        amount = demand[:, self._spec.resource]
-        count = -(-amount // QUANTUM)
-        fits: npt.NDArray[np.bool_] = (count <= there) & ((amount <= QUANTUM) | (amount % QUANTUM == 0))
-        if models is not None:
-            fits &= (models == 0) | (count == 0) | ((models >> max(model, 0) & 1 == 1) & (model >= 0))
+        count, fits = -(-amount // QUANTUM), np.zeros(len(demand), np.bool_)
+        whole = (amount <= QUANTUM) | (amount % QUANTUM == 0)
+        for *node, there, model in np.unique(np.column_stack([capacity[:, 0], columns]), axis=0).tolist():
+            holds = whole & (count <= there) & self._ledger.cluster.possible(demand, np.array([[node]]))
+            if models is not None:
+                holds &= (models == 0) | (count == 0) | ((models >> max(model, 0) & 1 == 1) & (model >= 0))
+            fits |= holds
         return fits
 
     def rooms(self, request: Request, rooms: Ints, empty: bool) -> Ints:

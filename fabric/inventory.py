@@ -158,9 +158,7 @@ class Inventory:
             own = np.concatenate([own, self.cluster.growth[None]])
         if self.devices is None:
             return self.cluster.possible(demand, own)
-        fits = np.zeros(len(demand), np.bool_)
-        for capacity, there, model in self.devices.kinds(own, servers):
-            fits |= self.cluster.possible(demand, capacity) & self.devices.possible(demand, models, there, model)
+        fits: npt.NDArray[np.bool_] = self.devices.possible(demand, models, own, servers)
         return fits
 
     @property
@@ -228,7 +226,7 @@ class Inventory:
         first = len(self._lacks)
         for book in self._books:
             keeps = book.keeps(request)
-            for number in () if keeps is None else np.unique(keeps[keeps >= 0]).tolist():
+            for number in np.unique(keeps[keeps >= 0]).tolist():
                 room &= keeps != number
                 if any(self._lacking(request, free[room])) if network else not room.any():
                     return first + int(number)
@@ -259,8 +257,7 @@ class Inventory:
         """Say why of every server that a request is kept from by something else than the amounts that are free."""
         why = dict.fromkeys(self.down, "has failed")
         for book in self._books:
-            keeps = book.keeps(request)
-            numbers = () if keeps is None else enumerate(keeps.tolist())
+            numbers = enumerate(book.keeps(request).tolist())
             why = {server: book.reasons[number] for server, number in numbers if number >= 0} | why
         return why
 
