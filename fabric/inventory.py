@@ -172,7 +172,9 @@ class Inventory:
 
     def lacks_room(self, request: Request) -> bool:
         """Tell whether a request has no room now, a gang for as many parts as it needs."""
-        return self.room_for_parts(request, self.open_to(request)) < request.parts
+        if request.gang:
+            return self.room_for_parts(request, self.open_to(request)) < request.gang.parts
+        return bool(self.why_not(request))
 
     def room_for_parts(
         self, request: Request, may: npt.NDArray[np.bool_] | None = None, free: Ints | None = None

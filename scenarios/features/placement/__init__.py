@@ -12,27 +12,12 @@ from binwright.simcore.fields import Keys, Model, Names, Number, Shown, Text, Wh
 from binwright.simcore.roles import Role, where_of
 from binwright.simcore.unions import ByKey
 
-
-def _labels(values: Any) -> Any:
-    """Leave out labels that are null."""
-    return {name: value for name, value in values.items() if value is not None} if isinstance(values, dict) else values
-
-
-Labels: TypeAlias = Annotated[
-    dict[str, Text],
-    BeforeValidator(_labels),
-    Shown("{label: text}"),
-]
+Labels: TypeAlias = Annotated[dict[str, Text], Shown("{label: text}")]
 
 
 def _priority(value: Any) -> Any:
     """Read a number or a class as the only one of a mix."""
-    if isinstance(value, dict):
-        return {str(key): each for key, each in value.items()}
-    if isinstance(value, str | int) and not isinstance(value, bool):
-        return {str(value): 1}
-    remedy = "Write a whole number, a class of `priorities`, or {class: weight}."
-    raise wrong("is no priority", remedy, (), value)
+    return {str(key): each for key, each in (value.items() if isinstance(value, dict) else ((value, 1),))}
 
 
 PriorityMix: TypeAlias = Annotated[
