@@ -26,7 +26,7 @@ UNKNOWN = 1 << 62
 class DeviceBook(Book):
     """Takes devices for requests. The view's devices are copies, as all that it shows."""
 
-    reasons = ("devices of other models", "no devices with enough free")
+    reasons = ("devices of other models", "no devices have enough free")
 
     def __init__(self, ledger: Ledger) -> None:
         cluster = ledger.cluster

@@ -41,7 +41,7 @@ def test_devices_that_are_partly_free_add_up_to_no_device() -> None:
             ledger.apply(request_of(ask, 4), placed(ask, 0, (device,)))
     assert state(ledger) == before
     assert ledger.view.free[0, 0, 2] == ask.gpu  # in all
-    assert ledger.reasons[ledger.why_not(request_of(ask, 4))] == "no devices with enough free"
+    assert ledger.reasons[ledger.why_not(request_of(ask, 4))] == "no devices have enough free"
 
 
 @given(clusters(), asks(), st.data())
