@@ -149,4 +149,4 @@ class World:
         ):
             if is_met:
                 raise UserError(problem, key=key, remedy=remedy)
-        return NetworkEpisodes(ledger.view, self.pacing, count, feasible=feasible)
+        return NetworkEpisodes(ledger, self.pacing, count, feasible=feasible)

@@ -34,7 +34,7 @@ def rate(rule: Compiled, workload: Workload, cluster: Cluster) -> float:
     took = inf
     for _ in range(2):
         simulation = Simulation(workload, Ledger(cluster))
-        run = simulation.requests, simulation.state, None, simulation.tables, np.zeros(0, np.bool_), 0, 0, False, inf
+        run = simulation.requests, simulation.state, None, simulation.tables, np.zeros(0, np.bool_), 0, 0, inf
         decide, weights = as_argument(rule.scan, 2, rule.weights)
         go(decide, weights, *run, 1)  # compiled or loaded
         began = process_time()

@@ -5,17 +5,17 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from binwright.fabric.compiled.many_networks import NetworkEpisodes, NetworkState, filling_of
+from binwright.fabric.compiled.many import Many
+from binwright.fabric.compiled.many_networks import NetworkEpisodes
 from binwright.fabric.multi_server import Filling
 from binwright.fabric.topology import Topology
 from binwright.simcore.jit import lean, prepared
+from binwright.simcore.jit.bundle import row_of
 from binwright.simcore.types import Floats, Ints
 
 Reals: TypeAlias = npt.NDArray[np.float32]
 USUAL = 32.0
 """Seconds (steps of the published experiments): a request that is held this long has .5 as its holding time."""
-REWARD = 10.0
-"""For a request placed; as much is lost for one rejected."""
 NOTHING = float(1 / (1 + np.exp(np.float32(1))))
 """enough(0, wanted)."""
 
@@ -41,15 +41,14 @@ class Observation(NamedTuple):
 
 
 class Watched(NamedTuple):
-    """Holds what is looked at: few arrays of `NetworkRules` and `NetworkState`, as each costs time."""
+    """Holds what is looked at of many runs: few of their arrays, as each costs time."""
 
     total: Ints
     free: Ints
     link_free: Ints
-    at: Ints
+    row: Ints
     expected: Floats
     bandwidth: Ints
-    result: Ints
     filling: Filling
 
 
@@ -67,53 +66,44 @@ def shown(topology: Topology, resources: int, count: int, text: bool) -> Observa
 
 
 class Observer:
-    """Writes what all simulations look like, in one compiled call.
+    """Writes what all simulations look like, in one compiled call; `text` is as in `Observation`."""
 
-    `text` is as in `Observation`. `rewards` float64 [s] and `ended` bool [s] say what came of the last step.
-    """
-
-    _state: NetworkState | None = None
+    _many: Many | None = None
 
     def __init__(self, episodes: NetworkEpisodes, text: bool = False) -> None:
         self.episodes, self._text = episodes, text
-        self.rewards, self.ended = np.zeros(episodes.count), np.zeros(episodes.count, np.bool_)
         self.shown = shown(episodes.view.topology, len(episodes.view.resources), episodes.count, text)
-        self._show: Any = prepared(show, *self._arguments(), 0, episodes.count, True)
+        self._show: Any = prepared(show, *self._arguments(), 0, 0)
 
     def _arguments(self) -> tuple[Any, ...]:
-        if self._state is not (state := self.episodes.state):  # a `reset` may replace the arrays
-            arrays = state.many.state.free, state.link_free, state.at, state.expected, state.bandwidth, state.result
-            self._state, self._watched = state, Watched(self.episodes.rules.total, *arrays, self.episodes.filling)
-        return self._watched, self._text, self.shown, self.rewards, self.ended
+        if self._many is not (many := self.episodes.many):  # a `reset` may replace the arrays
+            state, offers = self.episodes.state, many.offers
+            arrays = many.state.free, state.link_free, many.row, offers.expected, offers.bandwidth, state.filling
+            self._many, self._watched = many, Watched(state.total, *arrays)
+        return self._watched, self._text, self.shown
 
-    def show(self, first: int, end: int, stepped: bool) -> None:
-        """Write what changed of simulations `first` to `end` - 1, and if `stepped` what came of it."""
-        self._show(*self._arguments(), first, end, stepped)
+    def show(self, first: int, end: int) -> None:
+        """Write what changed of simulations `first` to `end` - 1."""
+        self._show(*self._arguments(), first, end)
 
     def __call__(self) -> Observation:
         """Return the same arrays every time, written anew. After an episode they show its last request, or nothing."""
-        self.show(0, self.episodes.count, False)
+        self.show(0, self.episodes.count)
         return self.shown
 
 
 @lean
-def show(
-    watched: Watched, text: bool, shown: Observation, rewards: Floats, ended: npt.NDArray[np.bool_], first: int,
-    end: int, stepped: bool,
-) -> None:  # fmt: skip
+def show(watched: Watched, text: bool, shown: Observation, first: int, end: int) -> None:
     """Write all that is `shown` of simulations `first` to `end` - 1: of those that are over the last request."""
     for i in range(first, end):
-        at, last, result = watched.at[i, 0], watched.at[i, 1] - 1, watched.result[i]
-        if stepped:
-            rewards[i], ended[i] = REWARD * (result[0] - result[1]), at > last
-        if last >= 0:
-            row, room, free, link_free = min(at, last), watched.filling, watched.free[i], watched.link_free[i]
-            seen = Observation(shown.nodes[i], shown.edges[i], shown.cluster[i], shown.chosen[i])
-            need, chosen, stamp = room.need[i], room.chosen[i], room.counts[i, 3]
-            wanted = watched.bandwidth[i, row], watched.expected[i, row]
-            observe(watched.total, free, link_free, need, chosen, stamp, *wanted, text, seen)
+        row = watched.row[i]
+        if row >= 0:
+            room, free, link_free = row_of(watched.filling, i), watched.free[i], watched.link_free[i]
+            seen, bandwidth = row_of(shown, i), watched.bandwidth[i, row]
+            wanted = room.need, room.chosen, room.counts[3], bandwidth, watched.expected[i, row]
+            observe(watched.total, free, link_free, *wanted, text, seen)
             if text:
-                deduct(free, link_free, filling_of(room, i), watched.bandwidth[i, row], seen)
+                deduct(free, link_free, room, bandwidth, seen)
 
 
 @lean

@@ -14,10 +14,10 @@ from gymnasium.vector.utils import batch_space
 
 from binwright.agents.environments.observation import Observer
 from binwright.agents.world import World
-from binwright.fabric.compiled.many import Flags, NumaEpisodes, NumaShown
+from binwright.fabric.compiled.many import Flags, NumaEpisodes
 from binwright.fabric.compiled.many_networks import NetworkEpisodes
 from binwright.simcore.errors import UserError
-from binwright.simcore.types import Floats, Ints
+from binwright.simcore.types import Ints
 
 Seen: TypeAlias = dict[str, npt.NDArray[Any]]
 
@@ -25,26 +25,26 @@ Seen: TypeAlias = dict[str, npt.NDArray[Any]]
 class EpisodeBatch(ABC):
     """Steps the simulations of a world together. All arrays have the simulation as their first axis.
 
-    `boxes` are the spaces of what one environment sees, by name. `seen` is what is seen, `info` what a step says
-    besides, `rewards` float64 and `ended` bool what came of the last step: every step writes to the same arrays, and
-    only what changed, so nobody else may write there.
+    `space` and `actions` are those of one environment. `seen` is what is seen, `info` how many requests the last step
+    placed and rejected: every step writes to the same arrays, and only what changed, so nobody else may write there.
     """
 
-    world: World
     episodes: NetworkEpisodes | NumaEpisodes
-    info: Seen
+    seen: Seen
 
-    def __init__(self, boxes: Mapping[str, spaces.Box], actions: int, count: int) -> None:
-        self.space: Any = spaces.Dict(dict(boxes))
-        self.actions, self.count = actions, count
-        self.choices: Ints = np.zeros(count, np.int64)
-        self.seen: Seen = {name: np.zeros((count, *box.shape), box.dtype) for name, box in boxes.items()}
-        self.rewards: Floats = np.zeros(count)
-        self.ended: Flags = np.zeros(count, np.bool_)
+    def __init__(self, world: World, actions: int, boxes: Mapping[str, tuple[tuple[int, ...], Any, float]]) -> None:
+        self.world, self.actions = world, actions
+        self.space: Any = spaces.Dict({name: spaces.Box(0, high, *box) for name, (*box, high) in boxes.items()})
+        self.choices: Ints = np.zeros(self.episodes.count, np.int64)
 
-    @abstractmethod
+    @property
+    def info(self) -> Seen:
+        result = self.episodes.many.result
+        return {"placed": result[:, 0], "rejected": result[:, 1]}
+
     def act(self) -> None:
         """Step all simulations with `choices`, and show what they are then; those that are over do not change."""
+        self.episodes.step(self.choices)
 
     @abstractmethod
     def reset(self, simulation: int, seed: int) -> None:
@@ -73,22 +73,16 @@ class NumaBatch(EpisodeBatch):
             problem = "requests are answered one by one here, without network, pacing and rules of placement"
             remedy = "Take these out of the scenario; binwright/Fabric-v0 is for networks."
             raise UserError(problem, key="cluster", remedy=remedy)
-        servers, nodes, resources = ledger.cluster.capacity.shape
-        boxes: dict[str, spaces.Box] = {
-            "free": spaces.Box(0, 1, (servers, nodes, resources), np.float32),
-            "request": spaces.Box(0, nodes, (resources + 1,), np.float32),
-            "mask": spaces.Box(0, 1, (servers * nodes,), np.int8),
+        self._reward, self.episodes = reward, NumaEpisodes(ledger, world.overflow.mode, count)
+        (servers, nodes, resources), shown = ledger.cluster.capacity.shape, self.episodes.state
+        boxes = {
+            "free": ((servers, nodes, resources), np.float32, 1),
+            "request": ((resources + 1,), np.float32, nodes),
+            "mask": ((servers * nodes,), np.int8, 1),
         }
-        super().__init__(boxes, servers * nodes, count)
-        self.world, self._reward = world, reward
-        self.info = {"placed": np.zeros(count, np.bool_)}
-        seen, mask = self.seen, self.seen["mask"].view(np.bool_)
-        shown = NumaShown(seen["free"], seen["request"], mask, self.rewards, self.ended, self.info["placed"])
-        self.episodes = NumaEpisodes(ledger, world.overflow.mode, shown)
+        super().__init__(world, servers * nodes, boxes)
+        self.seen = {"free": shown.free, "request": shown.request, "mask": shown.mask.view(np.int8)}
         self._total = ledger.cluster.capacity[:, :, 0].sum()
-
-    def act(self) -> None:
-        self.episodes.step(self.choices)
 
     def reset(self, simulation: int, seed: int) -> None:
         workload = self.world.draw(seed)
@@ -101,7 +95,7 @@ class FabricBatch(EpisodeBatch):
 
     An action is a server. Choosing one that the observation's `mask` forbids (nothing free, or chosen already) fails
     the request; with `mask="feasible"` servers without a working route to those chosen are forbidden, too. A request
-    placed earns 10, one rejected -10. `info` counts what a step placed and rejected.
+    placed earns 10, one rejected -10.
     """
 
     episodes: NetworkEpisodes
@@ -109,37 +103,37 @@ class FabricBatch(EpisodeBatch):
     def __init__(self, world: World, count: int, mask: Literal["any", "feasible"] = "any") -> None:
         if mask not in ("any", "feasible"):
             raise UserError("no such mask", key="mask", value=mask, remedy="Give any, or feasible.")
-        self.world, self.episodes = world, world.episodes(count, feasible=mask == "feasible")
+        self.episodes = world.episodes(count, feasible=mask == "feasible")
         topology, resources = self.episodes.view.topology, len(self.episodes.view.resources)
         servers, vertices = topology.servers, topology.switches + topology.servers
         ends = topology.link_ends.T
-
-        def box(shape: tuple[int, ...], dtype: Any = np.float32, high: float = 1) -> spaces.Box:
-            return spaces.Box(0, high, shape, dtype)
-
         boxes = {
-            "nodes": box((vertices, resources + 1)),
-            "links": box((ends.shape[1], 1)),
-            "edges": box(ends.shape, np.int32, vertices - 1),
-            "chosen": box((servers,), np.int8),
-            "mask": box((servers,), np.int8),
-            "cluster": box((resources + 1,)),
+            "nodes": ((vertices, resources + 1), np.float32, 1),
+            "links": ((ends.shape[1], 1), np.float32, 1),
+            "edges": (ends.shape, np.int32, vertices - 1),
+            "chosen": ((servers,), np.int8, 1),
+            "mask": ((servers,), np.int8, 1),
+            "cluster": ((resources + 1,), np.float32, 1),
         }
-        super().__init__(boxes, servers, count)
-        self.info = {"placed": self.episodes.state.result[:, 0], "rejected": self.episodes.state.result[:, 1]}
+        super().__init__(world, servers, boxes)
         self._observer = Observer(self.episodes)
-        shown, self.rewards, self.ended = self._observer.shown, self._observer.rewards, self._observer.ended
-        self.seen |= {"nodes": shown.nodes, "links": shown.edges[:, :, None], "chosen": shown.chosen}
-        self.seen |= {"cluster": shown.cluster, "mask": self.episodes.state.mask.view(np.int8)}
-        self.seen["edges"][:] = ends
+        shown = self._observer.shown
+        self.seen = {
+            "nodes": shown.nodes,
+            "links": shown.edges[:, :, None],
+            "edges": np.repeat(ends[None].astype(np.int32), count, 0),
+            "chosen": shown.chosen,
+            "mask": self.episodes.state.mask.view(np.int8),
+            "cluster": shown.cluster,
+        }
 
     def act(self) -> None:
-        self.episodes.step(self.choices)
-        self._observer.show(0, self.count, True)
+        super().act()
+        self._observer.show(0, self.episodes.count)
 
     def reset(self, simulation: int, seed: int) -> None:
         self.episodes.reset(simulation, self.world.draw(seed))
-        self._observer.show(simulation, simulation + 1, False)
+        self._observer.show(simulation, simulation + 1)
 
 
 class BatchEnv(gymnasium.Env[Seen, np.int64]):
@@ -166,10 +160,10 @@ class BatchEnv(gymnasium.Env[Seen, np.int64]):
         batch = self.batch
         batch.choices[0] = action
         batch.act()
-        over = batch.ended.item()
+        over = batch.episodes.over.item()
         self._ready = not over
         seen, info = self._shown()
-        return seen, batch.rewards.item(), over, False, info
+        return seen, batch.episodes.many.rewards.item(), over, False, info
 
     def action_masks(self) -> Flags:
         """Tell which actions are allowed now, bool [actions], as `MaskablePPO` of sb3-contrib asks."""
@@ -221,7 +215,6 @@ class BatchVector(VectorEnv[Seen, npt.NDArray[np.int64], npt.NDArray[Any]]):
             if each is not None:
                 self._rngs[i], _ = seeding.np_random(each)
             self.batch.begin(i, self._rngs[i], each)
-            self.batch.ended[i] = False
         return self._shown()
 
     def step(
@@ -238,9 +231,8 @@ class BatchVector(VectorEnv[Seen, npt.NDArray[np.int64], npt.NDArray[Any]]):
         batch.act()
         for i in again:
             batch.begin(i, self._rngs[i], None)
-            batch.rewards[i], batch.ended[i] = 0.0, batch.episodes.over[i]
         seen, info = self._shown()
-        return seen, batch.rewards.copy(), batch.ended.copy(), self._never.copy(), info
+        return seen, batch.episodes.many.rewards.copy(), batch.episodes.over.copy(), self._never.copy(), info
 
     def _shown(self) -> tuple[Seen, dict[str, Any]]:
         seen = {name: array.copy() for name, array in self.batch.seen.items()}

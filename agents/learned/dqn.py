@@ -15,6 +15,7 @@ from binwright.agents.learned.numa import (
     SIMPLE,
     CompiledAgent,
     NumaTrainer,
+    Replay,
     compiled_rule,
     discriminative_episodes,
     replays_of,
@@ -33,7 +34,6 @@ from binwright.agents.learned.value import frequent_sizes, known_sizes, remainin
 from binwright.agents.learned.weights import Tensors, fitting, read
 from binwright.agents.rules.scan import ScanAgent
 from binwright.agents.world import World
-from binwright.fabric.compiled.numa_replay import Replay
 from binwright.simcore.errors import UserError
 from binwright.simcore.rng import stream
 from binwright.simcore.types import Compiled, Floats, Ints, Placement, Request, View

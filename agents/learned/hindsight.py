@@ -24,9 +24,8 @@ from binwright.agents.learned.value import (
 )
 from binwright.agents.learned.weights import extra
 from binwright.agents.world import World
-from binwright.fabric.compiled.numa_replay import Offer
 from binwright.simcore.rng import stream
-from binwright.simcore.types import Floats, Ints
+from binwright.simcore.types import Floats, Ints, Request
 
 Sample: TypeAlias = tuple[Floats, Floats, Floats]
 """What `places_of` sees of the servers of c places, before and after, and how many requests the best plan that begins
@@ -73,9 +72,9 @@ class HindsightTrainer(ValueTrainer):
             lengths.append(length)
             planned.append(max(length, self._longest[number]))
             staying = replay.staying()
-            if not len(staying) or (offer := replay.follow(student, int(rng.choice(staying)))) is None:
+            if not len(staying) or (request := replay.follow(student, int(rng.choice(staying)))) is None:
                 continue
-            codes, before, after = places_of(offer, replay.capacity, self._known)
+            codes, before, after = places_of(request, replay.simulation.view.free, self.view.capacity, self._known)
             if len(codes) > 1:
                 plans = self._rules[self._best[number]], student
                 reached = np.max([replay.tried(codes, plan) for plan in plans], axis=0).astype(np.float64)
@@ -127,19 +126,22 @@ def inputs_of(free: Ints, capacity: Ints) -> Floats:
     return np.where(swap[..., None], np.roll(inputs, 2, axis=-1), inputs)
 
 
-def places_of(offer: Offer, capacity: Ints, sizes: Floats = NO_SIZES) -> tuple[list[int], Floats, Floats]:
+def places_of(
+    request: Request, free: Ints, capacity: Ints, sizes: Floats = NO_SIZES
+) -> tuple[list[int], Floats, Floats]:
     """Return the places that fit: codes [c], and what is seen of the server before and after, [c, any] each.
 
     That is its inputs, and what fits of `sizes` float64 [k, 4]. Of places that leave the same shares on a server that
     had the same before, the first stands for all.
     """
-    half = offer.demand // 2
-    taken = [[offer.demand - half, half]] if offer.spread else [[offer.demand, half * 0], [half * 0, offer.demand]]
-    left = offer.free[:, None] - np.array(taken)  # [servers, choices, nodes, resources]
+    demand = np.array(request.demand)
+    half = demand // 2
+    taken = [[demand - half, half]] if request.spread else [[demand, half * 0], [half * 0, demand]]
+    left = free[:, None] - np.array(taken)  # [servers, choices, nodes, resources]
     server, choice = np.nonzero((left >= 0).all(axis=(2, 3)))
-    before, after = inputs_of(offer.free, capacity)[server], inputs_of(left, capacity[:, None])[server, choice]
+    before, after = inputs_of(free, capacity)[server], inputs_of(left, capacity[:, None])[server, choice]
     rows = np.concatenate([before, after, capacity[server].reshape(len(server), INPUTS)], axis=1)
-    before = np.concatenate([before, fitting_on(offer.free[server], sizes)], axis=1)
+    before = np.concatenate([before, fitting_on(free[server], sizes)], axis=1)
     after = np.concatenate([after, fitting_on(left[server, choice], sizes)], axis=1)
     first = np.sort(np.unique(rows, axis=0, return_index=True)[1])
     return (server * 2 + choice)[first].tolist(), before[first], after[first]

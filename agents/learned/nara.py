@@ -320,7 +320,7 @@ class NaraTrainer(Proximal, Trainer):
                 actions = torch.multinomial(torch.softmax(logits, 1), 1, generator=draws).squeeze(1)
                 active.append(~episodes.over)
                 episodes.step(actions.numpy())
-                result = episodes.state.result * active[-1][:, None]
+                result = episodes.many.result * active[-1][:, None]
                 going_on = active[-1] & ~result.any(axis=1)
                 rewards.append(result @ self._rewards + self.choice * going_on)
                 results += result.sum(axis=0)
@@ -352,9 +352,9 @@ class NaraTrainer(Proximal, Trainer):
             for i in np.flatnonzero(going).tolist():
                 infer(wires, weights, self._text, nodes[i], edges[i], cluster[i], scratch, logits[i])
             episodes.step(np.where(episodes.state.mask, logits, -np.inf).argmax(axis=1))
-            results += episodes.state.result[going].sum(axis=0)
-        state, total = episodes.state, episodes.rules.total
-        used = (state.sums / state.many.state.answers / total).mean(axis=0)
+            results += episodes.many.result[going].sum(axis=0)
+        state = episodes.state
+        used = (state.sums / episodes.many.state.answers / state.total).mean(axis=0)
         shares = {f"allocation_{name}": float(share) for name, share in zip(episodes.view.resources, used, strict=True)}
         return {"acceptance": float(results[0] / results.sum()), **shares}
 

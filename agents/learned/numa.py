@@ -1,9 +1,10 @@
 """Trains agents on servers with NUMA nodes: plays compiled episodes from warm starts, many rules in each."""
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from math import inf
 from typing import Annotated, Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -12,13 +13,16 @@ from pydantic import AfterValidator, Field
 from binwright.agents import AGENTS
 from binwright.agents.learned.loop import TRAINING, Count, Trainer
 from binwright.agents.world import World
-from binwright.fabric.compiled.numa_replay import Replay
+from binwright.fabric.compiled import numa_loop as loop
+from binwright.fabric.compiled.numa_decisions import placement_of
+from binwright.fabric.run.play import fill
 from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.cores import usable_cpus
 from binwright.simcore.errors import UserError
 from binwright.simcore.options import check_options
+from binwright.simcore.record import PLACED
 from binwright.simcore.rng import stream
-from binwright.simcore.types import Agent, Compiled, Floats, Ints, View
+from binwright.simcore.types import Agent, Compiled, Floats, Ints, Request, View
 
 NODES = 2
 DISCRIMINATIVE = 0.02
@@ -66,6 +70,102 @@ def check_servers(view: View, agent: str) -> None:
     if view.capacity.shape[1:] != (NODES, 2) or (view.capacity == 0).any():
         problem = f"{agent} is for servers of two NUMA nodes that have both of two resources"
         raise UserError(problem, key="agents", remedy="Take another agent, such as internal.")
+
+
+class Replay:
+    """Plays the rest of a compiled run with one rule after another, each time from where the run is now.
+
+    It is for runs of overflow `drop` or `stop` in which nothing else happens. Only one thread may use it at a time.
+
+    With `warm`, a resource and a share, every rule first fills the cluster itself, skipping what fits nowhere, until
+    that share of the resource is in use; with a `filler` this rule does so, for all. What is placed until then does
+    not count.
+    """
+
+    def __init__(
+        self, simulation: Simulation, warm: tuple[int, float] | None = None, filler: Compiled | None = None
+    ) -> None:
+        self.simulation, self._warm = simulation, warm
+        self.first = len(simulation.record.sequence)
+        """How many requests were answered before what was played last, its warm start included."""
+        self._start = self._snapshot()
+        if filler:
+            self._begin(filler)
+            self._warm, self._start = None, self._snapshot()
+
+    def _snapshot(self) -> list[tuple[Any, Any]]:
+        """Pair every array that an answer depends on with a copy of it."""
+        state = self.simulation.state
+        waiting, ends = slice(state.at[loop.FIRST], state.at[loop.LAST]), slice(state.at[loop.ENDS])
+        arrays = state.free, state.left, state.at, state.clock, state.answers
+        parts = state.line[waiting], state.due[ends], state.holder[ends]
+        return [(array, array.copy()) for array in (*arrays, *parts)]
+
+    def _restore(self, snapshot: list[tuple[Any, Any]]) -> None:
+        for array, before in snapshot:
+            array[:] = before
+        state = self.simulation.state
+        state.holds[state.holder[: state.at[loop.ENDS]]] = loop.HOLDS
+        state.log[0] += len(state.log)  # any server may have changed
+
+    def _begin(self, by: Compiled) -> None:
+        """Go back to the start, and have a rule fill the cluster, unless it is filled."""
+        self._restore(self._start)
+        if self._warm:
+            go = self.simulation.loop.go
+
+            def play(watch: Callable[[], int]) -> None:
+                while (answers := watch()) and go(by, answers) == answers:
+                    pass
+
+            fill(self.simulation, *self._warm, play)
+            self.first = len(self.simulation.record.sequence)
+
+    def _placed(self) -> int:
+        record = self.simulation.record
+        return int((record.outcome[record.sequence[self.first :]] == PLACED).sum())
+
+    def placed(self, rule: Compiled, by: Compiled | None = None) -> int:
+        """Count the requests that a rule places from the start of the replay to its end.
+
+        Where rules fill the cluster themselves, `by` does so, by default a copy of the rule.
+        """
+        self._begin(by or copied(rule))
+        self.simulation.loop.go(rule)
+        return self._placed()
+
+    def staying(self) -> Ints:
+        """Return which answers of what was played last are still in place at its end: their numbers, int64 [any]."""
+        record, state = self.simulation.record, self.simulation.state
+        answered = record.sequence[self.first :]
+        never = (self.simulation.workload.duration[answered] == inf) & (record.outcome[answered] == PLACED)
+        return np.flatnonzero(never | np.isin(answered, state.holder[: state.at[loop.ENDS]]))
+
+    def follow(self, rule: Compiled, answers: int) -> Request | None:
+        """Return the request on offer after that many answers of a rule; `None` when the run is over before."""
+        self._begin(copied(rule))
+        self.simulation.loop.go(rule, answers)
+        return self.simulation.advance()
+
+    def tried(self, codes: Sequence[int], rule: Compiled) -> Ints:
+        """Count the requests placed in all, int64 [codes], when the request on offer gets each of these answers.
+
+        A rule answers all later ones. The request stays on offer.
+        """
+        start, simulation, placed = self._snapshot(), self.simulation, np.zeros(len(codes), np.int64)
+        for number, code in enumerate(codes):
+            request = simulation.advance()
+            assert request is not None
+            simulation.answer(placement_of(code, request, simulation.view.capacity.shape[1]))
+            simulation.loop.go(rule)
+            placed[number] = self._placed()
+            self._restore(start)
+        return placed
+
+
+def copied(rule: Compiled) -> Compiled:
+    """Return a rule with numbers of its own, for one that changes them."""
+    return rule._replace(weights=tuple(part.copy() for part in rule.weights))
 
 
 def replays_of(world: World, seeds: Sequence[int], shares: Sequence[float]) -> list[Replay]:
@@ -116,8 +216,7 @@ def play_all(replays: Sequence[Replay], rules: Sequence[Compiled]) -> Floats:
     """Count the requests placed, float64 [rules, replays], on all processors. Each replay has copies of the rules."""
 
     def play_one(replay: Replay) -> list[int]:
-        copies = [rule._replace(weights=tuple(part.copy() for part in rule.weights)) for rule in rules]
-        return [replay.placed(copy) for copy in copies]
+        return [replay.placed(copied(rule)) for rule in rules]
 
     with ThreadPoolExecutor(usable_cpus()) as pool:
         placed = np.array(list(pool.map(play_one, replays)), float)

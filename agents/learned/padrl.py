@@ -219,7 +219,7 @@ class PADRLTrainer(Proximal, NumaTrainer):
         self.tensors = {name: torch.nn.Parameter(torch.from_numpy(array)) for name, array in drawn.items()}
         self.optimiser = torch.optim.Adam(self.tensors.values(), lr=self.rate)
         self._replays, _ = discriminative_episodes(training, self._seeds, self.shares, rules_of(SIMPLE))
-        kind, rows = row_type(len(self.view.capacity)), max(replay.requests for replay in self._replays)
+        kind, rows = row_type(len(self.view.capacity)), max(len(replay.simulation.workload) for replay in self._replays)
         self._diary = np.zeros(1 + rows * kind.itemsize // 8)
         self._rows: npt.NDArray[Any] = self._diary[1:].view(kind)
         some = [sequence(training.draw(int(seed)), self._cluster)[1] for seed in self._seeds[:64]]

@@ -1,9 +1,11 @@
-"""Steps many runs of servers with NUMA nodes together, in one compiled call, as environments need it.
+"""Steps many runs together, in one compiled call, as learning needs it; what is special to servers and networks aside.
 
-A run is one of `binwright.fabric.run.simulation.Simulation` with overflow `drop` or `stop` in which every step answers
-a request: its arrays are those of the loop, and the loop's own functions play them.
+A run is one of `binwright.fabric.run.simulation.Simulation` with overflow `drop` or `stop`: its arrays are those of the
+loop, and the loop's own functions play them. docs/developers/compiled-runs.md says what else to change with a rule of
+the run.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -13,70 +15,61 @@ from binwright.fabric.compiled import numa_loop as loop
 from binwright.fabric.compiled.numa_loop import NumaRequests, NumaState, demand_of, forward, hold, leave, move, refuse
 from binwright.fabric.compiled.tables import Tables, no_tables
 from binwright.fabric.ledger import Ledger
+from binwright.fabric.multi_server import COMPLETE, GOES_ON
 from binwright.fabric.ranking import log_of
+from binwright.fabric.run.arrays import state_of
 from binwright.fabric.servers import fits_node, fits_spread
 from binwright.simcore.errors import UserError
 from binwright.simcore.jit import lean, lean_inlined, prepared
-from binwright.simcore.record import PENDING, SPREAD
-from binwright.simcore.types import Amounts, Floats, Ints, Workload
+from binwright.simcore.jit.bundle import row_of
+from binwright.simcore.record import IMPOSSIBLE, PENDING, SPREAD, Record
+from binwright.simcore.rules import Pacing
+from binwright.simcore.types import Floats, Ints, Workload
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
 Reals: TypeAlias = npt.NDArray[np.float32]
 Arrays = TypeVar("Arrays", bound=tuple[Any, ...])
 
 
-class Many(NamedTuple):
-    """Holds the requests and the states of many runs, whose arrays have the run as a further first axis.
+class Offers(NamedTuple):
+    """Holds what else there is to know of the n requests of a run.
 
-    Shared are `requests.priority` and `state.capacity`; `state.left` is `state.free`. `possible` int64 [s] is how many
-    of `requests.rows` each run has, and `over` bool [s] whether there is nothing to answer any more. `tables` are
-    empty.
+    `worth` float64 [n] is what one that is placed earns, `expected` float64 [n] what agents may know of `duration`,
+    and `bandwidth` is int64 [n]. `held` int64 [n, 3] says where what it holds is written, in a network.
+    """
+
+    worth: Floats
+    expected: Floats
+    bandwidth: Ints
+    held: Ints
+
+
+class Many(NamedTuple):
+    """Holds many runs: their arrays, of which each has the run as a further first axis.
+
+    `possible` int64 [s] is how many of `requests.rows` each run has, `row` int64 [s] the request on offer, -1 before
+    the first one, `over` bool [s] whether there is nothing to answer any more. `result` int64 [s, 2] are the requests
+    that the last step placed and rejected, `rewards` float64 [s] what it earned: one rejected costs `lost`, and with
+    `stops` it ends the run. `step` is the pace, negative where requests come as they arrive. `tables` are empty.
     """
 
     requests: NumaRequests
     state: NumaState
+    offers: Offers
     possible: Ints
+    row: Ints
     over: Flags
+    result: Ints
+    rewards: Floats
+    lost: float
+    stops: bool
+    step: float
     tables: Tables
 
 
-def many_runs(capacity: Ints, count: int, rows: int) -> Many:
-    """Make `count` runs of at most so many requests on servers of this capacity; none of them has begun."""
-    resources = capacity.shape[2]
-
-    def zeros(dtype: npt.DTypeLike, *shape: int) -> Any:
-        return np.zeros((count, *shape), dtype)
-
-    free, nobody = zeros(np.int64, *capacity.shape), np.zeros(0, np.int64)
-    requests = NumaRequests(
-        rows=zeros(np.int32, rows),
-        arrival=zeros(np.float64, rows),
-        duration=zeros(np.float64, rows),
-        demand=zeros(np.int64, rows, resources),
-        spread=zeros(np.bool_, rows),
-        priority=nobody,
-        nothing=(0,) * resources,
-    )
-    state = NumaState(
-        capacity=capacity,
-        free=free,
-        left=free,
-        line=zeros(np.int32, max(1, rows)),
-        due=zeros(np.float64, rows),
-        holder=zeros(np.int64, rows),
-        at=zeros(np.int64, loop.COUNTERS),
-        clock=zeros(np.float64, 1),
-        sequence=zeros(np.int32, rows),
-        outcome=zeros(np.int8, rows),
-        decided=zeros(np.float64, rows),
-        server=zeros(np.int32, rows),
-        node=zeros(np.int8, rows),
-        reason=zeros(np.int32, rows),
-        holds=zeros(np.int8, rows),
-        log=zeros(np.int64, len(log_of(len(capacity)))),
-        answers=zeros(np.int64, 1),
-    )
-    return Many(requests, state, zeros(np.int64), np.ones(count, np.bool_), no_tables())
+def stacked(run: Arrays, count: int) -> Arrays:
+    """Return the arrays of a run as often as there are runs, with the run as a further first axis."""
+    return type(run)(*(np.repeat(part[None], count, 0) if isinstance(part, np.ndarray) else part for part in run))
 
 
 def copied(before: Arrays, after: Arrays) -> Arrays:
@@ -84,110 +77,33 @@ def copied(before: Arrays, after: Arrays) -> Arrays:
     for old, new in zip(before, after, strict=True):
         if isinstance(old, tuple):
             copied(old, new)
-        elif old is not new and isinstance(old, np.ndarray):
-            new[tuple(slice(length) for length in old.shape)] = old
+        elif isinstance(old, np.ndarray):
+            new[tuple(map(slice, old.shape))] = old
     return after
 
 
-def reset(many: Many, run: int, workload: Workload, possible: npt.NDArray[np.bool_]) -> None:
-    """Start one run again, on empty servers, with requests of which some are `possible`, bool [n]; changes `many`."""
-    n, rows = len(workload), np.flatnonzero(possible)
-    requests, state = many.requests, many.state
-    requests.arrival[run, :n], requests.duration[run, :n] = workload.arrival, workload.duration
-    requests.demand[run, :n], requests.rows[run, : len(rows)] = workload.demand, rows
-    state.free[run], state.at[run], state.answers[run], many.over[run] = state.capacity, 0, 0, False
-    state.clock[run], many.possible[run] = 0.0, len(rows)
-    state.outcome[run, :n] = PENDING
+class Episodes:
+    """Steps `count` runs together: `reset` gives requests to one of them, `step` an answer to each.
 
-
-@lean_inlined
-def run_of(many: Many, i: int) -> tuple[NumaRequests, NumaState]:
-    """Return the requests and the state of one run: views, not copies."""
-    requests, state = many.requests, many.state
-    free = state.free[i]
-    return (
-        NumaRequests(
-            requests.rows[i, : many.possible[i]],
-            requests.arrival[i],
-            requests.duration[i],
-            requests.demand[i],
-            requests.spread[i],
-            requests.priority,
-            requests.nothing,
-        ),
-        NumaState(
-            state.capacity,
-            free,
-            free,
-            state.line[i],
-            state.due[i],
-            state.holder[i],
-            state.at[i],
-            state.clock[i],
-            state.sequence[i],
-            state.outcome[i],
-            state.decided[i],
-            state.server[i],
-            state.node[i],
-            state.reason[i],
-            state.holds[i],
-            state.log[i],
-            state.answers[i],
-        ),
-    )
-
-
-def check_overflow(overflow: str) -> None:
-    """Refuse a mode in which requests wait, or servers are added."""
-    if overflow not in ("drop", "stop"):
-        remedy = "Write `overflow: drop` or `overflow: stop`."
-        raise UserError("what fits nowhere must be dropped here, or end it", key="overflow", remedy=remedy)
-
-
-class NumaShown(NamedTuple):
-    """Holds what is seen of the runs and came of the last step, written where it lies: only what changed.
-
-    So nobody else may write there. `free` float32 [s, servers, nodes, resources] are free shares. `request` float32
-    [s, resources + 1] is the request on offer: its demand as shares of the largest node, and whether it is spread;
-    nothing after the last one. `mask` bool [s, servers * nodes] says which places it may take, a spread request a
-    server by the number of its first node; it is empty only when the episode is over, since requests that fit nowhere
-    are refused on the way. `rewards` float64 [s], `ended` and `placed` bool [s] say what came of the last step.
+    `many` has the runs, and `state` a named tuple of what is special to their kind, as `kernels` of `stepping` take it:
+    its `mask` bool [count, actions] says which answers are allowed, none when the run is over.
     """
 
-    free: Reals
-    request: Reals
-    mask: Flags
-    rewards: Floats
-    ended: Flags
-    placed: Flags
-
-
-class _Scale(NamedTuple):
-    """Holds what shares are of: `installed` float64 [servers, nodes, resources], `largest` float64 [resources].
-
-    `installed` is 1 where there is nothing. With `stops` a refusal ends the run.
-    """
-
-    installed: Floats
-    largest: Floats
-    stops: bool
-
-
-class NumaEpisodes:
-    """Steps runs on the servers of a ledger: `reset` gives requests to one of them, `step` an answer to each.
-
-    `many` (`Many`) is where they are, and `shown` (`NumaShown`) what is to be seen of them.
-    """
-
-    def __init__(self, ledger: Ledger, overflow: str, shown: NumaShown) -> None:
-        check_overflow(overflow)
-        self._ledger, self.cluster, self.shown, self.count = ledger, ledger.cluster, shown, len(shown.mask)
-        self._capacity = capacity = np.ascontiguousarray(ledger.cluster.capacity)
-        most = np.maximum(capacity.max(axis=(0, 1)), 1).astype(np.float64)
-        self._scale = _Scale(np.maximum(capacity, 1).astype(np.float64), most, overflow == "stop")
-        self.many, self._worth = many_runs(capacity, self.count, 1), np.zeros((self.count, 1))
-        self._step = prepared(_step, self._scale, self.many, shown, self._worth, np.zeros(self.count, np.int64))
-        self._begin = prepared(_begin, self._scale, self.many, shown, 0)
+    def __init__(
+        self,
+        ledger: Ledger,
+        state: Any,
+        kernels: tuple[Callable[..., None], ...],
+        *,
+        lost: float = 0.0,
+        stops: bool = False,
+        pacing: Pacing | None = None,
+    ) -> None:
+        self.cluster, self.state, self.count, self._ledger = ledger.cluster, state, len(state.mask), ledger
+        self._lost, self._stops, self._pace = lost, stops, pacing.step if pacing else -1.0
+        self.many = self._runs(1)
+        self._begin = prepared(kernels[0], self.many, state, 0)
+        self._step = prepared(kernels[1], self.many, state, np.zeros(self.count, np.int64))
 
     @property
     def over(self) -> Flags:
@@ -196,110 +112,183 @@ class NumaEpisodes:
 
     @property
     def row(self) -> Ints:
-        """The request on offer of each run, int64 [count]; any after an episode."""
-        state, runs = self.many.state, np.arange(self.count)
-        return state.line[runs, state.at[:, loop.FIRST]].astype(np.int64)
+        """The request on offer of each run, int64 [count], the last one after its end: not a copy."""
+        return self.many.row
+
+    def _runs(self, n: int) -> Many:
+        """Make the arrays of runs of at most so many requests; none of them has begun."""
+        capacity, count = self.cluster.capacity, self.count
+        servers, _, resources = capacity.shape
+        times, flags, none = np.zeros(n), np.zeros(n, np.bool_), np.zeros(0, np.int64)
+        demand, rows = np.zeros((n, resources), np.int64), np.zeros(n, np.int32)
+        requests = NumaRequests(rows, times, times, demand, flags, none, (0,) * resources)
+        state = state_of((capacity, capacity, capacity), n, Record(n, ()), log_of(servers))
+        return Many(
+            stacked(requests, count),
+            stacked(state, count),
+            stacked(Offers(times, times, np.zeros(n, np.int64), np.zeros((n, 3), np.int64)), count),
+            possible=np.zeros(count, np.int64),
+            row=np.full(count, -1),
+            over=np.ones(count, np.bool_),
+            result=np.zeros((count, 2), np.int64),
+            rewards=np.zeros(count),
+            lost=self._lost,
+            stops=self._stops,
+            step=self._pace,
+            tables=no_tables(),
+        )
 
     def reset(self, simulation: int, workload: Workload, worth: Floats) -> None:
         """Start one run again, on an empty cluster, with these requests; `worth` float64 [n] rewards them."""
-        n = len(workload)
-        if n > self._worth.shape[1]:
-            before = self.many, self._worth
-            after = many_runs(self._capacity, self.count, n), np.zeros((self.count, n))
-            self.many, self._worth = copied(before, after)
-        self._worth[simulation, :n] = worth
-        reset(self.many, simulation, workload, self._ledger.possible(workload.demand))
-        self.many.requests.spread[simulation, :n] = self._ledger.spreads(workload.demand)
-        self._begin(self._scale, self.many, self.shown, simulation)
+        i, n, many = simulation, len(workload), self.many
+        if n > many.offers.worth.shape[1]:
+            self.many = many = copied(many, self._runs(n))
+        requests, state, offers = many[:3]
+        rows = np.flatnonzero(self._ledger.possible(workload.demand))
+        requests.rows[i, : len(rows)], requests.spread[i, :n] = rows, self._ledger.spreads(workload.demand)
+        requests.arrival[i, :n], requests.duration[i, :n] = workload.arrival, workload.duration
+        requests.demand[i, :n], offers.worth[i, :n], offers.expected[i, :n] = workload.demand, worth, workload.expected
+        offers.bandwidth[i, :n] = 0 if workload.bandwidth is None else workload.bandwidth
+        state.at[i], state.clock[i], state.answers[i], state.outcome[i] = 0, 0.0, 0, IMPOSSIBLE
+        state.free[i] = state.left[i] = self.cluster.capacity
+        state.outcome[i, rows] = PENDING
+        many.possible[i], many.row[i], many.over[i], many.result[i] = len(rows), -1, False, 0
+        self._begin(many, self.state, i)
+        many.rewards[i] = 0.0
 
     def step(self, answers: Ints) -> None:
-        """Answer the requests on offer, `answers` int64 [count]; a place that the mask forbids refuses the request.
+        """Give every run an answer, int64 [count]; one that `state.mask` does not allow refuses the request.
 
-        Changes `many` and `shown`. Runs that are over do not change, and have no reward.
+        Changes `many` and `state`. Runs that are over do not change, and have no reward.
         """
-        self._step(self._scale, self.many, self.shown, self._worth, answers)
+        self._step(self.many, self.state, answers)
 
 
-@lean
-def _begin(scale: _Scale, many: Many, shown: NumaShown, i: int) -> None:
-    """Let run `i` go on from empty servers to its first request, and show it; changes `many` and `shown`."""
-    requests, state = run_of(many, i)
-    shown.placed[i] = False
-    _advance(scale, many, shown, i, requests, state, state.log[0] - len(state.log))
+def stepping(offer: Callable[..., bool], take: Callable[..., int], release: Callable[..., None]) -> Any:
+    """Make two kernels, which begin a run, (many, state, i), and step all of them, (many, state, answers), of three.
 
+    `offer` shows the request of a row, or for row -1 that there is none any more, and tells whether any answer is
+    allowed; `take` (.., row, answer) has it take its place, and returns what `fabric.multi_server.choose` does;
+    `release` gives back what a row holds. All begin with (many, state, i, requests, run): the two last are views of
+    one run.
+    """
 
-@lean
-def _step(scale: _Scale, many: Many, shown: NumaShown, worth: Floats, answers: Ints) -> None:
-    """Step all runs, as `NumaEpisodes.step` says."""
-    nodes = shown.free.shape[2]
-    for i in range(len(answers)):
-        shown.rewards[i], shown.placed[i] = 0.0, False
-        if not many.over[i]:
-            requests, state = run_of(many, i)
-            row, place, changes = state.line[state.at[loop.FIRST]], answers[i], state.log[0]
-            if 0 <= place < shown.mask.shape[1] and shown.mask[i, place]:
-                server = place // 2 if nodes == 2 else place // nodes  # dividing by a constant is faster
-                node = SPREAD if requests.spread[row] else place - server * nodes
-                demand = demand_of(requests.demand, row, requests.nothing)
-                move(state.left, state.free, state.log, demand, server, node, -1)
-                hold(requests, state, row, server, node, loop.HOLDS, -1.0)
-                leave(state.at)
-                shown.rewards[i], shown.placed[i] = worth[i, row], True
+    @lean_inlined
+    def go_on(many: Many, state: Any, i: int, of: NumaRequests, run: NumaState) -> None:
+        at = run.at
+        while not many.over[i]:
+            if many.step >= 0 and at[loop.TAIL] < len(of.rows):
+                row = of.rows[at[loop.TAIL]]
+                of.arrival[row] = run.clock[loop.NOW] + many.step if row > 0 else 0.0
+            status = loop.RELEASED
+            while status == loop.RELEASED:
+                status = forward(of, run, None, many.tables, np.inf)
+                if status == loop.RELEASED:
+                    release(many, state, i, of, run, at[loop.ROW])
+            if status != loop.ASK:
+                break
+            many.row[i] = run.line[at[loop.FIRST]]
+            if offer(many, state, i, of, run, many.row[i]):
+                return
+            _rejected(many, run, i)
+        many.over[i] = True
+        offer(many, state, i, of, run, -1)
+        for action in range(state.mask.shape[1]):
+            state.mask[i, action] = False
+
+    @lean
+    def begin(many: Many, state: Any, i: int) -> None:
+        go_on(many, state, i, _requests_of(many, i), row_of(many.state, i))
+
+    @lean
+    def step(many: Many, state: Any, answers: Ints) -> None:
+        for i in range(len(answers)):
+            many.rewards[i], many.result[i, 0], many.result[i, 1] = 0.0, 0, 0
+            if many.over[i]:
+                continue
+            of, run, row, answer = _requests_of(many, i), row_of(many.state, i), many.row[i], answers[i]
+            status = take(many, state, i, of, run, row, answer)
+            if status == GOES_ON:
+                continue
+            if status == COMPLETE:
+                many.result[i, 0] += 1
+                many.rewards[i] += many.offers.worth[i, row]
+                leave(run.at)
             else:
-                refuse(state, row)
-                many.over[i] = scale.stops
-            _advance(scale, many, shown, i, requests, state, changes)
-        shown.ended[i] = many.over[i]
+                _rejected(many, run, i)
+            go_on(many, state, i, of, run)
+
+    return begin, step
 
 
 @lean_inlined
-def _advance(
-    scale: _Scale, many: Many, shown: NumaShown, i: int, requests: NumaRequests, state: NumaState, changes: int
-) -> None:
-    """Let the clock go on to the next request that fits somewhere, or to the end, and show it.
+def _requests_of(many: Many, i: int) -> NumaRequests:
+    """Return the requests of one run: views, not copies."""
+    of = row_of(many.requests, i)
+    return NumaRequests(of.rows[: many.possible[i]], *of[1:])
 
-    Servers that changed after the first `changes` are not shown yet.
+
+@lean_inlined
+def _rejected(many: Many, run: NumaState, i: int) -> None:
+    """Refuse the request on offer."""
+    refuse(run, many.row[i])
+    many.result[i, 1] += 1
+    many.rewards[i] -= many.lost
+    many.over[i] = many.stops
+
+
+class NumaShown(NamedTuple):
+    """Holds what is seen of runs on servers with NUMA nodes, written where it lies: only what changed.
+
+    So nobody else may write there. `free` float32 [s, servers, nodes, resources] are free shares. `request` float32
+    [s, resources + 1] is the request on offer: its demand as shares of the largest node, and whether it is spread;
+    nothing after the last one. `mask` bool [s, servers * nodes] says which places it may take, a spread request a
+    server by the number of its first node; it is empty only when the episode is over, since requests that fit nowhere
+    are refused on the way. Shares are of `installed` float64 [servers, nodes, resources], 1 where there is nothing, and
+    of `largest` float64 [resources].
     """
-    while not many.over[i]:
-        status = forward(requests, state, None, many.tables, np.inf)
-        _show_changed(scale.installed, state.log, state.free, shown.free[i], changes)
-        changes = state.log[0]
-        if status != loop.ASK:
-            break
-        row = state.line[state.at[loop.FIRST]]
-        if _write_mask(state.free, requests.demand[row], requests.spread[row], shown.mask[i]):
-            for r in range(len(scale.largest)):
-                shown.request[i, r] = requests.demand[row, r] / scale.largest[r]
-            shown.request[i, len(scale.largest)] = requests.spread[row]
-            return
-        refuse(state, row)
-        many.over[i] = scale.stops
-    many.over[i] = True
-    for r in range(shown.request.shape[1]):
-        shown.request[i, r] = 0.0
-    for place in range(shown.mask.shape[1]):
-        shown.mask[i, place] = False
+
+    free: Reals
+    request: Reals
+    mask: Flags
+    installed: Floats
+    largest: Floats
 
 
-@lean
-def _show_changed(installed: Floats, log: Ints, free: Ints, shown: Reals, changes: int) -> None:
-    """Write the free shares of servers that changed after the first `changes`; of all if the log holds fewer.
+class NumaEpisodes(Episodes):
+    """Steps runs on the servers of a ledger; an answer is server * nodes + node, and what is seen `NumaShown`."""
 
-    Changes `shown` float32 [servers, nodes, resources].
-    """
-    ring = len(log) - 1
-    forgotten = log[0] - changes > ring
-    for change in range(0 if forgotten else changes, len(free) if forgotten else log[0]):
-        server = change if forgotten else log[1 + (change & (ring - 1))]
-        for node in range(free.shape[1]):
-            for r in range(free.shape[2]):
-                shown[server, node, r] = free[server, node, r] / installed[server, node, r]
+    state: NumaShown
+
+    def __init__(self, ledger: Ledger, overflow: str, count: int) -> None:
+        if overflow not in ("drop", "stop"):
+            remedy = "Write `overflow: drop` or `overflow: stop`."
+            raise UserError("what fits nowhere must be dropped here, or end it", key="overflow", remedy=remedy)
+        capacity = np.maximum(ledger.cluster.capacity, 1).astype(np.float64)
+        servers, nodes, resources = capacity.shape
+        shown = NumaShown(
+            free=np.zeros((count, *capacity.shape), np.float32),
+            request=np.zeros((count, resources + 1), np.float32),
+            mask=np.zeros((count, servers * nodes), np.bool_),
+            installed=capacity,
+            largest=capacity.max(axis=(0, 1)),
+        )
+        super().__init__(ledger, shown, NUMA, stops=overflow == "stop")
+
+    def reset(self, simulation: int, workload: Workload, worth: Floats) -> None:
+        self.state.free[simulation] = self.cluster.capacity / self.state.installed
+        super().reset(simulation, workload, worth)
 
 
-@lean
-def _write_mask(free: Ints, demand: Amounts, spread: bool, mask: Flags) -> bool:
-    """Write to `mask` which places a request may take; tells whether there are any."""
-    some, nodes = False, free.shape[1]
+@lean_inlined
+def _offer_place(many: Many, shown: NumaShown, i: int, of: NumaRequests, run: NumaState, row: int) -> bool:
+    free, mask, last, some = run.free, shown.mask[i], len(shown.largest), False
+    for r in range(last):
+        shown.request[i, r] = of.demand[row, r] / shown.largest[r] if row >= 0 else 0.0
+    shown.request[i, last] = of.spread[row] if row >= 0 else 0.0
+    if row < 0:
+        return False
+    demand, spread, nodes = of.demand[row], of.spread[row], free.shape[1]
     for server in range(len(free)):
         for node in range(nodes):
             fits = (
@@ -308,3 +297,32 @@ def _write_mask(free: Ints, demand: Amounts, spread: bool, mask: Flags) -> bool:
             mask[server * nodes + node] = fits
             some |= fits
     return some
+
+
+@lean_inlined
+def _take_place(many: Many, shown: NumaShown, i: int, of: NumaRequests, run: NumaState, row: int, place: int) -> int:
+    nodes = run.free.shape[1]
+    if not (0 <= place < shown.mask.shape[1] and shown.mask[i, place]):
+        return -1
+    server = place // 2 if nodes == 2 else place // nodes  # dividing by a constant is faster
+    hold(of, run, row, server, SPREAD if of.spread[row] else place - server * nodes, loop.ELSEWHERE, -1.0)
+    _move(shown, i, of, run, row, -1)
+    return COMPLETE
+
+
+@lean_inlined
+def _release_place(many: Many, shown: NumaShown, i: int, of: NumaRequests, run: NumaState, row: int) -> None:
+    _move(shown, i, of, run, row, 1)
+
+
+@lean_inlined
+def _move(shown: NumaShown, i: int, of: NumaRequests, run: NumaState, row: int, sign: int) -> None:
+    """Take what a row asks for where it lies, or give it back, and show what is free there."""
+    free, server = run.free, run.server[row]
+    move(run.left, free, run.log, demand_of(of.demand, row, of.nothing), server, run.node[row], sign)
+    for node in range(free.shape[1]):
+        for r in range(free.shape[2]):
+            shown.free[i, server, node, r] = free[server, node, r] / shown.installed[server, node, r]
+
+
+NUMA = stepping(_offer_place, _take_place, _release_place)

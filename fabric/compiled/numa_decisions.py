@@ -17,7 +17,7 @@ from binwright.simcore.errors import KernelError
 from binwright.simcore.jit import callback, kernel
 from binwright.simcore.jit.cost_functions import arrays_in, table_of
 from binwright.simcore.record import PLACED, REJECTED, SPREAD
-from binwright.simcore.types import Amounts, Floats, Ints, Placement, Request
+from binwright.simcore.types import Amounts, Ints, Placement, Request
 
 ROOMLESS = 3
 """Reasons of `why_not` beside one for each resource; those of rules come after."""
@@ -41,7 +41,6 @@ def go(
     interested: npt.NDArray[np.bool_],
     stops: int,
     mode: int,
-    ahead: bool,
     until: float,
     answers: int,
 ) -> tuple[int, int, int]:
@@ -50,8 +49,7 @@ def go(
     A gang is one answer; `tables` say which requests are gangs, and have quotas.
 
     `rule` and `weights` are what `as_argument` returns, and `rules` the rules of placement; there is a form of the loop
-    without any. `stops` says at which refusals to stop, and `until` when the clock has something to do. With `ahead`
-    time goes on afterwards, to the next request.
+    without any. `stops` says at which refusals to stop, and `until` when the clock has something to do.
 
     Changes `state`, `rules` and `tables`. Returns how many answers were made, why it stopped, and the last answer.
     """
@@ -64,9 +62,9 @@ def go(
         shown, refusing = view.free, view.refusing
     nodes = left.shape[1]
     made, code, status = 0, -1, loop.ASK
-    while status == loop.ASK and (ahead or made != answers):
+    while status == loop.ASK and made != answers:
         status = forward(requests, state, rules, tables, until)
-        if status != loop.ASK or made == answers:
+        if status != loop.ASK:
             break
         # -- one decision ----------------------------------------------------------------------------------------------
         row, now = line[at[loop.FIRST]], clock[loop.NOW]
@@ -136,12 +134,6 @@ def go(
             status = loop.OVER
             at[loop.STOPPED] = 1
     return made, status, code
-
-
-@kernel
-def fixed_answer(free: Ints, capacity: Ints, demand: Amounts, spread: bool, answer: Floats) -> int:
-    """Answer, as a `Scan`, with the number that it is given."""
-    return int(answer[0])
 
 
 def as_argument(scan: Any, resources: int, weights: Sequence[npt.NDArray[Any]]) -> tuple[Any, tuple[Ints, ...]]:

@@ -14,7 +14,7 @@ from binwright.fabric.ledger import Ledger
 from binwright.fabric.ranking import log_of
 from binwright.simcore.jit import prepared
 from binwright.simcore.memmap import blocks, zeros
-from binwright.simcore.record import PENDING, SPREAD
+from binwright.simcore.record import PENDING, SPREAD, Record
 from binwright.simcore.rules import Overflow, Pacing
 from binwright.simcore.run_state import RunState
 from binwright.simcore.types import Ints, Request, Workload, part
@@ -119,26 +119,11 @@ class RunArrays(RunState):
         self.interested = self.priority > self._least
         """Which rows others may give way to, bool [rows]; empty where all are equal."""
         rows, kinds = len(self.requests.rows), workload.demand.shape[1]
-        self.holds = zeros(len(record.outcome), np.int8)
         nowhere = np.zeros((1, 1, kinds), np.int64)
-        self._at = np.zeros(loop.COUNTERS, np.int64)
-        self.state = NumaState(
-            *(self._servers.arrays if self.inside else (nowhere, nowhere, nowhere)),
-            zeros(rows, np.int32),
-            np.zeros(rows),
-            np.zeros(rows, np.int64),
-            self._at,
-            np.zeros(1),
-            record.order,
-            record.outcome,
-            record.decided,
-            record.server,
-            record.node,
-            record.reason,
-            self.holds,
-            log_of(len(self.view.free) if self.inside else 1, self._servers.log if self.inside else None),
-            record.answers,
-        )
+        servers = self._servers.arrays if self.inside else (nowhere, nowhere, nowhere)
+        log = log_of(len(self.view.free) if self.inside else 1, self._servers.log if self.inside else None)
+        self.state = state_of(servers, rows, record, log)
+        self.holds, self._at = self.state.holds, self.state.at
         self.at = self._at.data  # reads a number several times faster than the array does
         self.rules = self._servers.rules.ruling(self.roles) if self.inside and self._servers.rules else None
         record.grown = self.unbind
@@ -259,6 +244,30 @@ def requests(workload: Workload, spread: Any, possible: Any) -> NumaRequests:
         np.require(spread, np.bool_, ["C", "W"]),
         np.zeros(0, np.int64),
         (0,) * workload.demand.shape[1],
+    )
+
+
+def state_of(servers: tuple[Ints, Ints, Ints], rows: int, record: Record, log: Ints) -> NumaState:
+    """Make the state of a run in which so many rows may arrive, and nothing has happened yet.
+
+    `servers` are their capacity, and two arrays of what is free, as the loop has them.
+    """
+    return NumaState(
+        *servers,
+        zeros(rows, np.int32),
+        np.zeros(rows),
+        np.zeros(rows, np.int64),
+        np.zeros(loop.COUNTERS, np.int64),
+        np.zeros(1),
+        record.order,
+        record.outcome,
+        record.decided,
+        record.server,
+        record.node,
+        record.reason,
+        zeros(len(record.outcome), np.int8),
+        log,
+        record.answers,
     )
 
 

@@ -97,7 +97,7 @@ class CompiledLoop:
             scan, weights = scan.incremental, (*weights, log, *self._known[2])
         columns = run.requests._replace(priority=run.order())
         argument, arrays = as_argument(scan, resources, weights), (columns, run.state, run.rules, run.tables)
-        form = *argument, *arrays, run.interested, *self._stops(), False
+        form = *argument, *arrays, run.interested, *self._stops()
         return self._compiled(go, form)
 
     def _compiled(self, play: Loop, form: tuple[Any, ...]) -> tuple[Loop, tuple[Any, ...]]:

@@ -1,10 +1,12 @@
 """Lets an agent answer the decisions of a simulation, one after another."""
 
 from collections.abc import Callable
+from math import inf
 from time import perf_counter_ns
 
 from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.agent_calls import answer_all, describe_request, raised, rare_collection
+from binwright.simcore.rules import Overflow
 from binwright.simcore.types import Agent
 
 
@@ -86,3 +88,29 @@ def play_compiled(simulation: Simulation, agent: Agent, watch: Callable[[], int]
             break
     simulation.ledger.confirm()
     return thought
+
+
+def fill(simulation: Simulation, resource: int, until: float, play: Callable[[Callable[[], int]], object]) -> float:
+    """Have requests placed, skipping misfits, until this share of a resource is allocated; returns what share is.
+
+    `play` plays the run, and is given what `watch` is in the functions above.
+    """
+    workload, installed = simulation.workload, int(simulation.view.capacity[:, :, resource].sum())
+    largest = int(
+        (workload.demand[:, resource] * (1 if workload.gangs is None else workload.gangs.parts)).max(initial=1)
+    )
+    used, missing = 0, inf
+
+    def watch() -> int:
+        """Return after how many decisions to look again: no fewer can make up what is missing, and 0 ends it."""
+        nonlocal used, missing
+        if (early := simulation.before(workload.running)) > 0:
+            return early  # what runs already is there before anything begins
+        used = int(simulation.ledger.used()[resource])
+        missing = until * installed - used
+        return 0 if missing <= 0 else max(1, int(missing // largest))
+
+    overflow, simulation.overflow = simulation.overflow, Overflow("drop")
+    play(watch)
+    simulation.overflow = overflow
+    return until if missing <= 0 else used / installed

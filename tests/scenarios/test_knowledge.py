@@ -173,7 +173,7 @@ def test_observations_of_networks_show_what_agents_are_told() -> None:
         seen.append((Observer(episodes)().cluster[0, -1], workload.expected[0]))
         shown, _ = env(scenario(how, **NETWORK, overflow="drop"), name="Fabric").reset(seed=0)
         seen.append((shown["cluster"][-1], workload.expected[0]))
-        assert (episodes.state.many.requests.duration[0] == workload.duration).all()
+        assert (episodes.many.requests.duration[0] == workload.duration).all()
     assert len({float(shown) for shown, _ in seen}) == 2
     for shown, stays in seen:
         assert shown == pytest.approx(stays / (stays + USUAL))

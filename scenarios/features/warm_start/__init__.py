@@ -1,18 +1,17 @@
 """Warm start: requests that are placed before the run counts, so that it begins on a partly filled cluster."""
 
 from collections.abc import Callable, Mapping
-from math import inf
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Discriminator, Field, Tag
 
 from binwright.agents.world import WarmStart
+from binwright.fabric.run.play import fill
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.agent_spec import AgentEntry, AgentSpec
 from binwright.scenarios.features.feature import Feature
 from binwright.simcore.errors import RunError, suggest
 from binwright.simcore.fields import Keys, Model, ShareFromZero, Shown, Text, wrong
-from binwright.simcore.rules import Overflow
 from binwright.simcore.types import Agent
 
 
@@ -42,34 +41,6 @@ class _Keys(Model):
     """Fill the cluster first."""
 
 
-def fill(simulation: Simulation, resource: str, until: float, agent: Agent, play: Callable[..., int]) -> None:
-    """Have an agent place requests, skipping misfits, until this share of a resource is allocated.
-
-    `play` is `fabric.run.play.play`, or what does the same in machine code.
-    """
-    view, workload, r = simulation.view, simulation.workload, simulation.view.resources.index(resource)
-    largest = int((workload.demand[:, r] * (1 if workload.gangs is None else workload.gangs.parts)).max())
-    share, missing = 0.0, inf
-
-    def watch() -> int:
-        """Return after how many decisions to look again: no fewer can make up what is missing, and 0 ends it."""
-        nonlocal share, missing
-        if (early := simulation.before(workload.running)) > 0:
-            return early  # what runs already is there before anything begins
-        used, installed = int(simulation.ledger.used()[r]), int(view.capacity[:, :, r].sum())
-        share, missing = used / installed, until * installed - used
-        return 0 if missing <= 0 else max(1, int(missing // max(1, largest)))
-
-    overflow, simulation.overflow = simulation.overflow, Overflow("drop")
-    play(simulation, agent, watch)
-    simulation.overflow = overflow
-    if missing > 0:
-        raise RunError(
-            f"the warm start never reached {100 * until:.0f} % of {resource}: all {len(workload)} requests were "
-            f"offered, and {100 * share:.1f} % is allocated. Give it more requests, fewer servers, or a lower `until`"
-        )
-
-
 class _Feature(Feature):
     key, keys = "warm_start", {"": _Keys}
 
@@ -91,7 +62,15 @@ class _Feature(Feature):
         return {"warm_start": WarmStart(spec.resource, spec.until, agent)}
 
     def prepare(self, scenario: Any, simulation: Simulation, agent: Agent, play: Callable[..., int]) -> None:
-        fill(simulation, scenario.warm_start.resource, scenario.warm_start.until, agent, play)
+        name, until = scenario.warm_start.resource, scenario.warm_start.until
+        resource = simulation.view.resources.index(name)
+        share = fill(simulation, resource, until, lambda watch: play(simulation, agent, watch))
+        if share < until:
+            raise RunError(
+                f"the warm start never reached {100 * until:.0f} % of {name}: all {len(simulation.workload)} requests "
+                f"were offered, and {100 * share:.1f} % is allocated. Give it more requests, fewer servers, or a lower "
+                "`until`"
+            )
 
 
 FEATURE = _Feature()

@@ -103,12 +103,12 @@ def test_observation_shows_free_shares_links_and_the_request(seed: int, steps: i
     if over:
         assert not observation["mask"].any()
         return
-    state, room, row = episodes.state, episodes.filling, int(episodes.state.at[0, 0])
+    many, state, room, row = episodes.many, episodes.state, episodes.state.filling, int(episodes.row[0])
     chosen = room.servers[0, : room.counts[0, 0]].tolist()
-    demand, bandwidth = tuple(state.many.requests.demand[0, row].tolist()), int(state.bandwidth[0, row])
-    request = Request(row, 0.0, float(state.many.requests.duration[0, row]), demand, False, bandwidth)
+    demand, bandwidth = tuple(many.requests.demand[0, row].tolist()), int(many.offers.bandwidth[0, row])
+    request = Request(row, 0.0, float(many.requests.duration[0, row]), demand, False, bandwidth)
     view = episodes.view
-    view.free, view.link_free = state.many.state.free[0], state.link_free[0]
+    view.free, view.link_free = many.state.free[0], state.link_free[0]
     expected = reference(view, request, room.need[0].tolist(), chosen)
     np.testing.assert_allclose(observation["nodes"], expected["nodes"], rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(observation["links"][:, 0], expected["links"], rtol=1e-6, atol=1e-6)

@@ -12,14 +12,14 @@ from binwright.agents.learned.hindsight import (
     inputs_of,
     places_of,
 )
+from binwright.agents.learned.numa import Replay
 from binwright.agents.learned.value import SIZE, worth
-from binwright.fabric.compiled.numa_replay import Offer, Replay
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.learn.training import course_of
 from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.rules import Overflow
-from binwright.simcore.types import Compiled, Floats
+from binwright.simcore.types import Compiled, Floats, Request
 from tests.reference.value_es import gains
 from tests.support.learning import busy, going_on, in_use, trained
 
@@ -38,12 +38,12 @@ def valued(inputs: Floats, weights: Floats) -> float:
 def test_every_place_is_tried_with_what_really_follows() -> None:
     """As the engine does it: the first answers by one rule, one answer given, the others by another."""
     workload, cluster = busy(500)
-    replay = Replay(Simulation(workload, Ledger(cluster), Overflow("stop")))
+    replay = Replay(Simulation(workload, Ledger(cluster), Overflow("stop"), compiled=True))
     student, plan = Compiled(best_fit), Compiled(internal)
     for answers in (0, 7, 30):
         offer = replay.follow(student, answers)
         assert offer is not None
-        codes = places_of(offer, cluster.capacity)[0]
+        codes = places_of(offer, replay.simulation.view.free, cluster.capacity)[0]
         found = replay.tried(codes, plan)
         assert found.tolist() == replay.tried(codes, plan).tolist()
         expected = []
@@ -79,8 +79,7 @@ def test_places_are_those_of_the_rule() -> None:
         capacity = np.tile(np.array([40, 90]), (6, 2, 1))
         free = rng.integers(0, capacity + 1)
         free[3] = free[1]
-        demand = np.array([5, 9])
-        codes, before, after = places_of(Offer(free, demand, spread), capacity)
+        codes, before, after = places_of(Request(0, 0.0, 1.0, (5, 9), spread), free, capacity)
         possible = gains(free, capacity, (5, 9), spread, weights)
         mine = [valued(b, weights) - valued(a, weights) for a, b in zip(before, after, strict=True)]
         np.testing.assert_allclose(mine, [possible[code] for code in codes])

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from binwright.agents.learned.numa import Replay
 from binwright.agents.learned.padrl import (
     AHEAD,
     ASKED,
@@ -22,7 +23,6 @@ from binwright.agents.learned.padrl import (
 )
 from binwright.agents.learned.replay import NONE
 from binwright.agents.learned.weights import Tensors
-from binwright.fabric.compiled.numa_replay import Replay
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.rules import Overflow
@@ -97,13 +97,13 @@ def test_padrl_takes_the_place_with_the_highest_score(seed: int) -> None:
 
 def test_diary_records_choices_and_their_candidates() -> None:
     workload, cluster = busy(300)
-    simulation = Simulation(workload, Ledger(cluster), Overflow("stop"))
+    simulation = Simulation(workload, Ledger(cluster), Overflow("stop"), compiled=True)
     replay, tensors = Replay(simulation), tensors_of(3)
     kind = row_type(len(cluster.capacity))
-    diary = np.zeros(1 + replay.requests * kind.itemsize // 8)
+    diary = np.zeros(1 + len(workload) * kind.itemsize // 8)
     chosen = []
     for _ in range(2):
-        diary[0], diary[1:].view(kind)["action"] = 0, np.random.default_rng(1).random(replay.requests)
+        diary[0], diary[1:].view(kind)["action"] = 0, np.random.default_rng(1).random(len(workload))
         placed = replay.placed(Compiled(padrl, (joined(tensors), np.zeros(MEMORY), diary)))
         rows = diary[1:].view(kind)[: int(diary[0])]
         actions, shared, mask, places = (rows[name] for name in ("action", "shared", "mask", "places"))

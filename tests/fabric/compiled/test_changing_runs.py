@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from binwright.agents.heuristics.servers.costs import best_fit, first_fit
 from binwright.analysis.measure.samples import Sampler
-from binwright.fabric.compiled.numa_replay import Replay
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.run.play import play, play_compiled
 from binwright.fabric.run.simulation import Simulation
@@ -101,14 +100,3 @@ def test_a_wrong_place_for_a_request_that_was_sent_back_is_refused_in_the_engine
             way(run, agent_of(wrong))
         said.append(str(refused.value))
     assert said[0] == said[1]
-
-
-def test_a_replay_plays_nothing_that_happens_on_the_clock() -> None:
-    for changes in (
-        {"failures": [(1.0, 0, 1.0)]},
-        {"parts": (1, 2, 1)},
-        {"preempt": Preempt("fewest", 0.0, True, inf)},
-    ):
-        case = replace(Case([[[4]]], [[4]], (9,), [(0.0, 9.0, (1,))] * 3, "drop"), **changes)
-        with pytest.raises(ValueError, match="a replay plays no"):
-            Replay(simulate(case))

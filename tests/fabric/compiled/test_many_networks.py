@@ -87,17 +87,17 @@ def played(case: Case, workload: Workload, seed: int) -> tuple[Simulation, Recor
 
 def same_end(episodes: NetworkEpisodes, i: int, simulation: Simulation) -> None:
     """Are outcomes, times of the offers, and what is free the same?"""
-    state, n = episodes.state, len(simulation.workload)
+    many, state, n = episodes.many, episodes.state, len(simulation.workload)
     view = simulation.view
     assert isinstance(view, NetworkView)
     outcome = simulation.record.outcome[:n]
-    assert state.many.state.outcome[i, :n].tolist() == outcome.tolist()
+    assert many.state.outcome[i, :n].tolist() == outcome.tolist()
     offered = np.isin(np.arange(n), simulation.record.sequence)
-    assert np.array_equal(state.many.requests.arrival[i, :n][offered], simulation.asked().arrival[offered])
-    assert np.array_equal(state.many.state.free[i], view.free)
+    assert np.array_equal(many.requests.arrival[i, :n][offered], simulation.asked().arrival[offered])
+    assert np.array_equal(many.state.free[i], view.free)
     assert np.array_equal(state.link_free[i], view.link_free)
     assert np.array_equal(state.room[i], view.free.sum(axis=(0, 1)))
-    assert state.many.state.answers[i, 0] == len(simulation.record.sequence)
+    assert many.state.answers[i, 0] == len(simulation.record.sequence)
     assert not state.mask[i].any()
 
 
@@ -105,7 +105,7 @@ def same_end(episodes: NetworkEpisodes, i: int, simulation: Simulation) -> None:
 @scaled(1.2)
 def test_compiled_episodes_give_the_outcomes_of_the_engine(case: Case) -> None:
     runs = [played(case, workload, case.seed + i) for i, workload in enumerate(case.workloads)]
-    episodes = NetworkEpisodes(case.ledger().view, case.pacing, len(runs), feasible=case.feasible)
+    episodes = NetworkEpisodes(case.ledger(), case.pacing, len(runs), feasible=case.feasible)
     for _ in "first", "again":
         for i, workload in enumerate(case.workloads):
             episodes.reset(i, workload)
@@ -126,11 +126,11 @@ def test_compiled_episodes_give_the_outcomes_of_the_engine(case: Case) -> None:
 
 def seen(episodes: NetworkEpisodes, i: int, expected: Choice) -> None:
     """Is what may be chosen, and all that it depends on, the same?"""
-    state = episodes.state
-    assert (state.at[i, 0], state.many.state.clock[i, NOW]) == (expected.row, expected.now)
-    assert np.array_equal(state.many.state.free[i], expected.free)
+    many, state = episodes.many, episodes.state
+    assert (many.row[i], many.state.clock[i, NOW]) == (expected.row, expected.now)
+    assert np.array_equal(many.state.free[i], expected.free)
     assert np.array_equal(state.link_free[i], expected.link_free)
-    assert episodes.filling.need[i].tolist() == expected.need
+    assert episodes.state.filling.need[i].tolist() == expected.need
     assert state.mask[i].tolist() == expected.mask
 
 
@@ -138,8 +138,8 @@ def small(count: int = 1, **options: Any) -> NetworkEpisodes:
     """Two racks of two servers with three of two things each: kernels have a form for every number of things."""
     capacity = np.full((4, 1, 2), 3)
     cluster = Cluster(("a", "b"), capacity, (NEVER, NEVER), capacity[0])
-    view = Ledger(cluster, routing=Routing(fabric(2, 2, 1, 1, 1, (1, 1, 1)))).view
-    return NetworkEpisodes(view, Pacing(step=1.0, await_room=True), count, **options)
+    ledger = Ledger(cluster, routing=Routing(fabric(2, 2, 1, 1, 1, (1, 1, 1))))
+    return NetworkEpisodes(ledger, Pacing(step=1.0, await_room=True), count, **options)
 
 
 def asking(*demands: int, bandwidth: int = 0) -> Workload:
@@ -155,10 +155,10 @@ def test_masked_choices_fail_the_request() -> None:
         episodes.step(np.array([0]))
         assert episodes.state.mask[0].tolist() == [False, True, True, True]
         episodes.step(np.array([wrong]))
-        assert episodes.state.result[0].tolist() == [0, 1]
-        assert episodes.state.at[0].tolist() == [1, 2]
-        assert episodes.state.many.state.answers[0] == 1
-        assert episodes.state.many.state.free.sum() == 24
+        assert episodes.many.result[0].tolist() == [0, 1]
+        assert episodes.row[0] == 1
+        assert episodes.many.state.answers[0] == 1
+        assert episodes.many.state.free.sum() == 24
 
 
 def test_resetting_one_leaves_the_others_alone() -> None:
@@ -167,8 +167,8 @@ def test_resetting_one_leaves_the_others_alone() -> None:
         episodes.reset(i, asking(4, 4))
     episodes.step(np.array([1, 1]))
     episodes.reset(1, asking(*range(1, 9)))
-    assert episodes.state.at[:, 1].tolist() == [2, 8]
-    assert episodes.filling.need.tolist() == [[1, 1], [1, 1]]
+    assert episodes.many.possible.tolist() == [2, 8]
+    assert episodes.state.filling.need.tolist() == [[1, 1], [1, 1]]
     episodes.step(np.array([2, 2]))
-    assert episodes.state.result.tolist() == [[1, 0], [1, 0]]
-    assert episodes.state.many.state.outcome[1, 1:].tolist() == [PENDING] * 7
+    assert episodes.many.result.tolist() == [[1, 0], [1, 0]]
+    assert episodes.many.state.outcome[1, 1:].tolist() == [PENDING] * 7

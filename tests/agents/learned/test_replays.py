@@ -9,17 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binwright.fabric.cluster import NEVER, Cluster
+from binwright.agents.learned.numa import Replay
 from binwright.fabric.compiled.numa_decisions import placement_of
-from binwright.fabric.compiled.numa_replay import Replay
 from binwright.fabric.ledger import Ledger
-from binwright.fabric.placement.rules import AtMost, ServerLabels
 from binwright.fabric.run.simulation import Simulation
 from binwright.fabric.servers import fits_node, fits_spread
 from binwright.simcore.record import PLACED
-from binwright.simcore.roles import Role, Roles
 from binwright.simcore.rules import Overflow
-from binwright.simcore.types import Compiled, Ints, Request, Workload
+from binwright.simcore.types import Compiled, Ints, Request
 from tests.support.compiled import Case, cases
 from tests.support.properties import scaled
 
@@ -82,9 +79,9 @@ def check(case: Case, ledger: Callable[[], Ledger], warm: int, answers: int) -> 
             assert offer is None
             assert engine.request is None
             continue
-        assert tuple(offer.demand) == engine.request.demand
-        np.testing.assert_array_equal(offer.free, engine.engine.view.free)
-        codes = places(offer.free, engine.request.demand, offer.spread)[:4]
+        assert offer.demand == engine.request.demand
+        np.testing.assert_array_equal(replay.simulation.view.free, engine.engine.view.free)
+        codes = places(replay.simulation.view.free, offer.demand, offer.spread)[:4]
         expected = []
         for code in codes:
             engine = Again(case, ledger(), warm)
@@ -102,13 +99,3 @@ def test_a_replay_goes_as_the_run_from_its_beginning(case: Case, overflow: Any, 
     asked = np.maximum(case.workload.demand, 1)  # where nothing is free, a demand for nothing fits
     case.workload, case.overflow = replace(case.workload, demand=asked), Overflow(overflow)
     check(case, lambda: Ledger(case.cluster), case.warm, answers)
-
-
-def test_a_replay_refuses_rules_of_placement() -> None:
-    capacity = np.full((2, 1, 1), 4)
-    cluster = Cluster(("cpu",), capacity, (NEVER,), capacity[0])
-    workload = Workload(cluster.resources, np.arange(3.0), np.full(3, 9.0), np.ones((3, 1), np.int64), np.arange(3))
-    workload = replace(workload, roles=Roles((Role("web"),), np.zeros(3, np.int64)))
-    ledger = Ledger(cluster, ServerLabels(2), [AtMost(at_most=1, of="web", per="server")])
-    with pytest.raises(ValueError, match="no rules of placement"):
-        Replay(Simulation(workload, ledger, Overflow("drop"), compiled=True))
