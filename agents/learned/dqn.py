@@ -30,7 +30,7 @@ from binwright.agents.learned.replay import (
     empty_trajectory,
     reset,
 )
-from binwright.agents.learned.value import frequent_sizes, known_sizes, remaining
+from binwright.agents.learned.value import known_sizes, remaining, sizes_of
 from binwright.agents.learned.weights import Tensors, fitting, read
 from binwright.agents.rules.scan import ScanAgent
 from binwright.agents.world import World
@@ -39,6 +39,8 @@ from binwright.simcore.rng import stream
 from binwright.simcore.types import Compiled, Floats, Ints, Placement, Request, View
 
 Reward: TypeAlias = Literal["one", "delta", "residual-capacity"]
+FREQUENT = 100
+"""Sizes of requests of which it is counted at most how many still fit."""
 ROWS = 10_000
 """Decisions of an episode that are learned from, at most."""
 TARGET, NETWORK, AVERAGE = range(3)
@@ -173,7 +175,8 @@ class DQN(NumaTrainer):
             pairs = zip(self._seeds.tolist(), shares, strict=True)
             self.replays = [replays_of(training, [number], [share])[0] for number, share in pairs]
         if self.reward == "residual-capacity":
-            sizes = frequent_sizes(map(training.draw, self._seeds.tolist()), training.ledger(0))
+            draws = map(training.draw, self._seeds.tolist())
+            sizes = sizes_of(draws, training.ledger(0), FREQUENT, frequent=True)
             self._known = known_sizes(sizes, np.column_stack([sizes[:, 3], np.zeros(len(sizes))]).ravel())
 
     def iterate(self, iteration: int) -> dict[str, float]:

@@ -40,38 +40,25 @@ ROW = 3 + PER_SIZE
 """Numbers of a size in the kernel: 1 / cpu, 1 / mem, whether it is spread, and its weights."""
 SCALE = 50.0
 """What a weight of a size is like, in units of its importance."""
-FREQUENT = 100
-"""Sizes of requests of which it is counted at most how many still fit."""
 SLACK = 1e-9
 """Room for so much of a request is missing at most by what floats round."""
 
 
-def sizes_of(workloads: Iterable[Workload], ledger: Ledger, most: int) -> Floats:
+def sizes_of(workloads: Iterable[Workload], ledger: Ledger, most: int, frequent: bool = False) -> Floats:
     """Return the sizes that take most of the cluster, `most` at most: float64 [k, 4], the smallest first.
 
     What a size takes is its number of requests times the larger of its shares of an average node's resources. Its
-    importance is its share of what all of these take, times that larger share.
+    importance is its share of what all of these take, times that larger share. Or else they are the most `frequent`
+    ones, each with its share of all requests as its importance.
     """
     demands = np.concatenate([workload.demand for workload in workloads])
-    rows, count = np.unique(demands[ledger.possible(demands)], axis=0, return_counts=True)
-    share = (rows / ledger.view.capacity.mean(axis=(0, 1))).max(axis=1)
+    rows, count = np.unique(demands if frequent else demands[ledger.possible(demands)], axis=0, return_counts=True)
+    share = np.ones(len(rows)) if frequent else (rows / ledger.view.capacity.mean(axis=(0, 1))).max(axis=1)
     chosen = np.sort(np.argsort(-count * share, kind="stable")[:most])
-    share, taken = share[chosen], (count * share)[chosen]
-    return _table(rows[chosen], ledger, taken / taken.sum() * share)[np.argsort(share, kind="stable")]
-
-
-def frequent_sizes(workloads: Iterable[Workload], ledger: Ledger) -> Floats:
-    """Return the most frequent sizes, float64 [k, 4], each with its share of all requests as its importance."""
-    demands = np.concatenate([workload.demand for workload in workloads])
-    rows, count = np.unique(demands, axis=0, return_counts=True)
-    chosen = np.sort(np.argsort(-count, kind="stable")[:FREQUENT])
-    return _table(rows[chosen], ledger, count[chosen] / count[chosen].sum())
-
-
-def _table(rows: Ints, ledger: Ledger, importance: Floats) -> Floats:
-    """Make the table of these demands, int64 [k, resources]."""
+    rows, share, taken = rows[chosen], share[chosen], (count * share)[chosen]
     spread = ledger.spreads(rows).astype(np.float64)
-    return np.column_stack([np.maximum(rows / (1 + spread)[:, None], 1), spread, importance])
+    parts = np.maximum(rows / (1 + spread)[:, None], 1), spread, taken / taken.sum() * share
+    return np.column_stack(parts)[np.argsort(share, kind="stable")]
 
 
 def known_sizes(sizes: Floats, weights: Floats) -> Floats:
@@ -111,16 +98,14 @@ def remaining(free: Floats, codes: Floats, demand: Floats, spread: Floats, known
     requests take their odd quanta of the first node.
     """
     for b in range(len(free)):
+        left, chosen, node = free[b].copy(), int(codes[b]) // 2, int(codes[b]) % 2
+        for r in range(2):
+            half = demand[b, r] // 2 if spread[b] > 0 else 0.0
+            left[chosen, node, r] -= demand[b, r] - half
+            left[chosen, 1 - node, r] -= half
         levels[b] = 0.0
-        chosen, node = int(codes[b]) // 2, int(codes[b]) % 2
-        for server in range(free.shape[1]):
-            left = free[b, server].copy()
-            if server == chosen:
-                for r in range(2):
-                    half = demand[b, r] // 2
-                    left[node, r] -= demand[b, r] - half if spread[b] > 0 else demand[b, r]
-                    left[1 - node, r] -= half if spread[b] > 0 else 0.0
-            levels[b] += room(left[0, 0], left[0, 1], left[1, 0], left[1, 1], known, 0) / free.shape[1]
+        for server in left:
+            levels[b] += room(server[0, 0], server[0, 1], server[1, 0], server[1, 1], known, 0) / len(left)
 
 
 TERMS, HIDDEN, INPUTS = 6, 8, 4
