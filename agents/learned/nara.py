@@ -149,10 +149,8 @@ def _common(weights: Reals, at: int, chosen: Reals, states: Reals, cluster: Real
     for server in range(len(states)):
         if chosen[server] > 0:
             taken += 1
-            for unit in range(WIDTH):
-                context[unit] += states[server, unit]
-    for unit in range(WIDTH):
-        context[unit] /= np.float32(max(1, taken))
+            context[:WIDTH] += states[server]
+    context[:WIDTH] /= np.float32(max(1, taken))
     first, second = np.empty(CLUSTER, np.float32), context[WIDTH:]
     at = dense(cluster, len(cluster), weights, at, first, CLUSTER, True)
     at = dense(first, CLUSTER, weights, at, second, CLUSTER, True) + WIDTH * WIDTH  # the servers' own weights

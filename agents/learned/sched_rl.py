@@ -23,23 +23,13 @@ HIDDEN, WIDTH = 2, 128
 def best_of(free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: Floats, codes: Ints) -> int:
     """Return the candidate with the largest advantage, the first of equals; `weights` are what decisions need."""
     servers, nodes, resources = free.shape
-    room, count = np.empty((2, max(WIDTH, free.size + resources + 1))), 0
-    x = room[0]
-    for server in range(servers):
-        for node in range(nodes):
-            for r in range(resources):
-                x[count] = free[server, node, r] / capacity[server, node, r]
-                count += 1
+    room, end = np.empty((2, max(WIDTH, free.size + resources + 1))), free.size + resources
+    room[0, : free.size] = (free / capacity).ravel()
     for r in range(resources):
-        x[count] = demand[r] / capacity[0, 0, r]
-        count += 1
-    x[count] = spread
-    advantages = forward(count + 1, weights, HIDDEN + 1, WIDTH, servers * nodes, room)
-    best = codes[0]
-    for code in codes:
-        if advantages[code] > advantages[best]:
-            best = code
-    return int(best)
+        room[0, free.size + r] = demand[r] / capacity[0, 0, r]
+    room[0, end] = spread
+    advantages = forward(end + 1, weights, HIDDEN + 1, WIDTH, servers * nodes, room)
+    return int(codes[advantages[codes].argmax()])
 
 
 @kernel
