@@ -13,7 +13,7 @@ from time import perf_counter, process_time
 from binwright.agents.solver import problem
 from binwright.agents.solver.backends import cpu, opencl
 from binwright.agents.solver.backends.numbered_attempts import Found
-from binwright.agents.solver.backends.opencl_devices import opencl_devices
+from binwright.agents.solver.backends.opencl import opencl_devices
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import MICRO
 from binwright.workloads.offline import machines
@@ -50,11 +50,12 @@ def pace(found: Iterator[Found]) -> tuple[float, float]:
 
 def main(devices: list[str]) -> None:
     """All searches, then a fresh process."""
-    given = pgrank()
+    given, general = pgrank(), pgrank()
+    vars(general)["packing"] = None
     most = 1 << 40
     runs: dict[str, Iterator[Found]] = {
         "dense, cpu": cpu.attempts(given, 1, 0, most),
-        "generated, cpu": cpu.attempts(given, 1, 0, most, dense=False),
+        "generated, cpu": cpu.attempts(general, 1, 0, most),
     }
     for device in (one for one in opencl_devices() if one.usable):
         made = opencl.attempts(given, 1, 0, most, number=device.number)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from binwright.agents.policy import Policy
     from binwright.agents.rules.cheapest_place import cheapest
     from binwright.agents.rules.scan import ScanAgent
-    from binwright.agents.solver.backends.opencl_devices import opencl_devices
+    from binwright.agents.solver.backends.opencl import opencl_devices
     from binwright.agents.solver.model.problem import Problem
     from binwright.analysis.compare.comparison import Comparison
     from binwright.analysis.measure.definition import metric

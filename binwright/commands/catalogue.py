@@ -137,7 +137,7 @@ def _figures() -> None:
 
 def _devices() -> None:
     """List the OpenCL devices of this machine, and which can be used."""
-    from binwright.agents.solver.backends.opencl_devices import INSTALL, opencl_devices
+    from binwright.agents.solver.backends.opencl import INSTALL, opencl_devices
 
     known = opencl_devices()
     for device in known:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from binwright.agents.solver.backends import opencl_devices as opencl
+from binwright.agents.solver.backends import opencl
 from binwright.cli import MISTAKE, main
 from binwright.simcore import extras
 from binwright.simcore.errors import ExtraNeeded

@@ -1,14 +1,15 @@
 """The back ends of the published search, for tests: those of OpenCL skip where no device can be used."""
 
 from collections.abc import Callable, Iterator
-from functools import partial
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from binwright.agents.solver.backends import cpu, opencl
 from binwright.agents.solver.backends.numbered_attempts import Found
-from binwright.agents.solver.backends.opencl_devices import Device, choose
+from binwright.agents.solver.backends.opencl import Device, choose
+from binwright.agents.solver.model.problem import Problem
 from binwright.simcore.errors import UserError
 
 
@@ -31,10 +32,17 @@ def _beside(*given: Any, **more: Any) -> Iterator[Found]:
         yield from _attempts(*given, **more)
 
 
+def generated(problem: Problem, *given: Any, **more: Any) -> Iterator[Found]:
+    """Make attempts with UTILFN alone."""
+    general = replace(problem)
+    vars(general)["packing"] = None
+    return cpu.attempts(general, *given, **more)
+
+
 BACKENDS: dict[str, Callable[..., Iterator[Found]]] = {
     "cpu": cpu.attempts,
     "opencl": _attempts,
     "opencl, four attempts beside one another": _beside,
-    "cpu, without matrices": partial(cpu.attempts, dense=False),
+    "cpu, without matrices": generated,
 }
 """The calls that make attempts, by name."""

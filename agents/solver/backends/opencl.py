@@ -1,4 +1,4 @@
-"""Run the published search on an OpenCL device: a graphics card, or processors through PoCL.
+"""List OpenCL devices, graphics cards and processors through PoCL, and run the published search on one of them.
 
 A device runs the kernels of `binwright.agents.solver.backends.attempt`, printed as C: an attempt per lane. It is given
 consecutive attempts, as many at a time as should take it `WAVE`. So answers are those of processors.
@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache, lru_cache
 from itertools import accumulate
 from math import inf
 from time import monotonic
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,11 +22,12 @@ from binwright.agents.solver.backends.cpu import CALLED
 from binwright.agents.solver.backends.flat import Flat, Room, lengths
 from binwright.agents.solver.backends.kernel_c import HEAD, Printer
 from binwright.agents.solver.backends.numbered_attempts import Found
-from binwright.agents.solver.backends.opencl_devices import Device, choose, installed, reported
 from binwright.agents.solver.model.emit import utilfn
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.random import word
-from binwright.simcore.extras import LazyModule
+from binwright.agents.solver.specification.load import load_problem
+from binwright.simcore.errors import UserError
+from binwright.simcore.extras import LazyModule, need
 from binwright.simcore.types import Ints
 
 cl: Any = LazyModule("pyopencl")
@@ -36,6 +38,13 @@ FIRST = 16
 """Units that the first launch tries in every attempt."""
 ON_PROCESSORS = 1
 """Lanes of a work-group: elsewhere as many as run in lock-step, but processors take them in turns."""
+PROBE, EXPECTED = "network", [1, -1, 2, 3, 3, 2, 1, 0]
+"""The example that devices are tried with, and where attempt 0 of seed 1 places its balls."""
+INSTALL = (
+    "Drivers bring devices: `apt install pocl-opencl-icd` or your system's package of PoCL, the driver of a graphics "
+    "card, or the extra `solver`. `--device cpu` needs none."
+)
+REMEDY = f"`binwright list devices` lists what is here. {INSTALL}"
 LANES = """
 /* Begins an attempt per lane if FRESH, and goes on with it for BUDGET units; CUT leaves those that are not tried. The
  * outcome is -1 while it is not over. Neighbours are of the same grouping where that can be: so they do alike. */
@@ -56,6 +65,84 @@ __kernel void lanes({arguments}, GLOBAL long *rooms, GLOBAL long *outcome, const
 """
 
 
+class Device(NamedTuple):
+    """An OpenCL device of this machine."""
+
+    number: int
+    """N of `opencl:N`."""
+    platform: str
+    driver: str
+    """Its version."""
+    name: str
+    kind: str
+    """`GPU`, `CPU`, or `other`."""
+    reason: str
+    """Why it cannot be used; empty if it can: it has made the attempt that devices are tried with."""
+
+    def __str__(self) -> str:
+        return f"opencl:{self.number} ({self.name}, {self.platform} {self.driver})"
+
+    @property
+    def usable(self) -> bool:
+        """Tell whether it can be used."""
+        return not self.reason
+
+
+@cache
+def installed() -> list[Any]:
+    """Return every OpenCL device: graphics cards, then others, each by platform, driver and name.
+
+    The order of the ICD loader depends on the order of files in a folder.
+    """
+    need("pyopencl", "solver", what="OpenCL")
+    known: list[Any] = []
+    with suppress(cl.Error):  # no driver at all
+        for platform in cl.get_platforms():
+            with suppress(cl.Error):  # a driver whose hardware is missing
+                known += platform.get_devices()
+    return sorted(known, key=lambda device: (not device.type & cl.device_type.GPU, *labels(device)))
+
+
+def labels(device: Any) -> tuple[str, str, str, str]:
+    """Return the platform, the driver's version, the name and the kind of a device."""
+    kind = "GPU" if device.type & cl.device_type.GPU else "CPU" if device.type & cl.device_type.CPU else "other"
+    return device.platform.name.strip(), device.driver_version.strip(), device.name.strip(), kind
+
+
+@cache
+def tried(number: int) -> Device:
+    """Try a device: build the kernel for a small problem, and make an attempt of which the outcome is known."""
+    device = Device(number, *labels(installed()[number]), "")
+    try:
+        *_, outcome = made(load_problem(PROBE), device, 1, 0, 1, monotonic() + 60)
+    except cl.Error as error:
+        return device._replace(reason=fault(error))
+    return device if outcome.where.tolist() == EXPECTED else device._replace(reason="it computes wrong numbers")
+
+
+def fault(error: Exception) -> str:
+    """Return one line of what pyopencl raised: the compiler's first error, if there is one."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return next((line for line in lines if "error:" in line), lines[0] if lines else repr(error))[:300]
+
+
+def opencl_devices() -> list[Device]:
+    """Return every OpenCL device of this machine, tried, graphics cards first."""
+    return [tried(number) for number in range(len(installed()))]
+
+
+def choose(number: int | None = None) -> Device:
+    """Return the device of this number, or the first one that can be used."""
+    unusable = []
+    for each in range(len(installed())):
+        if number in (None, each):
+            if (device := tried(each)).usable:
+                return device
+            unusable.append(f"{device} cannot be used: {device.reason}")
+    problem = "; ".join(unusable) or "there is no such OpenCL device"
+    raise UserError(problem, key="device", value="opencl" if number is None else f"opencl:{number}", remedy=REMEDY)
+
+
 def attempts(
     problem: Problem, seed: int, first: int, count: int, until: float = inf, *, number: int | None = None
 ) -> Iterator[Found]:
@@ -64,21 +151,29 @@ def attempts(
     `number` is that of the device, by default that of the first usable one.
     """
     device = choose(number)
-    with reported(device):
-        session, ways = Session(problem, device), len(problem.groupings)
-        at, end, each, best = first * ways, (first + count) * ways, 1, None
-        while at < end:
-            began = monotonic()
-            left = session.make(seed, at, min(each, end - at), until)
-            which = int(left.argmin())
-            if best is None or left[which] < best.left:
-                best = Found(int(left[which]), session.allocation(which), (at + which) // ways, 0)
-            at += len(left)
-            each = min(4 * len(left), int(len(left) * WAVE / max(monotonic() - began, 1e-6)))
-            each = max(1, min(each, session.most))
-            yield best._replace(checked=at - first * ways)
-            if best.left == 0 or monotonic() >= until:
-                return
+    try:
+        yield from made(problem, device, seed, first, count, until)
+    except cl.Error as error:
+        text, value = f"{device} fails at this problem: {fault(error)}", f"opencl:{device.number}"
+        raise UserError(text, key="device", value=value, remedy=REMEDY) from error
+
+
+def made(problem: Problem, device: Device, seed: int, first: int, count: int, until: float) -> Iterator[Found]:
+    """Make attempts on a device, which may fail."""
+    session, ways = Session(problem, device), len(problem.groupings)
+    at, end, each, best = first * ways, (first + count) * ways, 1, None
+    while at < end:
+        began = monotonic()
+        left = session.make(seed, at, min(each, end - at), until)
+        which = int(left.argmin())
+        if best is None or left[which] < best.left:
+            best = Found(int(left[which]), session.allocation(which), (at + which) // ways, 0)
+        at += len(left)
+        each = min(4 * len(left), int(len(left) * WAVE / max(monotonic() - began, 1e-6)))
+        each = max(1, min(each, session.most))
+        yield best._replace(checked=at - first * ways)
+        if best.left == 0 or monotonic() >= until:
+            return
 
 
 def _sizes(problem: Problem) -> dict[str, int]:

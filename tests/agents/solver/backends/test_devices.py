@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 
 import binwright as bw
-from binwright.agents.solver.backends import opencl, opencl_devices
+from binwright.agents.solver.backends import opencl
+from binwright.agents.solver.backends.kernel_c import HEAD
 from binwright.agents.solver.backends.numbered_attempts import Found
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.specification.load import load_problem
@@ -26,66 +28,45 @@ def test_a_device_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 KNOWN = [("Some", "1.0", "first", "GPU"), ("Some", "1.0", "second", "CPU")]
-WAYS = {
-    "fails": ('sys.exit("error: unknown target CPU")', "error: unknown target CPU"),
-    "crashes": ("os.kill(os.getpid(), signal.SIGSEGV)", r"its driver crashes \(SIGSEGV\)"),
-    "aborts": ('os.write(2, b"LLVM ERROR\\n"); os.abort()', r"its driver crashes \(SIGABRT\): LLVM ERROR"),
-    "ends": ("os._exit(3)", "its driver ends the process with exit code 3"),
-    "lacks a package": ("import no_such_package", "ModuleNotFoundError: No module named 'no_such_package'"),
-    "hangs": ("time.sleep(600)", "its driver does not answer within 5 s"),
-}
-"""What a driver does at the first program, and what is said of it."""
 
 
 @pytest.fixture(autouse=True)
 def _nothing_is_remembered() -> Iterator[None]:
-    opencl_devices.tried.cache_clear()
+    opencl.tried.cache_clear()
     yield
-    opencl_devices.tried.cache_clear()
+    opencl.tried.cache_clear()
 
 
-def pretend(monkeypatch: pytest.MonkeyPatch, first: str) -> None:
-    """Have a script stand for the probe: two devices, of which the first does this and the second works."""
-    monkeypatch.setattr(opencl_devices, "installed", lambda: KNOWN)
-    monkeypatch.setattr(opencl_devices, "labels", lambda device: device)
-    monkeypatch.setattr(opencl_devices, "PROBE", f"import os, signal, sys, time\nif %d == 0:\n    {first}")
-    monkeypatch.setattr(opencl_devices, "SECONDS", 5.0)
+def test_a_device_that_does_not_work_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    def made(problem: Problem, device: opencl.Device, *_: object) -> Iterator[Found]:
+        if device.number == 0:
+            raise opencl.cl.RuntimeError("nothing\nerror: unknown target CPU")
+        yield Found(0, np.array(opencl.EXPECTED), 0, 1)
 
-
-@pytest.mark.parametrize("way", WAYS)
-def test_a_device_that_does_not_work_is_passed_over(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    does, reason = WAYS[way]
-    pretend(monkeypatch, does)
-    found = opencl_devices.choose(), opencl_devices.choose(1)
-    assert {(one.name, one.number) for one in found} == {("second", 1)}
-    with pytest.raises(UserError, match=rf"opencl:0 \(first, Some 1.0\) cannot be used: {reason}") as error:
-        opencl_devices.choose(0)
+    monkeypatch.setattr(opencl, "installed", lambda: KNOWN)
+    monkeypatch.setattr(opencl, "labels", lambda device: device)
+    monkeypatch.setattr(opencl, "made", made)
+    usable = opencl.choose(), opencl.choose(1)
+    assert {(device.name, device.number) for device in usable} == {("second", 1)}
+    with pytest.raises(UserError, match=r"opencl:0 \(first, Some 1.0\) cannot be used: error: unknown") as error:
+        opencl.choose(0)
     assert "binwright list devices" in error.value.remedy
     assert "pocl-opencl-icd" in error.value.remedy
-    assert [one.usable for one in bw.opencl_devices()] == [False, True]
-
-
-def test_a_device_whose_driver_crashes_only_when_a_process_ends_is_usable(monkeypatch: pytest.MonkeyPatch) -> None:
-    number = opencl_device().number
-    opencl_devices.tried.cache_clear()
-    probe = f"import atexit, os; atexit.register(os.abort); {opencl_devices.PROBE}"
-    monkeypatch.setattr(opencl_devices, "PROBE", probe)
-    assert opencl_devices.tried(number).usable
+    assert [device.usable for device in bw.opencl_devices()] == [False, True]
 
 
 def test_a_driver_that_computes_wrong_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-    device = opencl_devices.installed()[opencl_device().number]
-    assert opencl_devices.reason_against(device) == ""
-    source = opencl_devices.SOURCE
-    for wrong in (source.replace("1000000007L", "7"), source.replace("const long value", "const ulong value")):
-        monkeypatch.setattr(opencl_devices, "SOURCE", wrong)
-        assert opencl_devices.reason_against(device) == "it computes wrong numbers"
+    number = opencl_device().number
+    opencl.tried.cache_clear()
+    wrong = HEAD.replace("value != 0", "value == 0").replace("!value", "value")
+    monkeypatch.setattr("binwright.agents.solver.backends.opencl.HEAD", wrong)
+    assert opencl.tried(number).reason == "it computes wrong numbers"
 
 
 def test_every_usable_device_gives_the_same_answer() -> None:
     opencl_device()
     network = load_problem("network")
-    usable = [str(one.number) for one in opencl_devices.opencl_devices() if one.usable]
+    usable = [str(one.number) for one in opencl.opencl_devices() if one.usable]
     names = ["cpu", *(f"opencl:{one}" for one in usable)]
     answers = {tuple(bw.solve(network, device=name, search="published", attempts=16).alloc) for name in names}
     assert len(names) > 1

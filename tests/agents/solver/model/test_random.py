@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binwright.agents.solver.backends.kernel_c import HEAD, Printer
-from binwright.agents.solver.backends.opencl_devices import installed
+from binwright.agents.solver.backends.opencl import installed
 from binwright.agents.solver.model import random
 from tests.reference import random as reference
 from tests.support.opencl import opencl_device
