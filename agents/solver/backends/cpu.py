@@ -3,7 +3,7 @@
 What an attempt is says `binwright.agents.solver.backends.attempt`.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 from math import inf
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 
 from binwright.agents.solver.backends.attempt import Utilfn, attempt
 from binwright.agents.solver.backends.flat import Flat, Room, room
-from binwright.agents.solver.backends.numbered_attempts import Found, in_waves
+from binwright.agents.solver.backends.numbered_attempts import Found, best_of
 from binwright.agents.solver.backends.vectors import attempt_vectors
 from binwright.agents.solver.model import arithmetic
 from binwright.agents.solver.model.emit import utilfn
@@ -67,23 +67,18 @@ def compiled_problem(problem: Problem, elastic: bool = False) -> tuple[Utilfn, F
     return call, Flat.of_problem(problem, numbers, elastic)
 
 
-def attempts(
-    problem: Problem, seed: int, first: int, count: int, until: float = inf, *, dense: bool = True
-) -> Iterator[Found]:
-    """Make attempts, each in every grouping, as `solving.searches.Attempts` says.
-
-    Those at a vector problem are made on its matrices, if `dense`.
-    """
+def attempts(problem: Problem, seed: int, first: int, count: int, until: float = inf) -> Iterator[Found]:
+    """Make attempts, each in every grouping, as `solving.searches.Attempts` says."""
     (call, flat), ways, seed = compiled_problem(problem), len(problem.groupings), word(seed)
-    matrices = problem.packing[:2] if dense and problem.packing is not None else (np.zeros((0, 0), np.int64),) * 2
+    matrices = problem.packing[:2] if problem.packing is not None else (np.zeros((0, 0), np.int64),) * 2
     stop, free, end = np.zeros(1, np.int64), list[Room](), (first + count) * ways
     size = max(1, WORK // (ways * problem.balls * problem.program.steps)) * ways
 
-    def attempt(chunk: int, _: Callable[[], bool]) -> Found:
+    def attempt(chunk: int) -> Found:
         place, begin = free.pop() if free else room(problem)._replace(stop=stop), first * ways + chunk * size
         made, best, left = search(call, flat, place, *matrices, seed, begin, min(begin + size, end))
         result = Found(left, place.best.copy(), best // ways, made)
         free.append(place)
         return result
 
-    return in_waves(attempt, range(-(-count * ways // size)), until, stop)
+    return best_of(attempt, range(-(-count * ways // size)), until, stop)

@@ -1,17 +1,18 @@
 """Make numbered attempts on all cores; the successful one with the lowest number is the answer."""
 
+from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from functools import partial
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from itertools import islice
 from math import inf
 from time import monotonic
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from binwright.simcore.cores import usable_threads
 from binwright.simcore.types import Ints
 
-LARGEST = 10_000
-"""Attempts of a wave, at most."""
+AHEAD = 16
+"""Attempts for each thread that begin while the one with the lowest number goes on, at most."""
 
 
 class Found(NamedTuple):
@@ -28,57 +29,35 @@ class Found(NamedTuple):
     """Of each goal; what is to be made large counts with a minus."""
 
 
-Attempt: TypeAlias = Callable[[int, Callable[[], bool]], Found]
-"""(number, cancelled): it looks now and then whether it is cancelled, and ends then."""
+def best_of(attempt: Callable[[int], Found], numbers: range, until: float, stop: Ints) -> Iterator[Found]:
+    """Make attempts of ascending numbers up to the first success, or until `monotonic()` is `until`.
 
-
-def lowest(attempt: Attempt, numbers: range, until: float, stop: Ints) -> tuple[list[Found], bool]:
-    """Make attempts of ascending numbers until one succeeds and all below it have ended, or `monotonic()` is `until`.
-
-    The first one begins in any case, so that whatever attempts need is compiled. Returns what came of those that ended,
-    by number, and whether Ctrl-C was pressed. `stop` [1] is set to end those that are under way: when time is up, at
-    Ctrl-C, and where one raises.
+    Yields the best so far after each, with what all have checked. `stop` [1] is set to end those that are under way:
+    when time is up, at Ctrl-C, after a success, and where one raises. The first one begins in any case, so that
+    whatever attempts need is compiled.
     """
-    successes, interrupted = list[int](), False
-
-    def cancelled(number: int) -> bool:
-        return bool(stop[0]) or monotonic() >= until or number > min(successes, default=number)
-
-    def make(number: int) -> Found | None:
-        if number != numbers.start and cancelled(number):
-            return None
-        result = attempt(number, partial(cancelled, number))
-        if result.left == 0:
-            successes.append(number)
-        return result
-
-    # To begin a thread takes longer than some attempts.
-    with ThreadPoolExecutor(max(1, min(usable_threads(), len(numbers)))) as pool:
-        futures = [pool.submit(make, numbers.start)]
-        try:  # Ctrl-C may come while attempts are handed over, too
-            futures.extend(pool.submit(make, number) for number in numbers[1:])
-            wait(futures, None if until == inf else max(0.0, until - monotonic()), FIRST_EXCEPTION)
-        except KeyboardInterrupt:
-            interrupted = True
+    best: Found | None = None
+    checked, success, interrupted, threads = 0, False, False, usable_threads()
+    with ThreadPoolExecutor(threads) as pool:  # to begin a thread takes longer than some attempts
+        begun, waiting = (pool.submit(attempt, number) for number in numbers), deque[Future[Found]]()
+        try:
+            while not success:
+                try:  # Ctrl-C may come while attempts are handed over, too
+                    waiting.extend(islice(begun, 0 if stop[0] else AHEAD * threads - len(waiting)))
+                    wait([*waiting][:1], None if until == inf else max(0.0, until - monotonic()))
+                    stop[:] |= monotonic() >= until
+                except KeyboardInterrupt:
+                    interrupted, stop[:] = True, 1
+                if stop[0]:
+                    waiting = deque(each for at, each in enumerate(waiting) if at == 0 or not each.cancel())
+                if not waiting:
+                    break
+                result = waiting.popleft().result()
+                checked, success = checked + result.checked, result.left == 0
+                best = min(best or result, result, key=lambda each: (each.left, each.values, each.attempt))
+                yield best._replace(checked=checked)
         finally:
-            stop[:] |= not all(future.done() for future in futures)
-        return [result for future in futures if (result := future.result()) is not None], interrupted
-
-
-def in_waves(attempt: Attempt, numbers: range, until: float, stop: Ints) -> Iterator[Found]:
-    """Make attempts of ascending numbers in waves, each twice as large as the last, up to the first success.
-
-    After each wave it yields the best so far, with what all have checked. Nothing but the first attempt begins after
-    `monotonic()` is `until`. `attempt` and `stop` are as in `lowest`.
-    """
-    tried, checked, size = list[Found](), 0, usable_threads()
-    while numbers:
-        made, interrupted = lowest(attempt, numbers[:size], until, stop)
-        checked += sum(result.checked for result in made)
-        best = min([*tried, *made], key=lambda result: (result.left, result.attempt))
-        yield best._replace(checked=checked)
-        if interrupted:
-            raise KeyboardInterrupt
-        if best.left == 0 or monotonic() >= until:
-            return
-        tried, numbers, size = [best], numbers[size:], min(2 * size, LARGEST)
+            stop[:] |= bool(waiting)
+            pool.shutdown(cancel_futures=True)
+    if interrupted:
+        raise KeyboardInterrupt

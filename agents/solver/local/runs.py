@@ -1,6 +1,6 @@
 """Run local searches of a problem on all cores: to place all balls first, then to make its goals better."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 from math import inf
 from time import monotonic
@@ -8,14 +8,15 @@ from time import monotonic
 import numpy as np
 
 from binwright.agents.solver.backends.cpu import compiled, compiled_problem
-from binwright.agents.solver.backends.numbered_attempts import Found, in_waves, lowest
+from binwright.agents.solver.backends.numbered_attempts import Found, best_of
 from binwright.agents.solver.local.polish import BEST, LATE, PAST, TRIED, Goals, evaluate, polish
 from binwright.agents.solver.local.search import begin, improve
 from binwright.agents.solver.local.state import load, state
 from binwright.agents.solver.model import emit
 from binwright.agents.solver.model.problem import Problem
-from binwright.agents.solver.model.program import MICRO
+from binwright.agents.solver.model.program import MICRO, NULL
 from binwright.agents.solver.model.random import word
+from binwright.agents.solver.model.verify import goals_of
 from binwright.simcore.types import Ints
 
 SLICE = 1000
@@ -38,14 +39,14 @@ class LocalSearch:
         goals: Goals = compiled(source, "goals", *["int64[::1]"] * 5)
         return goals, np.append(self._problem.objective.data, 0), np.array([*numbers, 0], np.int64)
 
-    def place(self, number: int, cancelled: Callable[[], bool]) -> Found:
+    def place(self, number: int) -> Found:
         """Make a run that places balls. Where balls are somewhere now, those of even numbers begin there."""
         problem, call, place = self._problem, self._call, state(self._problem, self._flat, self.stop)
         left, made = begin(call, place, self._seed, number), 0
         improve(call, place, 0, left)  # compiles it, even if time is over
         # Where the number of bins is searched, most runs are for too few bins.
         most = luby(number) * (32 if problem.searched else 64) * len(problem.units)
-        while left and made < most and not cancelled():
+        while left and made < most and not self.stop[0]:
             left = improve(call, place, min(SLICE, most - made), left)
             made += SLICE
         return Found(left, place.room.best, number, min(made, most) + 1)
@@ -58,28 +59,26 @@ class LocalSearch:
         and on `runs`.
         """
         problem, self._where = self._problem, np.array(alloc, np.int64)
+        assert problem.objective is not None
         # Sets are kept that must be, and wishes that hold.
         sets = [(True, *each) for each in problem.friends] + [(False, *each) for each in problem.foes]
         holds = [chance == MICRO or (len(set(self._where[some])) == 1) == friends for friends, some, chance in sets]
         self._imposed = np.array(holds or [False], np.int64)
-        best = self._improve(-1, lambda: True)
+        values = goals_of(problem, alloc)
+        best = Found(int(values != problem.objective.bounds), self._where, NULL, 0, values)
         checked, number, last = 0, 0, 0
         while best.left and number != runs and (number == 0 or monotonic() < until):
             if runs is None and until == inf and number - last >= 100:
                 return
             end = number + 4 if runs is None else min(number + 4, runs)
             self._where = best.where
-            tried, interrupted = lowest(self._improve, range(number, end), until, self.stop)
-            checked += sum(run.checked for run in tried)
-            result = min(tried, key=lambda run: (run.left, run.values, run.attempt), default=best)
-            if result.values < best.values:
-                best, last = result, end
-            yield best._replace(checked=checked)
-            if interrupted:
-                raise KeyboardInterrupt
-            number = end
+            for run in best_of(self._improve, range(number, end), until, self.stop):
+                if run.values < best.values:
+                    best, last = run, end
+                yield best._replace(checked=checked + run.checked)
+            checked, number = checked + run.checked, end
 
-    def _improve(self, number: int, cancelled: Callable[[], bool]) -> Found:
+    def _improve(self, number: int) -> Found:
         """Make a run for goals, or as much of it as there is time for."""
         objective, (goals, data, numbers) = self._problem.objective, self._goals
         assert objective is not None
@@ -92,7 +91,7 @@ class LocalSearch:
         values[:] = values[TRIED]
         polish(self._call, goals, place, self._seed, number, 0)  # compiles it, even if time is over
         most, made = 2000 + 20 * len(self._problem.units), 0
-        while made < most and not cancelled() and tuple(values[BEST].tolist()) != objective.bounds:
+        while made < most and not self.stop[0] and tuple(values[BEST].tolist()) != objective.bounds:
             polish(self._call, goals, place, self._seed, number, min(SLICE, most - made))
             made += SLICE
         best = tuple(values[BEST].tolist())
@@ -102,7 +101,7 @@ class LocalSearch:
 def attempts(problem: Problem, seed: int, first: int, count: int, until: float = inf) -> Iterator[Found]:
     """Make runs that place balls, as `solving.searches.Attempts` says."""
     searching = LocalSearch(problem, seed)
-    return in_waves(searching.place, range(first, first + count), until, searching.stop)
+    return best_of(searching.place, range(first, first + count), until, searching.stop)
 
 
 def luby(number: int) -> int:

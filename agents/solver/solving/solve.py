@@ -126,8 +126,6 @@ class _Search:
         self.bound = self.most = problem.bins
         """No allocation of all balls has fewer bins, and none may have more."""
         self.best: _Best | None = None
-        self.bins: int | None = None
-        """The fewest with which an allocation of all balls misses nothing."""
         self.checked = self.better = 0
         """Attempts so far, and when the best was found."""
         self.tenants: Tenants | None = None
@@ -172,10 +170,12 @@ class _Search:
         rank = left, missing, problem.bins
         if self.best is None or rank < self.best.rank:
             self.best, self.better = _Best(problem, alloc, search, rank), self.checked
-        if left or missing:
-            return False
-        self.bins = min(problem.bins, self.bins or self.most)
-        return True
+        return not (left or missing)
+
+    @property
+    def bins(self) -> int | None:
+        """The fewest with which an allocation of all balls misses nothing."""
+        return None if self.best is None or any(self.best.rank[:2]) else self.best.rank[2]
 
     @property
     def settled(self) -> bool:
@@ -291,10 +291,11 @@ class _Search:
         for name, attempts in self.searches.items():
             number, left = numbers.start, 0
             while number < numbers.stop and left == 0:  # all are placed, and wishes are not kept
-                before, left = self.checked, 1
+                before, left, where = self.checked, 1, None
                 for result in attempts(problem, self.seed, number, numbers.stop - number, self.end):
                     self.checked, left, number = before + result.checked, result.left, result.attempt + 1
-                    done = self.keep(problem, result.where.tolist(), name)
+                    done = result.where is not where and self.keep(problem, result.where.tolist(), name)
+                    where = result.where
                     self.look_at_clock()
                     if done:
                         return self.bins

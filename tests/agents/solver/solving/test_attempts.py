@@ -1,7 +1,7 @@
 """The compiled searches: held to plain Python, indifferent to threads, and verified."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from time import monotonic, sleep
 from typing import Any
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from binwright.agents.solver.backends import cpu
 from binwright.agents.solver.backends.flat import room
-from binwright.agents.solver.backends.numbered_attempts import Found, lowest
+from binwright.agents.solver.backends.numbered_attempts import Found, best_of
 from binwright.agents.solver.local import runs
 from binwright.agents.solver.local.runs import luby
 from binwright.agents.solver.model.problem import Matrix, Problem
@@ -25,6 +25,7 @@ from binwright.simcore.errors import BinwrightError
 from binwright.simcore.types import Ints
 from binwright.workloads.offline import Machines, machines
 from tests.reference import attempts as reference
+from tests.support.opencl import generated
 from tests.support.packings import packings
 from tests.support.properties import first, scaled
 from tests.support.solving import problem, stated
@@ -137,7 +138,7 @@ def test_problems_of_the_language_have_the_same_attempts_in_their_dense_form(
 def test_attempts_at_vector_problems_are_counted_as_at_others() -> None:
     """In every grouping; chunks of them had been counted."""
     given = packed(vectors(), 7)
-    found, alike = (list(cpu.attempts(given, 3, 5, 2, dense=dense))[-1] for dense in (True, False))
+    found, alike = (list(attempts(given, 3, 5, 2))[-1] for attempts in (cpu.attempts, generated))
     assert found.checked == alike.checked == 2 * len(given.groupings)
     assert (found.left, found.attempt, found.where.tolist()) == (alike.left, alike.attempt, alike.where.tolist())
     assert found.left > 0
@@ -150,11 +151,6 @@ def test_restarts_follow_luby() -> None:
 NOWHERE = np.zeros(0, np.int64)
 
 
-def rank(found: Found) -> tuple[int, int]:
-    """Of several the best one has least."""
-    return found.left, found.attempt
-
-
 @pytest.fixture
 def four_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("binwright.agents.solver.backends.numbered_attempts.usable_threads", lambda: 4)
@@ -162,15 +158,17 @@ def four_threads(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("four_threads")
 def test_lowest_successful_attempt_wins_though_a_higher_one_ends_first() -> None:
-    def attempt(number: int, cancelled: Callable[[], bool]) -> Found:
+    def attempt(number: int) -> Found:
         if number == 3:
             sleep(0.1)
         return Found(0 if number >= 3 else 5 - number, NOWHERE, number, 1)
 
-    tried, _ = lowest(attempt, range(100), np.inf, np.zeros(1, np.int64))
-    assert min(tried, key=rank) == Found(0, NOWHERE, 3, 1)
-    assert {1, 2, 3} <= {found.attempt for found in tried}
-    assert min(lowest(attempt, range(3), np.inf, np.zeros(1, np.int64))[0], key=rank) == Found(3, NOWHERE, 2, 1)
+    *_, found = best_of(attempt, range(100), np.inf, stop := np.zeros(1, np.int64))
+    assert found == Found(0, NOWHERE, 3, 4)
+    assert stop[0]
+    *_, found = best_of(attempt, range(3), np.inf, stop := np.zeros(1, np.int64))
+    assert found == Found(3, NOWHERE, 2, 3)
+    assert not stop[0]
 
 
 @pytest.mark.usefixtures("four_threads")
@@ -183,15 +181,17 @@ def test_ctrl_c_while_attempts_are_handed_over_ends_those_under_way(monkeypatch:
             raise KeyboardInterrupt
         return submit(pool, *what)
 
-    def attempt(number: int, cancelled: Callable[[], bool]) -> Found:
-        while not cancelled():
+    stop, results = np.zeros(1, np.int64), list[Found]()
+
+    def attempt(number: int) -> Found:
+        while not stop[0]:
             sleep(0.01)
         return Found(1, NOWHERE, number, 1)
 
     monkeypatch.setattr(ThreadPoolExecutor, "submit", interrupted)
-    tried, stopped = lowest(attempt, range(9), began + 20, np.zeros(1, np.int64))
-    assert stopped
-    assert tried[0].attempt == 0
+    with pytest.raises(KeyboardInterrupt):
+        results.extend(best_of(attempt, range(9), began + 20, stop))
+    assert results[-1] == Found(1, NOWHERE, 0, 2)
     assert monotonic() - began < 10
 
 
