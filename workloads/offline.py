@@ -18,7 +18,6 @@ The others are those of FunSearch (Romera-Paredes and others, Nature 625, 2024),
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -130,7 +129,7 @@ def machines(name: str, seed: int = 1) -> Machines:
     return Machines(name, ("size",), items[:, None] * QUANTUM, np.array([room * QUANTUM]))
 
 
-SUFFIXES = (".txt", ".bpp", ".vbp")
+SUFFIXES = (".txt", ".bpp")
 MOST = 1_000_000
 """Balls, and the largest number of a file."""
 NAME = "name"
@@ -138,41 +137,19 @@ NAME = "name"
 
 
 def read_instance(file: Path) -> Machines:
-    """Read an instance of the literature.
-
-    - BPPLIB (`.txt`, `.bpp`): the number of balls, what a bin holds, then the size of every ball.
-    - VPSolver (`.vbp`): the number of dimensions, what a bin holds of each, the number of kinds; then for each kind its
-      sizes and how many balls there are of it.
-    """
-    lines = enumerate(contents(file).decode("utf-8-sig").splitlines(), 1)
-    words = ((word, line) for line, text in lines for word in text.split())
-
-    def number(what: str, least: int, parts: int = 1) -> int:
-        """Take the next number, as a whole number of `parts`."""
-        word, line = next(words, ("", None))
-        plain = word.replace(".", "", 1).isdecimal()
-        result = Decimal(word) * parts if plain else Decimal(-1)
-        if not least <= result <= MOST * parts or result % 1:
-            remedy = f"Give {least:,} to {MOST:,}. Formats: page 'Offline placement'."
-            raise WorkloadError(f"is no {what}", file=file, line=line, value=word or None, remedy=remedy)
-        return int(result)
-
-    vbp = file.suffix.lower() == ".vbp"
-    dims, rows = number("number of dimensions", 1) if vbp else 1, list[list[int]]()
-    count = 0 if vbp else number("number of balls", 1)
-    capacity = [number("capacity", 0, QUANTUM) for _ in range(dims)]
-    for _ in range(number("number of kinds", 1) if vbp else count):
-        sizes = [number("size", 0, QUANTUM) for _ in range(dims)]
-        rows += [sizes] * (number("number of balls", 0) if vbp else 1)
-        if len(rows) > MOST:
-            raise WorkloadError("has too many balls", file=file, remedy=f"Give {MOST:,} at most.")
-    if not rows:
-        raise WorkloadError("has no balls", file=file, remedy="Give one or more.")
-    for word, line in words:
-        problem, remedy = "goes on after its last number", "Formats: page 'Offline placement'."
-        raise WorkloadError(problem, file=file, line=line, value=word, remedy=remedy)
-    resources = ("size",) if dims == 1 else tuple(f"size{d + 1}" for d in range(dims))
-    return Machines(file.name, resources, np.array(rows, np.int64), np.array(capacity, np.int64))
+    """Read an instance of BPPLIB: the number of balls, what a bin holds, then the size of every ball."""
+    remedy, numbers = "Formats: page 'Offline placement'.", list[int]()
+    for line, text in enumerate(contents(file).decode("utf-8-sig").splitlines(), 1):
+        for word in text.split():
+            if not (word.isdecimal() and int(word) <= MOST):
+                problem = f"is no whole number up to {MOST:,}"
+                raise WorkloadError(problem, file=file, line=line, value=word, remedy=remedy)
+            numbers.append(int(word))
+    if len(numbers) < 3 or len(numbers) != 2 + numbers[0]:
+        problem = "does not begin with how many balls there are, and what a bin holds"
+        raise WorkloadError(problem, file=file, remedy=remedy)
+    balls, capacity = np.array(numbers[2:], np.int64)[:, None], np.array(numbers[1:2], np.int64)
+    return Machines(file.name, ("size",), balls * QUANTUM, capacity * QUANTUM)
 
 
 def read_csv(file: Path, server: str) -> Machines:

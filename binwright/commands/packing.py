@@ -10,15 +10,19 @@ from typing import TYPE_CHECKING, Any
 from binwright.cli import INTERRUPTED
 from binwright.commands.console import new_table, out, print_line, print_location, seconds
 from binwright.simcore.errors import ResultsError, UserError, meant, suggest
+from binwright.simcore.extras import pl
+from binwright.simcore.files import replacing
 from binwright.simcore.units import many_of
 
 if TYPE_CHECKING:
+    from binwright.agents.solver.packing.pack import Packed
     from binwright.workloads.offline import Machines
 
 
 def pack(args: Namespace) -> int:
     """`binwright pack INPUT`."""
-    from binwright.agents.solver.packing.pack import METHODS, compare, row_of, write
+    from binwright.agents.solver.packing.pack import METHODS, check
+    from binwright.agents.solver.packing.pack import pack as packed_by
 
     machines = _given(args)
     limit = seconds("--time", args.time)
@@ -30,17 +34,29 @@ def pack(args: Namespace) -> int:
             remedy = "Name another file."
             raise UserError("would overwrite the machines themselves", file=file, key="--out", remedy=remedy)
     methods = args.methods.split(",") if args.methods else METHODS
-    answers = compare(machines.demand, machines.capacity, methods, seconds=limit, seeds=args.seeds)
-    rows = [row_of(method, result) for method, result in answers.items()]
+    check(machines.demand, machines.capacity, methods)
+    answers: dict[str, Packed] = {}
+    for method in methods:
+        answers[method] = packed_by(machines.demand, machines.capacity, method, seconds=limit)
+        if answers[method].interrupted:
+            break
+    rows = [
+        {"method": method, "bound": packed.bound, "bins": packed.bins, "gap": packed.gap}
+        | {"seconds": round(packed.seconds, 4), "checked": packed.checked}
+        for method, packed in answers.items()
+    ]
     if args.json:
         print(json.dumps({"input": machines.name, "machines": len(machines.demand), "rows": rows}))
     else:
         _print(machines, rows)
     if file:
-        write(file, answers, machines)
+        columns: dict[str, Any] = {} if machines.names is None else {"name": machines.names}
+        columns |= {method: packed.where for method, packed in answers.items() if packed.where is not None}
+        with replacing(file) as unfinished:
+            pl.DataFrame(columns).with_row_index("machine").write_csv(unfinished)
         if not args.json:
             print_location(f"Placements: {file}")
-    return INTERRUPTED if any(result[-1].interrupted for result in answers.values()) else 0
+    return INTERRUPTED if any(packed.interrupted for packed in answers.values()) else 0
 
 
 def _given(args: Namespace) -> Machines:
@@ -55,7 +71,7 @@ def _given(args: Namespace) -> Machines:
     if args.input in NAMES:
         return machines(args.input, args.seed)
     if suffix not in (".csv", *SUFFIXES):
-        remedy = suggest(args.input, NAMES) if "." not in args.input else "Give a .csv, .txt, .bpp or .vbp file."
+        remedy = suggest(args.input, NAMES) if "." not in args.input else "Give a .csv, .txt or .bpp file."
         raise UserError("unknown offline input", key="INPUT", value=args.input, remedy=remedy)
     if not file.exists():
         raise UserError("there is no such file", file=file, remedy=meant(file) or "Check the path.")
@@ -70,12 +86,9 @@ def _given(args: Namespace) -> Machines:
 def _print(machines: Machines, rows: list[dict[str, Any]]) -> None:
     many = (many_of(len(machines.demand), "machine"), many_of(len(machines.resources), "resource"))
     print_line(f"{machines.name}: {', '.join(many)}, at least {many_of(rows[0]['bound'], 'server')}")
-    table = new_table("with", ">servers", ">gap", ">seconds", ">checked", ">optimal")
+    table = new_table("with", ">servers", ">gap", ">seconds", ">checked")
     for row in rows:
-        fewest, most = ("none" if row[name] is None else str(row[name]) for name in ("bins", "worst"))
-        bins = fewest if fewest == most else f"{fewest} to {most}"
-        gap = "" if row["gap"] is None else str(row["gap"])
-        optimal = f"{row['optimal']} of {row['seeds']}" if row["seeds"] > 1 else "yes" if row["optimal"] else ""
+        bins, gap = ("none", "") if row["bins"] is None else (str(row["bins"]), str(row["gap"]))
         checked = f"{row['checked']:,}" if row["checked"] else ""
-        table.add_row(row["method"], bins, gap, f"{row['seconds']:.3f}", checked, optimal)
+        table.add_row(row["method"], bins, gap, f"{row['seconds']:.3f}", checked)
     out.print(table)

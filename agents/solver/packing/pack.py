@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from time import monotonic
-from typing import Any
 
 import numpy as np
 
@@ -18,10 +16,7 @@ from binwright.agents.solver.solving.searches import prepare, searches
 from binwright.agents.solver.solving.solve import solve
 from binwright.agents.solver.specification.load import problem as problem_of
 from binwright.simcore.errors import BinwrightError, UserError, suggest
-from binwright.simcore.extras import pl
-from binwright.simcore.files import replacing
 from binwright.simcore.types import Ints
-from binwright.workloads.offline import Machines
 
 HEURISTICS: dict[str, Callable[[Ints, Ints], Ints]] = {
     "ffd-prod": heuristics.ffd_prod,
@@ -63,6 +58,11 @@ class Packed:
     def bins(self) -> int | None:
         """Count the bins that are used."""
         return None if self.where is None else int(self.where.max()) + 1
+
+    @property
+    def gap(self) -> int | None:
+        """Count the bins beyond the bound."""
+        return None if self.bins is None else self.bins - self.bound
 
 
 def pack(demand: Ints, capacity: Ints, method: str = "solver", *, seconds: float = 10.0, seed: int = 0) -> Packed:
@@ -108,51 +108,3 @@ def check(demand: Ints, capacity: Ints, methods: Sequence[str]) -> None:
         ball, most = int(wrong.argmax()), (largest / MICRO).tolist()
         value = (demand[ball] / MICRO).tolist()
         raise UserError(f"ball {ball} fits no bin", value=value, remedy=f"Give 0 to {most}.")
-
-
-def compare(
-    demand: Ints, capacity: Ints, methods: Sequence[str] = METHODS, *, seconds: float = 10.0, seeds: int = 1
-) -> dict[str, list[Packed]]:
-    """Pack by each method with seeds 0, 1, ..., until Ctrl-C; heuristics have no use for more than one."""
-    check(demand, capacity, methods)
-    if seeds < 1:
-        raise UserError("is not a count of seeds", key="seeds", value=seeds, remedy="Give 1 or more.")
-    answers: dict[str, list[Packed]] = {}
-    for method in methods:
-        for seed in range(1 if method in HEURISTICS else seeds):
-            packed = pack(demand, capacity, method, seconds=seconds, seed=seed)
-            answers.setdefault(method, []).append(packed)
-            if packed.interrupted:
-                return answers
-    return answers
-
-
-def row_of(method: str, answers: list[Packed]) -> dict[str, Any]:
-    """Sum up a method's answers as one line of a table.
-
-    `bins` are the fewest of any seed, `worst` the most, None where one has no answer; `optimal` counts the seeds whose
-    answer is as low as the bound, `seconds` are the longest.
-    """
-    bins, bound = sorted(answer.bins for answer in answers if answer.bins is not None), answers[0].bound
-    return {
-        "method": method,
-        "bound": bound,
-        "bins": bins[0] if bins else None,
-        "worst": bins[-1] if len(bins) == len(answers) else None,
-        "gap": bins[0] - bound if bins else None,
-        "seeds": len(answers),
-        "optimal": bins.count(bound),
-        "seconds": round(max(answer.seconds for answer in answers), 4),
-        "checked": sum(answer.checked for answer in answers),
-    }
-
-
-def write(file: Path, answers: dict[str, list[Packed]], given: Machines) -> None:
-    """Write the best placement of each method, the bin of every ball, as CSV; names of balls have their own column."""
-    columns: dict[str, Any] = {} if given.names is None else {"name": given.names}
-    for method, packed in answers.items():
-        best = min(packed, key=lambda answer: len(given.demand) if answer.bins is None else answer.bins - 1)
-        if best.where is not None:
-            columns[method] = best.where
-    with replacing(file) as unfinished:
-        pl.DataFrame(columns).with_row_index("machine").write_csv(unfinished)

@@ -178,7 +178,8 @@ def test_pack_writes_the_placement_of_a_file(tmp_path: Path, capsys: pytest.Capt
     assert main([*command, "--out", str(target)]) == 0
     shown = capsys.readouterr().out
     assert "4 machines, 2 resources, at least 2 servers" in shown
-    assert [line.split()[0] for line in shown.splitlines() if " yes" in line] == [*HEURISTICS, "published", "solver"]
+    rows = [line.split() for line in shown.splitlines()]
+    assert [row[0] for row in rows if row[1:3] == ["2", "0"]] == [*HEURISTICS, "published", "solver"]
     lines = [line.split(",") for line in target.read_text().splitlines()]
     assert lines[0] == ["machine", "name", *HEURISTICS, "published", "solver"]
     assert [line.pop(1) for line in lines[1:]] == ["a", "b", "c", "d"]
@@ -186,18 +187,11 @@ def test_pack_writes_the_placement_of_a_file(tmp_path: Path, capsys: pytest.Capt
     for column in np.array(lines[1:], int).T[1:]:
         for target_bin in range(2):
             assert (demand[column == target_bin].sum(axis=0) <= capacity).all()
-    assert main([*command, "--json", "--with", "solver", "--seeds", "2"]) == 0
+    assert main([*command, "--json", "--with", "solver"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["machines"] == 4
     row = told["rows"][0]
-    assert (row["method"], row["bins"], row["worst"], row["gap"], row["seeds"], row["optimal"]) == (
-        "solver",
-        2,
-        2,
-        0,
-        2,
-        2,
-    )
+    assert (row["method"], row["bins"], row["gap"]) == ("solver", 2, 0)
 
 
 @pytest.mark.parametrize("method", ["ffd-prod", "published", "solver"])
@@ -211,7 +205,6 @@ def test_a_packing_tells_when_it_was_there(method: str) -> None:
 FILES = {
     "NOTHING": "",
     "ONE": "2\n10\n3\n4\n",
-    "MORE": "2\n10\n3.5\n4\n",
     "LONG": "2\n10 3\n4\n7\n",
     "WORD": "2\n1e-9\n",
 }
@@ -222,13 +215,7 @@ def test_files_of_the_literature_are_read(tmp_path: Path) -> None:
         (tmp_path / f"{name}.txt").write_text(text)
     one = read_instance(tmp_path / "ONE.txt")
     assert (one.demand.tolist(), one.capacity.tolist()) == ([[3_000_000], [4_000_000]], [10_000_000])
-    assert read_instance(tmp_path / "MORE.txt").demand.tolist() == [[3_500_000], [4_000_000]]
-    file = tmp_path / "vectors.vbp"
-    file.write_text("2\n10 20\n2\n3 4 2\n5 6 1\n")
-    several = read_instance(file)
-    assert several.demand.tolist() == [[3_000_000, 4_000_000], [3_000_000, 4_000_000], [5_000_000, 6_000_000]]
-    assert several.capacity.tolist() == [10_000_000, 20_000_000]
-    assert main(["pack", str(file), "--with", "solver"]) == 0
+    assert main(["pack", str(tmp_path / "ONE.txt"), "--with", "solver"]) == 0
 
 
 @pytest.mark.parametrize(
@@ -245,7 +232,9 @@ def test_files_of_the_literature_are_read(tmp_path: Path) -> None:
             "FILE:5: cpu: this machine asks for more than a server has: 5 (got '6')\n  Give",
         ),
         (["ONE.txt", "--server", "size=9"], "ONE.txt: --server: goes with a CSV file"),
-        (["LONG.txt"], "LONG.txt:4: goes on after its last number (got '7')"),
+        (["LONG.txt"], "LONG.txt: does not begin with how many balls there are"),
+        (["WORD.txt"], "WORD.txt:2: is no whole number up to 1,000,000 (got '1e-9')"),
+        (["NOTHING.txt"], "NOTHING.txt: does not begin with how many balls there are"),
     ],
 )
 def test_a_users_mistakes(
