@@ -11,7 +11,6 @@ from binwright.agents.solver.backends.attempt import Utilfn
 from binwright.agents.solver.local.state import (
     COUNT,
     DRAWS,
-    RING,
     SPREAD,
     TOTAL,
     UNITS,
@@ -100,11 +99,11 @@ def empty_bins(call: Utilfn, state: State, emptied: int) -> bool:
 
 
 @lean
-def in_the_way(call: Utilfn, state: State, unit: int, dim: int) -> int:
+def in_the_way(call: Utilfn, state: State, unit: int) -> int:
     """Take a unit out, not this one, whose removal lowers something that is `bad`.
 
-    It looks at those that touched a dimension last, at a light one in the same bin, and at some others. Returns 1 if
-    there was one, 0 if not, and -1 if one is rejected although it is there.
+    It looks at a light one in the same bin, and at some others. Returns 1 if there was one, 0 if not, and -1 if one is
+    rejected although it is there.
     """
     units, where = len(state.where), state.where
     lightest, least = NULL, 0
@@ -114,11 +113,9 @@ def in_the_way(call: Utilfn, state: State, unit: int, dim: int) -> int:
         if other != unit and (lightest == NULL or value < least):
             lightest, least = other, value
         other = state.following[other]
-    near, far = drawn(state, RING), drawn(state, units)
-    for k in range(RING + 1 + min(64, units)):
-        other = lightest if k == RING else (far + k) % units
-        if k < RING:
-            other = state.recent[dim, (near + k) % RING]
+    far = drawn(state, units)
+    for k in range(1 + min(64, units)):
+        other = lightest if k == 0 else (far + k) % units
         if other != NULL and other != unit and where[other] != NULL:
             out = remove(call, state, other, True)
             if out != 0:
@@ -135,7 +132,7 @@ def make_room(call: Utilfn, state: State, unit: int, place: int) -> bool:
             return False
     worst = first_bad(state)
     while worst != NULL:
-        if state.room.stop[0] or in_the_way(call, state, unit, worst) <= 0:
+        if state.room.stop[0] or in_the_way(call, state, unit) <= 0:
             return False
         worst = first_bad(state)
     return True

@@ -19,8 +19,6 @@ from binwright.simcore.types import Ints
 
 SPREADS = (2048, 4096, 512, 8192)
 """By how many 1024ths chance may raise a weight, run by run."""
-RING = 4
-"""How many units are remembered for each dimension: those that touched it last."""
 COUNT, TOTAL, DRAWS, CLOCK, DIMS, UNITS, STREAM, SPREAD = range(8)
 """Entries of `tally`: unplaced units, their weight, random numbers drawn, the number of the move, how many dimensions
 and units it has changed; where random numbers of the run start, and by how many 1024ths chance may raise a weight."""
@@ -42,8 +40,6 @@ class State(NamedTuple):
     """[dims]: the last move that changed it"""
     touched: Ints
     """[dims]: those that the move has changed, as many as `tally` says"""
-    recent: Ints
-    """[dims, RING + 1]: units that touched a dimension last, or NULL, and how often it was touched"""
     weight: Ints
     """[units]: what it is worth that it is placed"""
     where: Ints
@@ -79,7 +75,7 @@ def state(problem: Problem, flat: Flat, stop: Ints) -> State:
     dims, units, bins = len(flat.ceiling), len(problem.units), problem.bins
     of_dims, of_units = np.zeros((3, dims), np.int64), np.zeros((10, units), np.int64)
     arrays: list[Ints] = [
-        np.full(dims, ENDLESS), *of_dims, np.full((dims, RING + 1), NULL), *of_units,
+        np.full(dims, ENDLESS), *of_dims, *of_units,
         problem.unit_now, np.full(bins, NULL), np.zeros(bins, np.int64), np.zeros(1, np.int64), np.zeros(1, np.int64),
         np.zeros((0, 0), np.int64),
     ]  # fmt: skip
@@ -113,7 +109,6 @@ def clear(state: State) -> None:
     state.head[:] = NULL
     state.base[:] = 0
     state.seen[:] = 0
-    state.recent[:, :] = NULL
     state.where[:] = NULL
     state.moved[:] = 0
     for unit in range(len(state.where)):
@@ -224,13 +219,9 @@ def noted(state: State, unit: int, n: int) -> bool:
     """Write down that a unit has been put in, with n additions; -1 says that it has not. Returns whether it has."""
     if n < 0:
         return False
-    room, recent = state.room, state.recent
     for k in range(n):
-        dim = room.dims[k]
-        touch(state, dim)
-        recent[dim, RING] += 1
-        recent[dim, recent[dim, RING] % RING] = unit
-    locate(state, unit, room.alloc[state.flat.unit_balls[state.flat.units[unit]]])
+        touch(state, state.room.dims[k])
+    locate(state, unit, state.room.alloc[state.flat.unit_balls[state.flat.units[unit]]])
     return True
 
 
