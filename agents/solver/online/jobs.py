@@ -101,7 +101,7 @@ class Jobs(Formulation):
         online.write("FREE", free)
         while len(plan) < count or end > bound:
             online.write("LAST", end - 1 if len(plan) == count else self.slots)
-            bins = online.find(count, True)[:count].tolist()
+            bins = online.find(count)[:count].tolist()
             placed = sorted((place // self.servers, at) for at, place in enumerate(bins) if place >= 0)
             other, ends = self._timed([(jobs[at], bins[at] % self.servers) for _, at in placed], free)
             if (-len(other), ends) >= (-len(plan), end):

@@ -42,7 +42,7 @@ class Setup:
 
 
 class Formulation(ABC):
-    """Turns requests into a problem: `Servers`, `Connected`, `Virtual` or `Jobs`. The view is of the kind it is for."""
+    """Turns requests into problems: `Servers`, `Connected`, `Virtual` or `Jobs`. The view is of the kind it is for."""
 
     def __init__(self, setup: Setup, view: View) -> None:
         self.setup = setup
@@ -52,20 +52,6 @@ class Formulation(ABC):
     @abstractmethod
     def answers(self, view: Any, requests: Sequence[Request]) -> Iterator[tuple[Request, Placement | Refusal]]:
         """Answer requests; those that get no place are left out."""
-
-
-class OneByOne(Formulation):
-    """Answers one request after another: `Connected` or `Virtual`."""
-
-    def answers(self, view: Any, requests: Sequence[Request]) -> Iterator[tuple[Request, Placement | Refusal]]:
-        """Answer requests; those that get no place are left out."""
-        for request in requests:
-            if (answer := self.answer(view, request)) is not None:
-                yield request, answer
-
-    @abstractmethod
-    def answer(self, view: Any, request: Request) -> Placement | Refusal | None:
-        """Answer a request; None if nothing is found."""
 
 
 class Template:
@@ -136,14 +122,14 @@ class Template:
 @kernel
 def explore(
     call: Utilfn, flat: Flat, room: Room,
-    members: Ints, best: Ints, least: Ints, worth: Ints, seed: int, attempts: int, cost: int, turns: bool, biased: bool,
+    members: Ints, best: Ints, least: Ints, worth: Ints, seed: int, attempts: int, cost: int, turns: bool,
 ) -> None:  # fmt: skip
     """Make so many attempts, fewer if there is no use in more.
 
     `best` int64 [balls] gets the best allocation, `least` int64 [2] the `worth` int64 [balls] of those that it leaves
     and what it costs. Once none is left, dimension `cost`, unless -1, must be less used every time: its ceiling in
-    `flat` falls. `members` are the bins of the groups as they are if nothing `turns` them; `biased` attempts place
-    balls nearly in their order.
+    `flat` falls. `members` are the bins of the groups as they are if nothing `turns` them; attempts place balls nearly
+    in their order then.
     """
     ways, units = len(flat.ways) - 1, len(room.left)
     for number in range(attempts):
@@ -153,8 +139,8 @@ def explore(
             turn = below_kernel(stream_kernel(seed, ways + way, which), 0, high - low)
             for at in range(low, high):
                 flat.group_bins[at] = members[low + (at - low + turn) % (high - low)]
-        # Biased, the first attempt takes the balls as they are, the others each from the next 2, 3, ..., 9.
-        reach = units if not biased else 1 if which == 0 else 2 + (which - 1) % 8
+        # In groups as they are the first attempt takes the balls, too, the others each from the next 2, 3, ..., 9.
+        reach = units if turns else 1 if which == 0 else 2 + (which - 1) % 8
         left = attempt(call, flat, room, seed, way, which, reach, False)
         lost, spent = 0, room.used[cost] if cost >= 0 else 0
         if left > 0:
@@ -186,14 +172,13 @@ class Online(Template):
         """What balls are worth [balls], from 1; an answer leaves as little as possible of that."""
         self._written = self._flat.group_bins.copy(), self._best, self._least, self.worth
         self._rest = self._cost, not self.declared
-        arguments = self._call, self._flat, self._room, *self._written, 1, 1, *self._rest, False
+        arguments = self._call, self._flat, self._room, *self._written, 1, 1, *self._rest
         self._explore = prepared(explore, *arguments)
 
-    def find(self, units: int, biased: bool = False) -> Ints:
+    def find(self, units: int) -> Ints:
         """Return the best allocation [balls] that the attempts find, -1 for balls that are left.
 
-        The next search overwrites it. Only the first `units` take part. `biased` attempts place balls nearly in their
-        order.
+        The next search overwrites it. Only the first `units` take part.
         """
         if self._cost >= 0:
             self._flat.ceiling[self._cost] = self._most
@@ -201,7 +186,7 @@ class Online(Template):
         place = self._room._replace(left=self._room.left[:units])
         setup = self._setup
         setup.seed += 1
-        self._explore(self._call, self._flat, place, *self._written, setup.seed, setup.attempts, *self._rest, biased)
+        self._explore(self._call, self._flat, place, *self._written, setup.seed, setup.attempts, *self._rest)
         return self._best
 
 

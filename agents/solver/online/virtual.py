@@ -14,7 +14,7 @@ the group is left, whatever its level; then balls go out again, the last first, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any, ClassVar, NamedTuple
 
@@ -24,7 +24,7 @@ from binwright.agents.heuristics.virtual import connected, parts_of, warm
 from binwright.agents.solver.backends.attempt import ENDLESS, Utilfn, change, lift_out, put
 from binwright.agents.solver.backends.flat import Flat, Room
 from binwright.agents.solver.model.program import NULL
-from binwright.agents.solver.online.template import OneByOne, Setup, Template, in_units, power
+from binwright.agents.solver.online.template import Formulation, Setup, Template, in_units, power
 from binwright.fabric.network import NetworkView
 from binwright.simcore.errors import UserError
 from binwright.simcore.jit import kernel, prepared
@@ -38,7 +38,7 @@ LARGEST = 10**9 * QUANTUM
 """The language's largest quantity."""
 
 
-class Virtual(OneByOne):
+class Virtual(Formulation):
     """Answers one request after another by an `Embedding`. What most requests need is compiled at once."""
 
     def __init__(self, setup: Setup, view: NetworkView) -> None:
@@ -72,7 +72,13 @@ class Virtual(OneByOne):
         stated = self.setup, self.template, self.sizes, {"PART": self.of.T}, varying, machines, len(self.capacity)
         return Nearby(self.of, *stated)
 
-    def answer(self, view: NetworkView, request: Request) -> Embedding | None:
+    def answers(self, view: NetworkView, requests: Sequence[Request]) -> Iterator[tuple[Request, Embedding]]:
+        """Answer one request after another; those that get no place are left out."""
+        for request in requests:
+            if (answer := self._answer(view, request)) is not None:
+                yield request, answer
+
+    def _answer(self, view: NetworkView, request: Request) -> Embedding | None:
         """Choose where the machines of a request go, and the paths between them."""
         network = request.network
         assert network is not None
@@ -91,7 +97,7 @@ class Virtual(OneByOne):
             nearby.write("RATE", rate[np.ix_(order, order)], (slice(count), slice(count)))
         machines = network.machines[order]
         nearby.write("OUT", self.leading_out @ np.maximum(view.link_free, 0))
-        nearby.write_free("FREE", view.free.reshape(-1, self.kinds))
+        nearby.write("FREE", view.free.reshape(-1, self.kinds))
         nearby.write("MACHINE", machines, slice(count))
         nearby.write("MACHINE", 0, slice(count, None))
         nearby.write("MACHINES", count)
@@ -148,24 +154,20 @@ class Nearby(Template):
         self._fixed = self._call, self._flat, self._room, self._near
         self._attempt = prepared(attempt, *self._fixed, order, 1, 0, 0)
 
-    def write_free(self, name: str, free: Ints) -> None:
-        """Write the table [bins, kinds] of what bins have free of some kinds; it gives bounds, too."""
-        self.write(name, free)
-        self._free = free[self._near.order]
-
     def find(self, attempts: int, balls: int, least: Ints) -> Iterator[Ints]:
         """Yield one answer after another: the bins [balls that are declared] of the first `balls`, NULL for the others.
 
-        Each overwrites the one before. Every ball takes the `least` [kinds] of each kind, or more (see `write_free`).
+        Each overwrites the one before. Every ball takes the `least` [kinds] of each kind of FREE, or more.
         Of every level `attempts` groups are tried, with the balls in the order of their numbers.
         """
-        ends, fitting = self._near.ends, slots(self._free, least)
+        free = self._targets["FREE"][0][self._near.order]
+        ends, fitting = self._near.ends, slots(free, least)
         before = np.concatenate([[0], np.cumsum(np.minimum(fitting, balls))])
         for level, starts in enumerate(self._starts):
             if level and len(starts) == len(self._starts[level - 1]):
                 continue  # the same groups again, such as servers of one node
             holds = before[ends[level, starts]] - before[starts] >= balls
-            room = slots(np.add.reduceat(self._free, starts)[holds], least)
+            room = slots(np.add.reduceat(free, starts)[holds], least)
             for start in starts[holds][np.argsort(room, kind="stable")[:attempts]].tolist():
                 if self._attempt(*self._fixed, fitting, balls, level, start):
                     yield self._room.alloc
