@@ -189,9 +189,7 @@ class Availability:
             self._split(own)[1][np.arange(columns) < self._devices.devices.there[:, None]] = QUANTUM
         if self._network:
             self._split(free)[2][:] = np.maximum(self._network.link_free, 0)
-        self._profile = AvailabilityProfile(
-            view.now, free, [(job.end, self._amounts(view.holding(job.request.index))) for job in jobs]
-        )
+        self._profile = AvailabilityProfile(view.now, free, [(job.end, self._of_job(job)) for job in jobs])
         self._closed = [each for each in view.closures if each[0] < servers and each[2] > view.now]
         for server, begins, until in self._closed:
             if begins <= view.now:  # nothing is free now, and all of it from its end on
@@ -217,6 +215,14 @@ class Availability:
         for server, devices, each in held.devices:
             taken.append(((server, [nodes * kinds + device for device in devices]), each))
         return taken
+
+    def _of_job(self, job: Job) -> list[Amount]:
+        """List what a job that runs holds; on its way, but in a network, it counts where it was listed last."""
+        held = self._view.holding(job.request.index)
+        if not self._network:
+            devices = tuple(each for each in held.devices if each.server == job.shares[0][0])
+            held = held._replace(shares=job.shares, devices=devices)
+        return self._amounts(held)
 
     def _taken(self, request: Request, placement: Placement) -> list[Amount]:
         """List what a placement takes."""
