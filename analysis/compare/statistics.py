@@ -37,6 +37,7 @@ def _moments(values: Floats) -> tuple[Any, Any, Any]:
 
     The latter is 0 where all values are the same, as floats would round their mean.
     """
+    values = np.asarray(values, np.float64)  # whole numbers know no infinity
     is_value = ~np.isnan(values)
     n = is_value.sum(axis=-1)
     same = np.fmax.reduce(values, axis=-1, initial=-np.inf) == np.fmin.reduce(values, axis=-1, initial=np.inf)

@@ -41,6 +41,10 @@ def test_rows_of_any_length_are_as_if_alone(matrix: Any) -> None:
         np.testing.assert_allclose([mean[number], half[number]], alone)
 
 
+def test_whole_numbers_have_the_mean_and_interval_of_floats() -> None:
+    assert mean_interval(np.array([3, 4, 8])) == mean_interval(np.array([3.0, 4.0, 8.0]))
+
+
 # -- paired differences ------------------------------------------------------------------------------------------------
 
 
