@@ -13,7 +13,8 @@ from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.errors import UserError
 from binwright.simcore.faults import Faults
 from binwright.simcore.rules import Overflow, Pacing
-from binwright.simcore.types import Agent, Workload
+from binwright.simcore.types import Agent
+from binwright.simcore.workload import Workload
 
 Luck: TypeAlias = Callable[[str], np.random.Generator]
 """Returns the random stream of a name."""

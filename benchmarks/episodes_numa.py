@@ -16,7 +16,8 @@ from binwright.fabric.compiled.numa_decisions import as_argument, go
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.run.play import play
 from binwright.fabric.run.simulation import Simulation
-from binwright.simcore.types import QUANTUM, Compiled, Workload
+from binwright.simcore.types import QUANTUM, Compiled
+from binwright.simcore.workload import Workload
 
 
 def busy(servers: int, n: int) -> tuple[Workload, Cluster]:

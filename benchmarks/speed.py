@@ -35,7 +35,8 @@ from binwright.simcore.record import PLACED
 from binwright.simcore.rng import stream
 from binwright.simcore.roles import Roles
 from binwright.simcore.rules import Overflow, Pacing
-from binwright.simcore.types import QUANTUM, Agent, Placement, Request, View, Workload
+from binwright.simcore.types import QUANTUM, Agent, Placement, Request, View
+from binwright.simcore.workload import Workload
 from binwright.workloads.traces.library import find
 from binwright.workloads.use import UseCase, draw_use
 

@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from binwright.scenarios.size.sizing import size
     from binwright.simcore.errors import BinwrightError, UserError
     from binwright.simcore.moves import Move, Mover, Running
-    from binwright.simcore.types import Agent, OnDevices, Placement, Refusal, Request, View, Workload
+    from binwright.simcore.types import Agent, OnDevices, Placement, Refusal, Request, View
+    from binwright.simcore.workload import Workload
     from binwright.workloads.predictors import Predictor
 
     __version__: str

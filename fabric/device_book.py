@@ -13,8 +13,9 @@ from binwright.fabric.cluster import MOST_DEVICES, DevicesOf
 from binwright.fabric.devices import Devices, DeviceView, empty_devices, in_python
 from binwright.fabric.fragmentation import stranded
 from binwright.simcore.errors import InfeasiblePlacement, UserError
-from binwright.simcore.types import QUANTUM, Ints, OnDevices, Placement, Request, Workload, read_only
+from binwright.simcore.types import QUANTUM, Ints, OnDevices, Placement, Request, read_only
 from binwright.simcore.units import many_of, say
+from binwright.simcore.workload import Workload
 
 if TYPE_CHECKING:
     from binwright.fabric.ledger import Ledger

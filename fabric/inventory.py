@@ -11,7 +11,8 @@ from binwright.fabric.cluster import Cluster
 from binwright.fabric.ranking import SERVERS_WORTH_IT, log_of
 from binwright.fabric.servers import Survey, why_not, with_room
 from binwright.simcore.errors import WorkloadError
-from binwright.simcore.types import Ints, Request, View, Workload, part, read_only
+from binwright.simcore.types import Ints, Request, View, part, read_only
+from binwright.simcore.workload import Workload
 
 UNLIMITED = 2**31
 """How many requests that take nothing fit on a server: more than there are."""

@@ -55,7 +55,7 @@ def show_amounts(amounts: Mapping[str, float]) -> dict[str, str]:
     return {name: measure_of(name).show(units) for name, units in amounts.items()}
 
 
-Amounts: TypeAlias = Annotated[
+NamedAmounts: TypeAlias = Annotated[
     dict[str, float],
     BeforeValidator(_amounts),
     PlainSerializer(show_amounts, return_type=dict[str, str]),

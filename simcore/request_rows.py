@@ -11,7 +11,8 @@ import numpy as np
 from binwright.simcore.gangs import Gang
 from binwright.simcore.lifetime_info import LifetimeOracle
 from binwright.simcore.record import Record
-from binwright.simcore.types import Floats, HiddenLifetimeRequest, Ints, Request, Workload
+from binwright.simcore.types import Floats, HiddenLifetimeRequest, Ints, Request
+from binwright.simcore.workload import Workload
 
 CHUNK = 4096
 """Rows of the workload turned into Python numbers at a time: fast to read one by one, bounded in memory."""

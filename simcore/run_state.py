@@ -7,7 +7,8 @@ from binwright.simcore.errors import WorkloadError
 from binwright.simcore.record import Record
 from binwright.simcore.request_rows import RequestRows
 from binwright.simcore.rules import Overflow
-from binwright.simcore.types import Placements, Request, View, Workload
+from binwright.simcore.types import Placements, Request, View
+from binwright.simcore.workload import Workload
 
 
 class RunState:

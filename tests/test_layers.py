@@ -167,7 +167,7 @@ from binwright.fabric.cluster import Cluster
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.run.simulation import Simulation
 from binwright.fabric.run.play import play
-from binwright.simcore.types import Workload
+from binwright.simcore.workload import Workload
 
 capacity = np.full((1, 1, 1), 1)
 simulation = Simulation(

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from binwright.simcore.errors import WorkloadError
-from binwright.simcore.types import QUANTUM, Ints, Workload
+from binwright.simcore.types import QUANTUM, Ints
+from binwright.simcore.workload import Workload
 
 LENGTH, TAP = 607, 273
 MODULUS = 2**31 - 1

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from binwright.simcore.errors import WorkloadError
-from binwright.simcore.types import Workload
+from binwright.simcore.workload import Workload
 
 
 def matching(base: Workload, of: Mapping[str, tuple[str, ...]], key: str) -> npt.NDArray[np.bool_]:

@@ -26,8 +26,9 @@ import numpy as np
 import yaml
 
 from binwright.simcore.errors import UserError, WorkloadError, suggest
-from binwright.simcore.types import QUANTUM, Floats, Ints, Workload
+from binwright.simcore.types import QUANTUM, Floats, Ints
 from binwright.simcore.units import amount, quanta
+from binwright.simcore.workload import Workload
 from binwright.workloads.traces.cells import amounts, report
 from binwright.workloads.traces.text import contents, read_text
 

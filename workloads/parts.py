@@ -10,7 +10,8 @@ from binwright.simcore.errors import WorkloadError
 from binwright.simcore.fields import Count, Keys, Model, Text, wrong
 from binwright.simcore.gangs import NO_RULES, Gangs, PartRules
 from binwright.simcore.rng import stream
-from binwright.simcore.types import QUANTUM, Floats, Ints, Workload
+from binwright.simcore.types import QUANTUM, Floats, Ints
+from binwright.simcore.workload import Workload
 from binwright.workloads.virtual import Machines
 
 PROCESSORS = "processors"

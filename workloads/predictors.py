@@ -8,7 +8,8 @@ from pydantic import Field, PrivateAttr
 
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.fields import Count, Model, Number, Text
-from binwright.simcore.types import Floats, Ints, Workload
+from binwright.simcore.types import Floats, Ints
+from binwright.simcore.workload import Workload
 from binwright.workloads.labels import words_of
 from binwright.workloads.lifetimes import kaplan_meier
 

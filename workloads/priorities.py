@@ -8,7 +8,7 @@ import numpy as np
 
 from binwright.simcore.errors import WorkloadError, suggest
 from binwright.simcore.rng import stream
-from binwright.simcore.types import Workload
+from binwright.simcore.workload import Workload
 from binwright.workloads.lifetimes import pick
 
 LABEL = "priority"

@@ -21,8 +21,9 @@ from binwright.simcore.errors import WorkloadError
 from binwright.simcore.fields import Model, Quantity, Share, Shown, Time, Where, checked, wrong
 from binwright.simcore.rng import stream
 from binwright.simcore.roles import where_of
-from binwright.simcore.types import Floats, Ints, Workload
+from binwright.simcore.types import Floats, Ints
 from binwright.simcore.units import SHARE, TIME
+from binwright.simcore.workload import Workload
 from binwright.workloads.arrivals import DAY
 from binwright.workloads.labels import matching, words_of
 from binwright.workloads.traces.cells import plain_number

@@ -15,7 +15,7 @@ from typing import Annotated, Any, ClassVar, Self, TypeAlias
 import numpy as np
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
-from binwright.simcore.amounts import Amounts
+from binwright.simcore.amounts import NamedAmounts
 from binwright.simcore.fields import Count, Index, Model, OneOf, PositiveNumber, Shown, checked, wrong
 from binwright.simcore.rng import stream
 from binwright.simcore.types import Floats, Ints, VirtualNetwork
@@ -94,7 +94,9 @@ class Tenant(Model):
 
     machines: Machines = Field(examples=[100, "{uniform: [64, 128]}"])
     """How many machines: a number or a distribution."""
-    machine: Amounts = Field(description="What each machine takes.", examples=["{slots: 1, mem: 256 MB, disk: 10 GB}"])
+    machine: NamedAmounts = Field(
+        description="What each machine takes.", examples=["{slots: 1, mem: 256 MB, disk: 10 GB}"]
+    )
     bandwidth: Bandwidth = Field(examples=["[50 Mbps, 150 Mbps]"])
     """Drawn uniformly for each network: of all its pairs together, or of each machine (`hose`)."""
 

@@ -26,8 +26,9 @@ from binwright.simcore.fields import (
 )
 from binwright.simcore.rng import stream
 from binwright.simcore.roles import Roles
-from binwright.simcore.types import QUANTUM, Floats, Ints, Workload
+from binwright.simcore.types import QUANTUM, Floats, Ints
 from binwright.simcore.units import TIME
+from binwright.simcore.workload import Workload
 from binwright.workloads.arrivals import DAY
 from binwright.workloads.traces.cells import DATED, is_date, moment, report, seconds_of_date
 from binwright.workloads.traces.check import LABELS, MODELS, PLACED, REQUESTED, check_resources, floats_of, is_text

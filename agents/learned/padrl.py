@@ -23,7 +23,8 @@ from binwright.fabric.cluster import Cluster
 from binwright.simcore.errors import UserError
 from binwright.simcore.jit import kernel
 from binwright.simcore.rng import stream
-from binwright.simcore.types import Amounts, Compiled, Floats, Ints, View, Workload
+from binwright.simcore.types import Amounts, Compiled, Floats, Ints, View
+from binwright.simcore.workload import Workload
 
 ASKED, CELLS, FORECAST = 3, 8, 6
 """Numbers of a request, units of the LSTM, numbers that it forecasts."""

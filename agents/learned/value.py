@@ -31,7 +31,8 @@ from binwright.fabric.ledger import Ledger
 from binwright.simcore.jit import inlined, kernel, lean
 from binwright.simcore.ordered_sums import rows_dot
 from binwright.simcore.rng import stream
-from binwright.simcore.types import Compiled, Floats, Ints, View, Workload
+from binwright.simcore.types import Compiled, Floats, Ints, View
+from binwright.simcore.workload import Workload
 
 NO_SIZES: Floats = np.zeros((0, 4))
 PER_SIZE = 2

@@ -24,7 +24,8 @@ from binwright.simcore.jit import lean, lean_inlined, prepared
 from binwright.simcore.jit.bundle import row_of
 from binwright.simcore.record import IMPOSSIBLE, PENDING, SPREAD, Record
 from binwright.simcore.rules import Pacing
-from binwright.simcore.types import Floats, Ints, Workload
+from binwright.simcore.types import Floats, Ints
+from binwright.simcore.workload import Workload
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
 Reals: TypeAlias = npt.NDArray[np.float32]

@@ -15,7 +15,8 @@ from binwright.simcore.errors import UserError
 from binwright.simcore.jit import lean, lean_inlined
 from binwright.simcore.jit.bundle import row_of
 from binwright.simcore.rules import Pacing
-from binwright.simcore.types import Floats, Ints, Workload
+from binwright.simcore.types import Floats, Ints
+from binwright.simcore.workload import Workload
 
 REWARD = 10.0
 """For a request placed; as much is lost for one rejected."""

@@ -17,7 +17,8 @@ from binwright.simcore.errors import suggest
 from binwright.simcore.gangs import NO_RULES
 from binwright.simcore.jit import prepared
 from binwright.simcore.roles import NO_ROLE, Role
-from binwright.simcore.types import Ints, Request, Workload, read_only
+from binwright.simcore.types import Ints, Request, read_only
+from binwright.simcore.workload import Workload
 
 if TYPE_CHECKING:
     from binwright.fabric.ledger import Ledger

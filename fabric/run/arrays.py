@@ -17,7 +17,8 @@ from binwright.simcore.memmap import blocks, zeros
 from binwright.simcore.record import PENDING, SPREAD, Record
 from binwright.simcore.rules import Overflow, Pacing
 from binwright.simcore.run_state import RunState
-from binwright.simcore.types import Ints, Request, Workload, part
+from binwright.simcore.types import Ints, Request, part
+from binwright.simcore.workload import Workload
 
 
 class RunArrays(RunState):

@@ -24,7 +24,8 @@ from binwright.simcore.errors import AgentError, InfeasiblePlacement
 from binwright.simcore.faults import Faults
 from binwright.simcore.record import IMPOSSIBLE, SPREAD
 from binwright.simcore.rules import Overflow, Pacing
-from binwright.simcore.types import Placement, Refusal, Request, Workload
+from binwright.simcore.types import Placement, Refusal, Request
+from binwright.simcore.workload import Workload
 
 
 class Simulation(RunArrays):

@@ -16,7 +16,7 @@ from binwright.scenarios.schema.workload import MultiServer
 from binwright.simcore.errors import UserError, WorkloadError
 from binwright.simcore.lifetime_info import LifetimeInfo
 from binwright.simcore.rng import stream
-from binwright.simcore.types import Workload
+from binwright.simcore.workload import Workload
 from binwright.workloads.predictors import Predictor
 from binwright.workloads.traces.check import floats_of
 

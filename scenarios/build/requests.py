@@ -13,7 +13,7 @@ from binwright.scenarios.schema.workload import Generated, OwnWorkload
 from binwright.scenarios.schema.workload_kind import Roled
 from binwright.simcore.rng import stream
 from binwright.simcore.roles import Roles
-from binwright.simcore.types import Workload
+from binwright.simcore.workload import Workload
 from binwright.workloads.lifetimes import pick
 
 Total: TypeAlias = dict[str, float]

@@ -14,7 +14,7 @@ from binwright.scenarios.schema.workload import MultiServer
 from binwright.simcore.extras import pl
 from binwright.simcore.file_tracking import digest_of
 from binwright.simcore.roles import NO_ROLE, Roles
-from binwright.simcore.types import Workload
+from binwright.simcore.workload import Workload
 from binwright.workloads.inflation import Inflated
 from binwright.workloads.parts import in_gangs
 from binwright.workloads.traces.library import find, read

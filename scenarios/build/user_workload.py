@@ -12,7 +12,7 @@ from binwright.scenarios.schema.workload import OwnWorkload
 from binwright.simcore.errors import UserError, WorkloadError, place_of
 from binwright.simcore.file_tracking import is_ours
 from binwright.simcore.options import Registered
-from binwright.simcore.types import Workload
+from binwright.simcore.workload import Workload
 
 DRAWING = "`draw(resources, seed)` returns a binwright.Workload: see the page 'Traces and generated workloads'."
 

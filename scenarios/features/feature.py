@@ -16,7 +16,8 @@ from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.extras import pl
 from binwright.simcore.faults import Faults
 from binwright.simcore.fields import Keys, Model
-from binwright.simcore.types import Agent, Ints, Workload
+from binwright.simcore.types import Agent, Ints
+from binwright.simcore.workload import Workload
 
 Named: TypeAlias = tuple[Keys, str, str]
 """The keys, the label (or `group`, `models`) and the value where a scenario chooses requests by one."""

@@ -24,8 +24,8 @@ from binwright.simcore.errors import FileNeeded, UserError, as_one, suggest
 from binwright.simcore.jit import postponed
 from binwright.simcore.record import IMPOSSIBLE
 from binwright.simcore.rng import stream
-from binwright.simcore.types import Workload
 from binwright.simcore.units import say
+from binwright.simcore.workload import Workload
 from binwright.workloads.labels import words_of
 from binwright.workloads.priorities import LABEL as PRIORITY
 from binwright.workloads.windows import ListedStart

@@ -18,7 +18,8 @@ from binwright.simcore.errors import UserError
 from binwright.simcore.extras import pl
 from binwright.simcore.record import IMPOSSIBLE, PENDING, QUEUE, QUOTA, REJECTED, SPREAD
 from binwright.simcore.rng import stream
-from binwright.simcore.types import QUANTUM, Agent, Ints, Request, Workload, part
+from binwright.simcore.types import QUANTUM, Agent, Ints, Request, part
+from binwright.simcore.workload import Workload
 from binwright.workloads.traces.cells import DATED
 from binwright.workloads.traces.check import LABELS
 

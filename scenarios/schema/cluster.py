@@ -11,7 +11,7 @@ from binwright.scenarios.features.feature import WithFeatures
 from binwright.scenarios.features.overcommit import Predict, Ratios
 from binwright.scenarios.features.placement import KnownServers, Labels
 from binwright.scenarios.schema.network import Network
-from binwright.simcore.amounts import Amounts, Units
+from binwright.simcore.amounts import NamedAmounts, Units
 from binwright.simcore.errors import UserError, suggest
 from binwright.simcore.fields import Count, Index, Keys, Model, Names, Text, checked, known_resources, wrong
 from binwright.simcore.units import many_of
@@ -59,7 +59,7 @@ class Group(WithFeatures):
     """Equal servers of a cluster that has different ones."""
 
     count: Index = Field(description="How many servers; some group has at least one.")
-    node: Amounts = Field(description="What one node of each has.", examples=["{cpu: 40, mem: 90 GB}"])
+    node: NamedAmounts = Field(description="What one node of each has.", examples=["{cpu: 40, mem: 90 GB}"])
     nodes: Count | None = Field(default=None, description="NUMA nodes of each; by default as `nodes` of the cluster.")
     name: Text | None = Field(default=None, description="A name for people.")
     devices: DevicesSpec | None = Field(None, examples=["{model: V100, count: 8}"])
@@ -77,7 +77,9 @@ class ClusterSpec(WithFeatures):
 
     servers: Count | None = Field(default=None, description="How many equal servers.")
     nodes: Count = Field(default=1, description="NUMA nodes of every server, unless a group says otherwise.")
-    node: Amounts | None = Field(default=None, description="What one node has.", examples=["{cpu: 40, mem: 90 GB}"])
+    node: NamedAmounts | None = Field(
+        default=None, description="What one node has.", examples=["{cpu: 40, mem: 90 GB}"]
+    )
     groups: tuple[Group, ...] | None = Field(None, min_length=1)
     """Groups of equal servers; each gives the amount of every resource."""
     trace: TracedServers | None = Field(None, examples=["{name: alibaba-openb, only: devices}"])
@@ -89,7 +91,7 @@ class ClusterSpec(WithFeatures):
     """
     network: Network | None = Field(None, examples=["{topology: alpha}"])
     """The network between the servers, which gives their number; `node` says what each has."""
-    spread_above: Amounts = Field(default_factory=dict, examples=["{mem: 10 GB}"])
+    spread_above: NamedAmounts = Field(default_factory=dict, examples=["{mem: 10 GB}"])
     """A request for more than this takes an even part of every node of one server."""
     domains: dict[str, Count] = Field(default_factory=dict, examples=["{rack: 20, zone: 200}"])
     """`rack: 20` labels servers 0 to 19 as rack 0, and so on, added servers included."""

@@ -42,8 +42,8 @@ from binwright.simcore.registry import Registry
 from binwright.simcore.rng import stream
 from binwright.simcore.roles import NO_ROLE, Roles
 from binwright.simcore.types import QUANTUM, Form
-from binwright.simcore.types import Workload as Requests
 from binwright.simcore.units import quanta
+from binwright.simcore.workload import Workload as Requests
 from binwright.workloads import ARRIVALS, LIFETIMES, WORKLOADS
 from binwright.workloads.arrivals import Bursty, Fixed, Poisson
 from binwright.workloads.demands import DEMANDS

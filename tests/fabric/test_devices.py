@@ -10,7 +10,8 @@ from binwright.fabric.ledger import Ledger
 from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.errors import AgentError, InfeasiblePlacement, LedgerError, UserError, WorkloadError
 from binwright.simcore.record import IMPOSSIBLE
-from binwright.simcore.types import OnDevices, Placement, Workload
+from binwright.simcore.types import OnDevices, Placement
+from binwright.simcore.workload import Workload
 from tests.reference.devices import UNIT, Ask, Server, choices
 from tests.support.devices import CPU, MEM, asks, clusters, ledger_of, request_of
 from tests.support.properties import scaled

@@ -13,7 +13,8 @@ from binwright.fabric.ledger import Ledger
 from binwright.fabric.placement.rules import Apart, AtMost, Drain, Near, Rule, ServerLabels, Spread, Together
 from binwright.simcore.errors import InfeasiblePlacement
 from binwright.simcore.roles import Role, Roles
-from binwright.simcore.types import QUANTUM, OnDevices, Request, Workload
+from binwright.simcore.types import QUANTUM, OnDevices, Request
+from binwright.simcore.workload import Workload
 from tests.reference.placement import Lies, refused_by
 from tests.support.properties import scaled
 from tests.support.recount import recount

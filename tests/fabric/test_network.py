@@ -18,7 +18,8 @@ from binwright.simcore.faults import Faults
 from binwright.simcore.jit import kernel
 from binwright.simcore.rng import stream
 from binwright.simcore.rules import Pacing
-from binwright.simcore.types import QUANTUM, Ints, Placement, Refusal, Request, Workload
+from binwright.simcore.types import QUANTUM, Ints, Placement, Refusal, Request
+from binwright.simcore.workload import Workload
 from tests.reference.ledger import accepts, joined, span
 from tests.support.networks import NETWORKS, ledger_of, request
 from tests.support.properties import scaled

@@ -20,7 +20,8 @@ from binwright.simcore.gangs import Gangs, PartRules
 from binwright.simcore.record import PLACED
 from binwright.simcore.roles import NO_ROLE, Role, Roles, where_of
 from binwright.simcore.rules import Overflow
-from binwright.simcore.types import QUANTUM, Agent, Request, Workload
+from binwright.simcore.types import QUANTUM, Agent, Request
+from binwright.simcore.workload import Workload
 from tests.reference.devices import Ask
 from tests.reference.placement import Lies, refused_by
 from tests.support.devices import ledger_of, request_of

@@ -16,7 +16,8 @@ from binwright.scenarios.features.preemption import Preempt, Preemption
 from binwright.simcore.errors import AgentError, InfeasiblePlacement
 from binwright.simcore.faults import Faults
 from binwright.simcore.rules import Overflow
-from binwright.simcore.types import QUANTUM, Floats, Ints, Request, Workload, part
+from binwright.simcore.types import QUANTUM, Floats, Ints, Request, part
+from binwright.simcore.workload import Workload
 from tests.reference.peaks import Task, predict
 from tests.support.recount import recount
 

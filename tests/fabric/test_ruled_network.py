@@ -22,7 +22,8 @@ from binwright.fabric.topology import Topology, topology
 from binwright.scenarios.schema.workload import MultiServer, Tenants
 from binwright.simcore.errors import InfeasiblePlacement
 from binwright.simcore.roles import Role, Roles
-from binwright.simcore.types import QUANTUM, Placement, Request, Workload
+from binwright.simcore.types import QUANTUM, Placement, Request
+from binwright.simcore.workload import Workload
 from tests.reference.placement import Lies, broken_by, refused_by
 from tests.support.networks import NETWORKS, uneven
 from tests.support.placement import ROLES, rules

@@ -19,7 +19,8 @@ from binwright.fabric.topology import Topology, TopologyError, topology
 from binwright.fabric.virtual import hosed, route_pairs, routed, tree
 from binwright.simcore.errors import InfeasiblePlacement, UserError, WorkloadError
 from binwright.simcore.rng import stream
-from binwright.simcore.types import Agent, Embedding, Placement, Request, VirtualNetwork, Workload
+from binwright.simcore.types import Agent, Embedding, Placement, Request, VirtualNetwork
+from binwright.simcore.workload import Workload
 from tests.reference.virtual import Oktopus, matchings, reservation, shortest_widest
 from tests.support.kinds import ANYWHERE, EMBEDDING
 from tests.support.networks import show

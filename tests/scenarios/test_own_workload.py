@@ -12,7 +12,7 @@ from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.build.requests import forget
 from binwright.scenarios.build.world import build_world
 from binwright.scenarios.schema.load import load_scenario
-from binwright.simcore.types import Workload
+from binwright.simcore.workload import Workload
 from binwright.workloads import WORKLOADS
 from tests.support import ROOT
 

@@ -18,7 +18,8 @@ from binwright.scenarios.schema.load import load_scenario
 from binwright.simcore import rng
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.rules import Overflow
-from binwright.simcore.types import QUANTUM, Workload
+from binwright.simcore.types import QUANTUM
+from binwright.simcore.workload import Workload
 from binwright.workloads.traces.library import FOLDER, find
 from tests.reference import rlscheduler
 from tests.reference.rlscheduler import Job

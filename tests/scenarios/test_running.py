@@ -17,7 +17,7 @@ from binwright.scenarios.build.requests import forget
 from binwright.scenarios.build.world import build_world
 from binwright.scenarios.schema.load import scenario_from
 from binwright.scenarios.schema.scenario import Scenario
-from binwright.simcore.types import Workload
+from binwright.simcore.workload import Workload
 from binwright.workloads.lifetimes import kaplan_meier
 from binwright.workloads.windows import Window, select
 from tests.support.batches import data

@@ -16,7 +16,8 @@ from binwright.fabric.run.play import play
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.speed import Speeds
 from binwright.simcore.rules import Overflow
-from binwright.simcore.types import QUANTUM, Agent, Placement, Request, View, Workload
+from binwright.simcore.types import QUANTUM, Agent, Placement, Request, View
+from binwright.simcore.workload import Workload
 from tests.support.properties import scaled
 from tests.support.scenarios import first_run
 

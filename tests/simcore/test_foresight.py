@@ -15,7 +15,7 @@ from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.errors import UserError
 from binwright.simcore.lifetime_info import LifetimeInfo
 from binwright.simcore.roles import Role, Roles
-from binwright.simcore.types import Workload
+from binwright.simcore.workload import Workload
 from binwright.workloads.predictors import Noise, Predictor, Shuffled, Survival
 from tests.reference.engine import Case, Decide, Reference
 from tests.support import simulations

@@ -18,7 +18,8 @@ from binwright.simcore.faults import Faults
 from binwright.simcore.gangs import Gangs, PartRules
 from binwright.simcore.record import OUTCOMES
 from binwright.simcore.rules import Overflow
-from binwright.simcore.types import Agent, Placement, Request, View, Workload
+from binwright.simcore.types import Agent, Placement, Request, View
+from binwright.simcore.workload import Workload
 from tests.reference.engine import Demand, Preempt, Room, Where, feasible, spreads
 from tests.reference.gangs import Ask, Became, Pick, Reference
 from tests.support.properties import scaled

@@ -21,7 +21,7 @@ from binwright.scenarios.features.sites.run import ROUTERS, SiteRouting, Sites
 from binwright.simcore.errors import InfeasiblePlacement, RunError
 from binwright.simcore.rules import Overflow
 from binwright.simcore.time_series import TimeSeries
-from binwright.simcore.types import Workload
+from binwright.simcore.workload import Workload
 from tests.reference import sites as reference
 
 COURSES = [([5.0, 1.0, 3.0], 2.0, 0.0), ([3.0, 4.0], 1.0, 0.5), ([2.0], 1.0, 0.0)]

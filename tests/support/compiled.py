@@ -16,7 +16,8 @@ from binwright.fabric.servers import fits_node, fits_spread
 from binwright.simcore.jit import kernel
 from binwright.simcore.record import Record
 from binwright.simcore.rules import Overflow
-from binwright.simcore.types import Amounts, Ints, Workload
+from binwright.simcore.types import Amounts, Ints
+from binwright.simcore.workload import Workload
 from tests.support.properties import forms
 
 

@@ -13,7 +13,7 @@ from binwright.fabric.cluster import NEVER, Cluster
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.learn.training import train
 from binwright.scenarios.schema.load import scenario_from
-from binwright.simcore.types import Workload
+from binwright.simcore.workload import Workload
 from tests.support.scenarios import random_requests, run_as
 from tests.support.training import plain
 

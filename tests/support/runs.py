@@ -17,8 +17,9 @@ from binwright.fabric.run.play import Watchers, play
 from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.faults import Faults
 from binwright.simcore.rules import Overflow
-from binwright.simcore.types import QUANTUM, Agent, Placement, Request, View, Workload
+from binwright.simcore.types import QUANTUM, Agent, Placement, Request, View
 from binwright.simcore.use import Use
+from binwright.simcore.workload import Workload
 
 RESOURCES = ("cpu", "mem")
 PRICES = {"cpu": 0.5, "mem": 3.0}

@@ -30,7 +30,8 @@ from binwright.simcore.gangs import Gangs
 from binwright.simcore.record import OUTCOMES, PLACED
 from binwright.simcore.roles import Roles
 from binwright.simcore.rules import Overflow
-from binwright.simcore.types import QUANTUM, Agent, Placement, Request, Workload
+from binwright.simcore.types import QUANTUM, Agent, Placement, Request
+from binwright.simcore.workload import Workload
 from tests.reference.engine import Case, Decide, Demand, Line, Preempt, Reference, Room, Taken, Tenants, Where, feasible
 from tests.reference.quotas import Queue
 from tests.support.properties import forms

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from binwright.scenarios.schema.workload import Generated, MultiServer, Tenants
 from binwright.simcore.errors import WorkloadError
-from binwright.simcore.types import Floats, Workload
+from binwright.simcore.types import Floats
+from binwright.simcore.workload import Workload
 from binwright.workloads.arrivals import Arrivals, Bursty, Poisson
 from binwright.workloads.arrivals import Fixed as FixedGaps
 from binwright.workloads.describe import peaks

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from binwright.simcore.errors import WorkloadError
-from binwright.simcore.types import QUANTUM, Workload
+from binwright.simcore.types import QUANTUM
+from binwright.simcore.workload import Workload
 from binwright.workloads.inflation import GoStream, Inflated, fgd_order
 
 

@@ -13,7 +13,8 @@ from scipy.stats import chisquare, kstest
 from binwright.scenarios.schema.load import scenario_from
 from binwright.scenarios.schema.workload import MultiServer
 from binwright.simcore.errors import UserError, WorkloadError
-from binwright.simcore.types import QUANTUM, Workload
+from binwright.simcore.types import QUANTUM
+from binwright.simcore.workload import Workload
 from binwright.workloads.demands import DEMANDS, Alibaba, AlibabaLike, Azure, AzureLike, Law, Uniform
 
 R = ("cpu", "mem")

@@ -13,7 +13,7 @@ from binwright.scenarios.build.world import build_world
 from binwright.scenarios.schema.load import scenario_from
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.errors import UserError
-from binwright.simcore.types import Workload
+from binwright.simcore.workload import Workload
 from binwright.workloads.priorities import LARGEST, number_of, prioritised
 from tests.support.scenarios import random_requests
 

@@ -6,7 +6,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from binwright.simcore.errors import WorkloadError
-from binwright.simcore.types import Workload
+from binwright.simcore.workload import Workload
 from binwright.workloads.use import GeneratedUse, UseCase, draw_use, shape_of
 
 N = 60

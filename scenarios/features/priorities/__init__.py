@@ -9,7 +9,7 @@ from binwright.scenarios.features import used
 from binwright.scenarios.features.feature import Feature, Named, Point
 from binwright.simcore.errors import suggest
 from binwright.simcore.fields import Keys, Model, Names, Share, Shown, wrong
-from binwright.simcore.types import Workload
+from binwright.simcore.workload import Workload
 from binwright.workloads.priorities import LARGEST, number_of, prioritised
 
 Priorities: TypeAlias = Annotated[

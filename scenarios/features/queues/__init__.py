@@ -11,7 +11,7 @@ from pydantic import Field
 from binwright.fabric.compiled.tables import REQUESTS, LimitTable, count_limits, is_kept, limit_reached
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.feature import Feature, Named, Point, chosen, way, way_at
-from binwright.simcore.amounts import Amounts
+from binwright.simcore.amounts import NamedAmounts
 from binwright.simcore.errors import UserError, suggest
 from binwright.simcore.fields import Keys, Model, PositiveTime, Shown, Where, known_resources, wrong
 from binwright.simcore.jit import prepared
@@ -35,9 +35,9 @@ class Queue(Model):
     """Requests of the queue with the highest priority go first."""
     longest: PositiveTime | None = None
     """Takes no request that stays longer, by the time that agents know."""
-    running: Amounts = Field(default_factory=dict, examples=["{requests: 20, cpu: 128}"])
+    running: NamedAmounts = Field(default_factory=dict, examples=["{requests: 20, cpu: 128}"])
     """The most that runs at once: `requests`, and amounts of resources."""
-    each: dict[str, Amounts] = Field(default_factory=dict, examples=["{tenant: {requests: 2}}"])
+    each: dict[str, NamedAmounts] = Field(default_factory=dict, examples=["{tenant: {requests: 2}}"])
     """The most that runs at once of each value of a label, such as each tenant."""
 
 

@@ -11,7 +11,7 @@ from binwright.fabric.placement.rules import NO_BOUND
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.feature import Feature, Named, Point, chosen
 from binwright.scenarios.features.preemption import Preempt, Preemption
-from binwright.simcore.amounts import Amounts
+from binwright.simcore.amounts import NamedAmounts
 from binwright.simcore.errors import suggest
 from binwright.simcore.fields import Model, PositiveTime, Text, Where, known_resources, wrong
 from binwright.simcore.jit import prepared
@@ -25,11 +25,11 @@ from binwright.workloads.labels import matching
 class Quota(Model):
     """What a tenant may use. Resources that `nominal` does not name are not bounded."""
 
-    nominal: Amounts = Field(description="Its own quota.", examples=["{cpu: 40, mem: 90 GB}"], min_length=1)
+    nominal: NamedAmounts = Field(description="Its own quota.", examples=["{cpu: 40, mem: 90 GB}"], min_length=1)
     cohort: Text = Field(default="", description="Tenants of a cohort use what the others leave of theirs.")
-    borrow: Amounts = Field(default_factory=dict, examples=["{cpu: 20}"])
+    borrow: NamedAmounts = Field(default_factory=dict, examples=["{cpu: 20}"])
     """At most so much beyond its own; by default any amount."""
-    lend: Amounts = Field(default_factory=dict, examples=["{cpu: 10}"])
+    lend: NamedAmounts = Field(default_factory=dict, examples=["{cpu: 10}"])
     """Others have at most so much of it; by default all."""
 
     @model_validator(mode="after")

@@ -17,7 +17,8 @@ from binwright.scenarios.features.sites.run import ROUTERS, SiteRouting, Sites, 
 from binwright.simcore.errors import WorkloadError, suggest
 from binwright.simcore.fields import Model, SomeNames, Text, Time, checked, wrong
 from binwright.simcore.rng import stream
-from binwright.simcore.types import Ints, Workload
+from binwright.simcore.types import Ints
+from binwright.simcore.workload import Workload
 from binwright.workloads.labels import matching
 
 

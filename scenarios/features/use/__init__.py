@@ -9,8 +9,8 @@ from pydantic import BeforeValidator, ConfigDict, Field
 from binwright.analysis.measure.contention import over_time
 from binwright.scenarios.features.feature import Feature, Named, chosen
 from binwright.simcore.fields import Model, Quantity, Shown, checked, known_resources, wrong
-from binwright.simcore.types import Workload
 from binwright.simcore.units import SHARE, TIME
+from binwright.simcore.workload import Workload
 from binwright.workloads.use import UseCase, draw_use
 
 

@@ -15,7 +15,8 @@ from binwright.fabric.devices import DeviceView
 from binwright.fabric.run.play import play
 from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.lifetime_info import LifetimeInfo
-from binwright.simcore.types import Agent, Placement, Refusal, Request, View, Workload
+from binwright.simcore.types import Agent, Placement, Refusal, Request, View
+from binwright.simcore.workload import Workload
 from binwright.workloads.predictors import Predictor
 from tests.reference import devices
 from tests.reference.engine import Case, Where, feasible

@@ -22,7 +22,8 @@ from binwright.fabric.ledger import Ledger
 from binwright.scenarios.learn.training import train
 from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import UserError
-from binwright.simcore.types import Ints, Workload
+from binwright.simcore.types import Ints
+from binwright.simcore.workload import Workload
 from tests.reference.value_es import gains, room_of
 from tests.support.learning import going_on, in_use, trained
 from tests.support.properties import scaled

@@ -19,7 +19,8 @@ from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.errors import RunError
 from binwright.simcore.rules import Overflow
 from binwright.simcore.time_series import TimeSeries
-from binwright.simcore.types import QUANTUM, Agent, Placement, Request, View, Workload
+from binwright.simcore.types import QUANTUM, Agent, Placement, Request, View
+from binwright.simcore.workload import Workload
 from tests.reference import bill as reference
 from tests.support.networks import ledger_of
 from tests.support.runs import Case, Run, cases, run

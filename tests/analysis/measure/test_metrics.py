@@ -26,7 +26,8 @@ from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore import memmap
 from binwright.simcore.errors import RunError
 from binwright.simcore.rules import Overflow
-from binwright.simcore.types import QUANTUM, Workload
+from binwright.simcore.types import QUANTUM
+from binwright.simcore.workload import Workload
 from tests.reference import engine
 from tests.reference.looks import stranded
 from tests.reference.moving import Rules

@@ -18,7 +18,8 @@ from binwright.fabric.run.simulation import Simulation
 from binwright.fabric.shapes import fabric
 from binwright.simcore.record import PENDING
 from binwright.simcore.rules import Pacing
-from binwright.simcore.types import Ints, Workload
+from binwright.simcore.types import Ints
+from binwright.simcore.workload import Workload
 from tests.support.networks import SHAPES, UNIT
 from tests.support.properties import forms, scaled
 from tests.support.recording import Choice, Recorder

@@ -20,7 +20,8 @@ from binwright.simcore.errors import AgentError, InfeasiblePlacement, KernelErro
 from binwright.simcore.jit import kernel
 from binwright.simcore.record import PLACED
 from binwright.simcore.roles import Roles
-from binwright.simcore.types import Amounts, Compiled, Floats, Ints, Workload
+from binwright.simcore.types import Amounts, Compiled, Floats, Ints
+from binwright.simcore.workload import Workload
 from tests.support.compiled import Case, agent_of, assert_same, busy, cases, played, wrong
 from tests.support.kinds import ON_ANY_SERVERS
 from tests.support.placement import ROLES, labelled, rules

@@ -30,7 +30,8 @@ from binwright.simcore.lifetime_info import LifetimeInfo
 from binwright.simcore.rng import stream
 from binwright.simcore.roles import Roles
 from binwright.simcore.rules import Overflow
-from binwright.simcore.types import Agent, Floats, Workload
+from binwright.simcore.types import Agent, Floats
+from binwright.simcore.workload import Workload
 from tests.support.compiled import RULES, agent_of, assert_same, wrong
 from tests.support.properties import first, forms, scaled
 from tests.support.simulations import drawn_quotas, quota_of
