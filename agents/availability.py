@@ -144,7 +144,7 @@ class AvailabilityProfile:
 def add(level: Ints, amounts: Iterable[Amount], sign: int = 1) -> None:
     """Add amounts, or with sign -1 take them; changes `level`."""
     for index, taken in amounts:
-        level[(..., *index)] += np.multiply(sign, taken)
+        level[(..., *index)] += taken if sign > 0 else np.negative(taken)
 
 
 def servers_of(placement: Placement) -> tuple[int, ...]:
@@ -218,10 +218,12 @@ class Availability:
 
     def _of_job(self, job: Job) -> list[Amount]:
         """List what a job that runs holds; on its way, but in a network, it counts where it was listed last."""
-        held = self._view.holding(job.request.index)
-        if not self._network:
-            devices = tuple(each for each in held.devices if each.server == job.shares[0][0])
-            held = held._replace(shares=job.shares, devices=devices)
+        if self._network:
+            return self._amounts(self._view.holding(job.request.index))
+        held = Holding(job.request.role, (), job.shares)
+        if self._devices:
+            devices = self._view.holding(job.request.index).devices
+            held = held._replace(devices=tuple(each for each in devices if each.server == job.shares[0][0]))
         return self._amounts(held)
 
     def _taken(self, request: Request, placement: Placement) -> list[Amount]:
