@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
 from copy import copy
 from dataclasses import replace
@@ -67,7 +67,7 @@ class Spec:
         """Return it with NOW and MOVES, where these are given, in the place of its own, and more bins to DRAIN."""
         remedy = "Give a list of bins: of every ball, -1 for none, such as answer.alloc; or those to empty."
         for key, bins in (("now", () if now is None else now), ("drain", drain)):
-            if isinstance(bins, str) or not isinstance(bins, Iterable):
+            if isinstance(bins, str) or not isinstance(bins, Iterable) or (key == "now" and isinstance(bins, Set)):
                 raise UserError("is no list of bins", key=key, value=bins, remedy=remedy)
         more = list[s.Node]()
         if now is not None:

@@ -57,6 +57,7 @@ def test_wrong_arguments_of_a_problem_are_refused(what: str) -> None:
         ({"attempts": "3"}, "attempts: is not a whole number"),
         ({"device": None}, "device: unknown device"),
         ({"now": 3}, "now: is no list of bins"),
+        ({"now": {1, 2}}, "now: is no list of bins"),
         ({"drain": ["a", 1]}, "drain is not a number: 'a'"),
     ],
 )
