@@ -1,12 +1,15 @@
-"""Networks by a few numbers: fabrics, fat-trees, plain trees, the published presets; and by a list of links."""
+"""Networks by a few numbers: fabrics, fat-trees, plain trees, the published presets; and by their links or a file."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
 from math import prod
+from pathlib import Path
 
 import numpy as np
 
 from binwright.fabric.topology import LARGEST, Topology, TopologyError, capacity, level_name
+from binwright.simcore.csv_files import read_text
+from binwright.simcore.extras import pl
 
 MOST_LEVELS = 60
 """Switches further from the servers count as this far, so that the pairs of levels fit an int8."""
@@ -120,6 +123,29 @@ def tree(fanouts: Sequence[int], capacities: Sequence[object], name: str = "tree
         np.repeat(quanta, sizes[:-1]),
         np.repeat(order, [sizes[level] for level in order]),
     )
+
+
+def read_network(path: str | Path, name: str | None = None) -> Topology:
+    """Read the network in a CSV file, which is called as the file, unless a name is given.
+
+    A row is a link: the columns `a` and `b` are its ends, `capacity` is in units, or a number with bps to Tbps; others
+    are ignored, and so are directions. See `of_links`.
+    """
+    path, links, remedy = Path(path), dict[tuple[str, str], int](), "Correct the line, or remove it."
+    columns = pl.col("a", "b", "capacity").str.strip_chars()
+    frame = read_text(path, frozenset({"a", "b", "capacity"})).select("line", columns)
+    for line, a, b, value in frame.filter(pl.any_horizontal(pl.exclude("line").is_not_null())).iter_rows():
+        if not (a and b and value) or a == b:
+            raise TopologyError("a link has two ends and a capacity", file=path, line=line, remedy=remedy)
+        if (a, b) in links or (b, a) in links:
+            problem = f"a second link between {a!r} and {b!r}: give each once, parallel ones with their sum"
+            raise TopologyError(problem, file=path, line=line, remedy=remedy)
+        links[a, b] = capacity(value, file=path, line=line, key=f"{a} - {b}")
+    try:
+        return of_links(links, name or path.stem)
+    except TopologyError as error:
+        error.file = path
+        raise
 
 
 def of_links(links: Mapping[tuple[str, str], int], name: str) -> Topology:

@@ -12,6 +12,7 @@ from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
+from binwright.simcore.csv_files import read_text
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.registry import Registry
 from binwright.simcore.rng import stream
@@ -21,7 +22,6 @@ from binwright.workloads.lifetimes import pick
 from binwright.workloads.traces.azure_packing import read_types
 from binwright.workloads.traces.cells import number
 from binwright.workloads.traces.library import locate, whence_of
-from binwright.workloads.traces.text import read_text
 
 DEMANDS = Registry(
     "demand",

@@ -25,12 +25,12 @@ from typing import Any
 import numpy as np
 import yaml
 
+from binwright.simcore.csv_files import contents, read_text
 from binwright.simcore.errors import UserError, WorkloadError, suggest
 from binwright.simcore.types import QUANTUM, Floats, Ints
 from binwright.simcore.units import amount, quanta
 from binwright.simcore.workload import Workload
 from binwright.workloads.traces.cells import amounts, report
-from binwright.workloads.traces.text import contents, read_text
 
 RESOURCES = ("cpu", "mem", "disk", "net_out", "net_in")
 SERVER = np.array([1.0, 16, 50, 128, 128])

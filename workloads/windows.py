@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
 
+from binwright.simcore.csv_files import read_text
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.extras import pl
 from binwright.simcore.fields import (
@@ -32,7 +33,6 @@ from binwright.simcore.workload import Workload
 from binwright.workloads.arrivals import DAY
 from binwright.workloads.traces.cells import DATED, is_date, moment, report, seconds_of_date
 from binwright.workloads.traces.check import LABELS, MODELS, PLACED, REQUESTED, check_resources, floats_of, is_text
-from binwright.workloads.traces.text import read_text
 
 KEY = "workload.start.path"
 

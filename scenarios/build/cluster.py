@@ -10,13 +10,12 @@ import numpy as np
 from binwright.fabric.cluster import MOST_DEVICES, NEVER, Cluster, DevicesOf
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.placement.rules import ServerLabels, numbered
-from binwright.fabric.shapes import of_links
-from binwright.fabric.topology import Topology, TopologyError, capacity
 from binwright.scenarios.features.feature import Servers
 from binwright.scenarios.schema.cluster import DEVICE, ClusterSpec, TracedServers
 from binwright.scenarios.schema.network import routing
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.scenarios.schema.trace import Trace
+from binwright.simcore.csv_files import read_text
 from binwright.simcore.errors import ScenarioError
 from binwright.simcore.extras import pl
 from binwright.simcore.rng import stream
@@ -25,7 +24,6 @@ from binwright.simcore.units import LARGEST, quanta
 from binwright.workloads.inflation import fgd_order
 from binwright.workloads.traces.cells import number, report
 from binwright.workloads.traces.library import find_servers
-from binwright.workloads.traces.text import read_text
 
 UNNAMED = "unnamed"
 """The model of devices that nobody has named."""
@@ -166,29 +164,6 @@ def _from_trace(spec: ClusterSpec, trace: TracedServers) -> Servers:
     capacity = np.array([*columns, devices * QUANTUM], np.int64).T[:, None, :]
     some = np.flatnonzero(devices) if trace.only == "devices" else slice(None)
     return _servers(spec, capacity, devices, model, model, {}, (), some)
-
-
-def read_network(path: str | Path, name: str | None = None) -> Topology:
-    """Read the network in a CSV file, which is called as the file, unless a name is given.
-
-    A row is a link: the columns `a` and `b` are its ends, `capacity` is in units, or a number with bps to Tbps; others
-    are ignored, and so are directions. See `fabric.shapes.of_links`.
-    """
-    path, links, remedy = Path(path), dict[tuple[str, str], int](), "Correct the line, or remove it."
-    columns = pl.col("a", "b", "capacity").str.strip_chars()
-    frame = read_text(path, frozenset({"a", "b", "capacity"})).select("line", columns)
-    for line, a, b, value in frame.filter(pl.any_horizontal(pl.exclude("line").is_not_null())).iter_rows():
-        if not (a and b and value) or a == b:
-            raise TopologyError("a link has two ends and a capacity", file=path, line=line, remedy=remedy)
-        if (a, b) in links or (b, a) in links:
-            problem = f"a second link between {a!r} and {b!r}: give each once, parallel ones with their sum"
-            raise TopologyError(problem, file=path, line=line, remedy=remedy)
-        links[a, b] = capacity(value, file=path, line=line, key=f"{a} - {b}")
-    try:
-        return of_links(links, name or path.stem)
-    except TopologyError as error:
-        error.file = path
-        raise
 
 
 def _numbers(frame: pl.DataFrame, column: str, path: Path, right: pl.Expr, problem: str, remedy: str) -> list[float]:

@@ -48,14 +48,6 @@ def floats_of(trace: pl.DataFrame, name: str) -> Floats:
     return trace[name].cast(pl.Float64).to_numpy()
 
 
-def require(columns: list[str], wanted: frozenset[str], path: Path, line: int | None = None) -> None:
-    """Refuse columns that lack wanted ones; `line` is that of the header, where there is one."""
-    if missing := sorted(wanted - set(columns)):
-        problem = f"missing column{'s' * (len(missing) > 1)} {', '.join(missing)}"
-        remedy = f"The file has {', '.join(columns) or 'none'}; it needs {', '.join(sorted(wanted))}."
-        raise WorkloadError(problem, file=path, line=line, remedy=remedy)
-
-
 def check(
     frame: pl.DataFrame,
     path: Path,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
+from binwright.simcore.csv_files import contents
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.extras import pl
 from binwright.workloads.traces.check import LABELS
-from binwright.workloads.traces.text import contents
 
 TYPES = (
     *("SUBMIT", "QUEUE", "ENABLE", "SCHEDULE", "EVICT", "FAIL", "FINISH", "KILL", "LOST"),

@@ -8,10 +8,10 @@ from operator import add
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from binwright.simcore.csv_files import contents
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.extras import pl
 from binwright.workloads.traces.check import LABELS
-from binwright.workloads.traces.text import contents
 
 T = TypeVar("T")
 HOST = "host"

@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from binwright.simcore.csv_files import GZIP, header
 from binwright.simcore.errors import FileNeeded, WorkloadError, meant
 from binwright.simcore.extras import pl
 from binwright.simcore.files import user_cache
@@ -20,7 +21,6 @@ from binwright.workloads.traces.azure_packing import table_names
 from binwright.workloads.traces.filters import kept
 from binwright.workloads.traces.presets import Format, ServerFile
 from binwright.workloads.traces.table import PARQUET, Table, is_parquet, read_parquet
-from binwright.workloads.traces.text import GZIP, header
 
 LOG = logging.getLogger("binwright")
 FOLDER = "BINWRIGHT_TRACES"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from binwright.simcore.csv_files import contents
 from binwright.simcore.extras import pl
 from binwright.workloads.traces.cells import report
 from binwright.workloads.traces.check import LABELS, REQUESTED
-from binwright.workloads.traces.text import contents
 
 FIELDS = (
     *("job number", "submit time", "wait time", "run time", "allocated processors", "average cpu time", "used memory"),

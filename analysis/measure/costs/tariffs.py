@@ -8,6 +8,7 @@ from typing import Annotated, Literal, Self, TypeAlias
 import numpy as np
 from pydantic import Field, model_validator
 
+from binwright.simcore.csv_files import read_text
 from binwright.simcore.errors import ScenarioError, suggest
 from binwright.simcore.fields import (
     FromOne,
@@ -26,7 +27,6 @@ from binwright.simcore.time_series import HOUR, TimeSeries
 from binwright.simcore.unions import PlainOrMapping
 from binwright.simcore.units import POWER, TIME, many_of
 from binwright.workloads.traces.cells import moments, number, report
-from binwright.workloads.traces.text import read_text
 
 DAY = 86400.0
 

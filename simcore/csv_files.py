@@ -12,7 +12,6 @@ from pathlib import Path
 
 from binwright.simcore.errors import WorkloadError, unread
 from binwright.simcore.extras import pl
-from binwright.workloads.traces.check import require
 
 GZIP = b"\x1f\x8b"
 SWELLING = 300
@@ -84,6 +83,14 @@ def read_text(path: Path, *wanted: frozenset[str], columns: Sequence[str] = ()) 
         breaks = pl.sum_horizontal(pl.exclude("line").str.count_matches("\n", literal=True))
         frame = frame.with_columns(pl.col("line") + breaks.cum_sum().shift(1, fill_value=0).cast(pl.UInt32))
     return frame
+
+
+def require(columns: list[str], wanted: frozenset[str], path: Path, line: int | None = None) -> None:
+    """Refuse columns that lack wanted ones; `line` is that of the header, where there is one."""
+    if missing := sorted(wanted - set(columns)):
+        problem = f"missing column{'s' * (len(missing) > 1)} {', '.join(missing)}"
+        remedy = f"The file has {', '.join(columns) or 'none'}; it needs {', '.join(sorted(wanted))}."
+        raise WorkloadError(problem, file=path, line=line, remedy=remedy)
 
 
 def header(data: bytes) -> tuple[list[str], str]:
