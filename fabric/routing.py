@@ -29,6 +29,8 @@ from binwright.simcore.types import Ints, fixed
 
 KEPT_BYTES = 2**26
 """Room for paths that are kept, taken from the machine as it fills. Pairs beyond it displace one another."""
+SOON_FOUND = 2**20
+"""As many bytes are enough where paths are arithmetic, or searched for anew at every request."""
 FAR = np.iinfo(np.int64).max
 
 
@@ -67,7 +69,8 @@ class Routing:
         self.topology, self.k, self.order, self.weighted = topology, k, order, weighted
         racks, switches, planes = topology.racks, topology.switches, topology.planes
         longest = 4 if planes >= k and not weighted else max(4, switches - 1)
-        slots = max(1, min(racks * (racks - 1) // 2, KEPT_BYTES // (4 * k * (1 + longest))))
+        room = SOON_FOUND if planes >= k or weighted else KEPT_BYTES
+        slots = max(1, min(racks * (racks - 1) // 2, room // (4 * k * (1 + longest))))
         first, near, via = adjacency(topology.link_ends[topology.servers :], 0, switches)
         # numpy's zeros cost nothing until they are touched.
         self.routes = Routes(
