@@ -7,7 +7,6 @@ What one server has free from now on is `times` float64 [any], ascending, the fi
 kinds], what is free from each time on, and how many of them count. Changes write to both arrays.
 """
 
-from math import inf
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +14,7 @@ import numpy.typing as npt
 
 from binwright.fabric.array_kernels import ascending
 from binwright.fabric.compiled.numa_loop import NumaRequests, demand_of
-from binwright.fabric.compiled.queue_line import RUNNING, LineArrays
+from binwright.fabric.compiled.queue_line import RUNNING, LineArrays, show
 from binwright.fabric.compiled.tables import parts_of
 from binwright.simcore.jit import allocating, kernel, lean
 from binwright.simcore.record import SPREAD
@@ -28,7 +27,7 @@ MANY = 2**31
 @lean
 def just_after(time: float) -> float:
     """Return the next number after a time."""
-    return float(np.nextafter(time, inf))
+    return float(np.nextafter(time, np.inf))
 
 
 @lean
@@ -49,13 +48,11 @@ def _step(times: Floats, levels: Ints, count: int, time: float) -> tuple[int, in
             high = middle
     if low < count and times[low] == time:
         return low, count
-    for i in range(count, low, -1):
+    for i in range(count, low - 1, -1):
         times[i] = times[i - 1]
         for k in range(levels.shape[1]):
             levels[i, k] = levels[i - 1, k]
     times[low] = time
-    for k in range(levels.shape[1]):
-        levels[low, k] = levels[low - 1, k]
     return low, count + 1
 
 
@@ -158,19 +155,17 @@ def needed(need: Ints, demand: Amounts, node: int, nodes: int) -> None:
 
 
 @lean
-def add_to(level: Ints, need: Ints, sign: int) -> None:
-    """Add a need to what is free of a server, or with sign -1 take it; changes `level` int64 [kinds]."""
+def add_to(level: Ints, need: Ints, count: int) -> None:
+    """Add a need `count` times (below 0: take it) to what is free of a server; changes `level` int64 [kinds]."""
     for k in range(len(need)):
-        level[k] += sign * need[k]
+        level[k] += count * need[k]
 
 
 @lean
 def show_least(free: Ints, left: Ints, server: int, times: Floats, levels: Ints, count: int, end: float) -> None:
     """Have a server show what it has `left` and will have free until an end at all times; changes `free`."""
     kinds = free.shape[2]
-    for n in range(free.shape[1]):
-        for r in range(kinds):
-            free[server, n, r] = left[server, n, r]
+    show(left, free, server)
     for i in range(count):
         if times[i] >= end:
             break
@@ -321,9 +316,7 @@ def promise_first(
     now_free = left.reshape(level.shape)
     need, released = np.zeros(level.shape[1], np.int64), np.zeros(level.shape[1], np.int64)
     room, total = np.zeros(len(left) * ways, np.int64), 0
-    for s in range(len(level)):
-        for k in range(level.shape[1]):
-            level[s, k] = now_free[s, k]
+    level[:] = now_free
     for way in range(len(room)):
         needed(need, demand, node_of(way, spread, nodes), nodes)
         room[way] = copies(level, way // ways, way // ways + 1, need)
@@ -340,8 +333,7 @@ def promise_first(
                 after = alike(place, part, end)
                 s = place[part] // nodes
                 needed(released, gives, node_of(place[part], spreads[part], nodes), nodes)
-                for k in range(len(need)):
-                    level[s, k] += released[k] * (after - part)
+                add_to(level[s], released, after - part)
                 for way in range(s * ways, s * ways + ways):
                     needed(need, demand, node_of(way, spread, nodes), nodes)
                     total -= room[way]
@@ -359,8 +351,7 @@ def promise_first(
         if room[way]:
             s = way // ways
             needed(need, demand, node_of(way, spread, nodes), nodes)
-            for k in range(len(need)):
-                level[s, k] -= need[k] * room[way]
+            add_to(level[s], need, -room[way])
             low, high = min(low, s), s + 1
     return time, low, high
 
