@@ -216,10 +216,8 @@ def test_network_ledger_accepts_what_the_slow_rule_accepts(
             assert ledger.apply(asked, given) == tuple(map(int, shares[0][:2]))
             more = chosen if kind == "Provisioned" else ()
             mine = {*(int(share[0]) for share in shares), *map(int, more)}
-            [noted], [reserved] = (
-                ledger.network.spans(np.array([row])),
-                ledger.network.reserved(np.array([row]), np.array([0])),
-            )
+            rows = np.array([row])
+            [noted], [reserved] = ledger.network.spans(rows), ledger.network.reserved(rows, np.array([0]))
             assert noted.tolist() == [len(mine), span(found, sorted(mine)), len(links)]
             assert reserved.sum() == len(links) * asked.bandwidth
         else:

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binwright import fabric
-from binwright.fabric.routing import Order, Routing, find_path, find_route
+from binwright.fabric.routing import SOON_FOUND, Order, Routing, find_path, find_route
 from binwright.fabric.shapes import fabric as pods_and_planes
 from binwright.fabric.shapes import fat_tree, of_links, tree
 from binwright.fabric.topology import Topology, topology
@@ -113,6 +113,7 @@ def test_arithmetic_finds_what_a_search_finds(name: str, k: int) -> None:
     pairs = list(combinations(range(found.racks), 2))
     for order in get_args(Order):
         quick = Routing(found, k, order)
+        assert quick.routes.kept.nbytes <= SOON_FOUND
         for a, b in random.Random(7).sample(pairs, 40):
             every = links_between(searched, a, b)
             shortest = [path for path in every if len(path) == len(every[0])]
