@@ -32,8 +32,8 @@ class CompiledLoop:
         self._run = run
         self._known: tuple[Compiled, Ints, Standings] | None = None
         """A rule, and what it knows of servers that have not changed since, by the log of this array."""
-        self._ready: tuple[Any, Loop] | None = None
-        """A loop and a rule, and their machine code."""
+        self._ready = dict[tuple[Loop, Any], Loop]()
+        """The machine code of a loop and a rule."""
         self.queue: LineArrays | None = None
         self._order = InOrder()
         self._scratch: Scratch | None = None
@@ -103,9 +103,9 @@ class CompiledLoop:
     def _compiled(self, play: Loop, form: tuple[Any, ...]) -> tuple[Loop, tuple[Any, ...]]:
         """Return the machine code of a loop for all its arguments but the last two, and these arguments."""
         which = play, form[0]
-        if self._ready is None or self._ready[0] != which:
-            self._ready = which, prepared(play, *form, inf, 0)
-        return self._ready[1], form
+        if which not in self._ready:
+            self._ready[which] = prepared(play, *form, inf, 0)
+        return self._ready[which], form
 
     def _stops(self) -> tuple[int, int]:
         """Return at which refusals the loop has to stop, and what becomes of what fits nowhere, as numbers."""
