@@ -142,7 +142,7 @@ def read_instance(file: Path) -> Machines:
     remedy, numbers = "Formats: page 'Offline placement'.", list[int]()
     for line, text in enumerate(contents(file).decode("utf-8-sig").splitlines(), 1):
         for word in text.split():
-            if not (word.isdecimal() and int(word) <= MOST):
+            if not (word.isdecimal() and len(word) < 20 and int(word) <= MOST):
                 problem = f"is no whole number up to {MOST:,}"
                 raise WorkloadError(problem, file=file, line=line, value=word, remedy=remedy)
             numbers.append(int(word))

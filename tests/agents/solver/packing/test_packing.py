@@ -207,6 +207,7 @@ FILES = {
     "ONE": "2\n10\n3\n4\n",
     "LONG": "2\n10 3\n4\n7\n",
     "WORD": "2\n1e-9\n",
+    "DIGITS": "9" * 5000,
 }
 
 
@@ -234,6 +235,7 @@ def test_files_of_the_literature_are_read(tmp_path: Path) -> None:
         (["ONE.txt", "--server", "size=9"], "ONE.txt: --server: goes with a CSV file"),
         (["LONG.txt"], "LONG.txt: does not begin with how many balls there are"),
         (["WORD.txt"], "WORD.txt:2: is no whole number up to 1,000,000 (got '1e-9')"),
+        (["DIGITS.txt"], "DIGITS.txt:1: is no whole number up to 1,000,000 (got '999"),
         (["NOTHING.txt"], "NOTHING.txt: does not begin with how many balls there are"),
     ],
 )
