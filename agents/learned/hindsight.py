@@ -109,8 +109,8 @@ class HindsightTrainer(ValueTrainer):
         weights = self.learned["weights"] * torch.from_numpy(self._scale)
         network, inputs = weights[TERMS:SIZE].reshape(INPUTS + 2, HIDDEN), seen[..., :INPUTS]
         hidden = torch.relu(torch.from_numpy(inputs) @ network[:INPUTS] + network[INPUTS])
-        fits = torch.from_numpy(seen[..., INPUTS:]) @ weights[SIZE:]
-        terms = np.array([[worth(a, b, c, d, weight) for weight in np.eye(TERMS, SIZE)] for a, b, c, d in inputs])
+        units, fits = np.eye(TERMS, SIZE), torch.from_numpy(seen[..., INPUTS:]) @ weights[SIZE:]
+        terms = np.array([[worth(a, b, c, d, unit) for unit in units] for a, b, c, d in inputs.tolist()])
         return torch.from_numpy(terms) @ weights[:TERMS] + hidden @ network[INPUTS + 1] + fits
 
 

@@ -7,11 +7,7 @@ import numpy as np
 import pytest
 
 from binwright.agents.heuristics.servers.costs import best_fit, internal
-from binwright.agents.learned.hindsight import (
-    HindsightTrainer,
-    inputs_of,
-    places_of,
-)
+from binwright.agents.learned.hindsight import HindsightTrainer, inputs_of, places_of
 from binwright.agents.learned.numa import Replay
 from binwright.agents.learned.value import SIZE, worth
 from binwright.fabric.ledger import Ledger
