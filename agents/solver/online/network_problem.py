@@ -3,13 +3,12 @@
 The solver chooses servers. What they give and the links between them follow from the rules of `fabric.multi_server`.
 """
 
-from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from binwright.agents.heuristics.networks.common import NetworkAgent, one_by_one
-from binwright.agents.solver.online.template import Formulation, Online, Setup, exceeds, in_units
+from binwright.agents.solver.online.template import OneByOne, Online, Setup, exceeds, in_units
 from binwright.fabric.multi_server import Filling
 from binwright.fabric.network import NetworkView, Provisioned
 from binwright.fabric.routing import Routes, find_path
@@ -43,7 +42,7 @@ class InOrder(NetworkAgent):
         return Ordered(room, self.order)
 
 
-class Connected(Formulation):
+class Connected(OneByOne):
     """Cuts each request into pieces of one resource, which are connected with one another."""
 
     def __init__(self, setup: Setup, view: NetworkView) -> None:
@@ -70,15 +69,7 @@ class Connected(Formulation):
         self.filler = InOrder()
         self.filler.start(view, np.random.default_rng())  # nothing is drawn
 
-    def answers(
-        self, view: NetworkView, requests: Sequence[Request]
-    ) -> Iterator[tuple[Request, Provisioned | Refusal]]:
-        """Answer one request after another; those that get no place are left out."""
-        for request in requests:
-            if (answer := self._answer(view, request)) is not None:
-                yield request, answer
-
-    def _answer(self, view: NetworkView, request: Request) -> Provisioned | Refusal | None:
+    def answer(self, view: NetworkView, request: Request) -> Provisioned | Refusal | None:
         """Choose the servers of a request, and fill them as the cluster is now; None if they have not enough any more.
 
         Servers give what they can, which may be more than the pieces: those after it find less.

@@ -54,6 +54,19 @@ class Formulation(ABC):
         """Answer requests; those that get no place are left out."""
 
 
+class OneByOne(Formulation):
+    """Makes a problem of each request."""
+
+    def answers(self, view: Any, requests: Sequence[Request]) -> Iterator[tuple[Request, Placement | Refusal]]:
+        for request in requests:
+            if (answer := self.answer(view, request)) is not None:
+                yield request, answer
+
+    @abstractmethod
+    def answer(self, view: Any, request: Request) -> Placement | Refusal | None:
+        """Answer a request; None if nothing is found."""
+
+
 class Template:
     """A template, `setup.path` or the shipped one of this `name`, compiled once for clusters of these `sizes`.
 

@@ -14,7 +14,7 @@ the group is left, whatever its level; then balls go out again, the last first, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cache
 from typing import Any, ClassVar, NamedTuple
 
@@ -24,7 +24,7 @@ from binwright.agents.heuristics.virtual import connected, parts_of, warm
 from binwright.agents.solver.backends.attempt import ENDLESS, Utilfn, change, lift_out, put
 from binwright.agents.solver.backends.flat import Flat, Room
 from binwright.agents.solver.model.program import NULL
-from binwright.agents.solver.online.template import Formulation, Setup, Template, in_units, power
+from binwright.agents.solver.online.template import OneByOne, Setup, Template, in_units, power
 from binwright.fabric.network import NetworkView
 from binwright.simcore.errors import UserError
 from binwright.simcore.jit import kernel, prepared
@@ -38,7 +38,7 @@ LARGEST = 10**9 * QUANTUM
 """The language's largest quantity."""
 
 
-class Virtual(Formulation):
+class Virtual(OneByOne):
     """Answers one request after another by an `Embedding`. What most requests need is compiled at once."""
 
     def __init__(self, setup: Setup, view: NetworkView) -> None:
@@ -72,13 +72,7 @@ class Virtual(Formulation):
         stated = self.setup, self.template, self.sizes, {"PART": self.of.T}, varying, machines, len(self.capacity)
         return Nearby(self.of, *stated)
 
-    def answers(self, view: NetworkView, requests: Sequence[Request]) -> Iterator[tuple[Request, Embedding]]:
-        """Answer one request after another; those that get no place are left out."""
-        for request in requests:
-            if (answer := self._answer(view, request)) is not None:
-                yield request, answer
-
-    def _answer(self, view: NetworkView, request: Request) -> Embedding | None:
+    def answer(self, view: NetworkView, request: Request) -> Embedding | None:
         """Choose where the machines of a request go, and the paths between them."""
         network = request.network
         assert network is not None
