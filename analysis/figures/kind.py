@@ -90,7 +90,7 @@ LARGE = 100_000
 def draw(results: ResultsFolder | Sequence[ResultsFolder], kind: str, **options: Any) -> Figure:
     """Draw the figure of this kind. Several results are drawn as one, their scenarios as points.
 
-    Options (`metrics`, `agents`, `where`, `x`, `at`, `width`) are those of `figure_data.Options`.
+    Options (`metrics`, `agents`, `where`, `x`, `width`) are those of `figure_data.Options`.
     """
     parts = [results] if isinstance(results, ResultsFolder) else list(results)
     return kind_named(kind).draw(parts[0] if len(parts) == 1 else combined(parts), **options)

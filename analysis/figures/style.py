@@ -257,4 +257,6 @@ def rendered(figure: Figure, kind: str) -> bytes:
         except UserWarning as warning:
             remedy = "Give it a wider style, or fewer agents and metrics."
             raise ResultsError("there is no room for this figure", remedy=remedy) from warning
+        except Exception as error:  # what matplotlib finds wrong in a figure of one's own only when it draws it
+            raise ResultsError(f"matplotlib cannot draw it: {error!r}", remedy="Mend it, or leave it out.") from error
     return drawn.getvalue()
