@@ -85,22 +85,22 @@ class Table:
                 text = mean_of(metric, entry, size) if entry else "-"
                 cells.append(Cell(f"{text} {mark}".rstrip(), "best" if mark == BEST else ""))
             rows.append(cells)
-        words = len(self.swept) + 1
         headings = [*map(self._short, self.swept), self._row, "runs", *(metric.heading for metric in self.metrics)]
-        return Sheet(headings, rows, words, groups=[row.point for row in self.rows])
+        return Sheet(headings, rows, len(self.swept) + 1, groups=[row.point for row in self.rows])
 
     @property
     def legend(self) -> str:
         """Say in a sentence what the values are, and what the marks mean."""
-        pairs = (pair for row in self.rows for pair in zip(self.metrics, row.entries, strict=True))
-        entries = [entry for metric, entry in pairs if entry and not metric.timed]
-        marks, intervals = ({entry[name] for entry in entries} for name in ("mark", "interval"))
+        pairs = [pair for row in self.rows for pair in zip(self.metrics, row.entries, strict=True)]
+        marks = {entry["mark"] for _, entry in pairs if entry}
+        intervals = {entry["interval"] for metric, entry in pairs if entry and not metric.timed}
         if intervals == {EXACT}:
             return f"Exact: nothing was drawn, other seeds give the same{f'; {BEST} best' * (BEST in marks)}."
         seeds = max((row.runs - row.failed for row in self.rows), default=0)
         text = f"Mean ± half of the 95 % interval over {seeds} seeds" if seeds > 1 else "One seed"
-        text += ", exact without ±" * (EXACT in intervals)
-        if len({row.agent for row in self.rows}) == 1:
+        text += ", exact without ±" * (seeds > 1 and EXACT in intervals)
+        is_alone = len({row.point for row in self.rows}) == len(self.rows)
+        if is_alone or all(metric.better == "neither" for metric in self.metrics):
             return f"{text}."
         if not self.family:
             return f"{text}, not tested: {FEWEST} are needed."

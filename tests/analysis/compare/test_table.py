@@ -2,7 +2,6 @@
 
 import io
 import re
-from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -22,12 +21,11 @@ from binwright.analysis.measure.metric import Metric
 from binwright.analysis.results_api import Results
 from tests.reference.stats import Verdicts, slow_verdicts, values_of
 from tests.support.properties import scaled
-from tests.support.results import failed, row, write_results
+from tests.support.results import failed, made, row
 
 
 def table(folder: Path, rows: list[dict[str, Any]]) -> Table:
-    write_results(folder, rows)
-    return Results(folder).table()
+    return made(folder, rows).table()
 
 
 def accepted(folder: Path, numbers: dict[str, list[float]]) -> Table:
@@ -101,7 +99,7 @@ def slow_column(
 def slow_interval(numbers: list[float]) -> tuple[float, float]:
     n, mean = len(numbers), sum(numbers) / len(numbers)
     if n == 1:
-        return mean, float("inf")
+        return mean, float("nan")
     deviation = (sum((x - mean) ** 2 for x in numbers) / (n - 1)) ** 0.5
     return mean, float(student.ppf(0.975, n - 1)) * deviation / n**0.5
 
@@ -154,24 +152,15 @@ def test_table_equals_one_computed_cell_by_cell(drawn: list[tuple[Any, ...]]) ->
         found = table(Path(folder), runs)
     wanted = slow_rows(found, runs, ["key"])
     got: list[list[Any]] = [
-        [
-            one.point,
-            one.agent,
-            one.runs,
-            one.failed,
-            *(
-                cell and (cell["mean"], inf if cell["half"] is None else cell["half"], cell["mark"])
-                for cell in one.entries
-            ),
-        ]
-        for one in found.rows
+        [*line[:4], *(cell and (cell["mean"], cell["half"], cell["mark"]) for cell in line.entries)]
+        for line in found.rows
     ]
     assert [line[:4] for line in got] == [line[:4] for line in wanted]
     for line, slow in zip(got, wanted, strict=True):
         for cell, other in zip(line[4:], slow[4:], strict=True):
             assert (cell is None) == (other is None)
             if cell is not None:
-                assert cell[:2] == pytest.approx(other[:2], rel=1e-9, abs=1e-12)
+                assert np.array(cell[:2], float) == pytest.approx(np.array(other[:2]), 1e-9, 1e-12, nan_ok=True)
                 assert cell[2] == other[2]
 
 
@@ -200,6 +189,20 @@ def test_metrics_that_differ_between_agents_come_first(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("metric", "points", "says"),
+    [
+        ("decision_us", "11", " over 6 seeds; * best, = not significantly different"),
+        ("hours", "11", " over 6 seeds."),  # less is no better than more
+        ("decision_us", "12", " over 6 seeds."),  # nobody is beside anybody
+    ],
+)
+def test_a_legend_says_what_marks_there_are(metric: str, points: str, says: str, tmp_path: Path) -> None:
+    runs = [(agent, at, seed) for agent, at in zip("ab", points, strict=True) for seed in range(6)]
+    results = made(tmp_path, [row(a, n, point={"key": at}, **{metric: ord(a) + n / 100}) for a, at, n in runs])
+    assert says in Table(results, [one for one in results.metrics if one.name == metric]).legend
+
+
+@pytest.mark.parametrize(
     "found",
     [
         {("x", 0): 5.0, ("x", 1): None, ("y", 0): None, ("y", 1): 6.0},
@@ -219,9 +222,7 @@ def test_a_scenario_names_its_headline_metrics(tmp_path: Path) -> None:
     rows = [
         row(agent, seed, acceptance=x, interrupted=1) for agent, x in (("a", 0.5), ("b", 0.25)) for seed in range(6)
     ]
-    write_results(tmp_path, rows)
-    (tmp_path / "scenario.yaml").write_text("name: x\nheadline_metrics: [servers_used, acceptance]\n")
-    results = Results(tmp_path)
+    results = made(tmp_path, rows, "name: x\nheadline_metrics: [servers_used, acceptance]\n")
     assert [metric.name for metric in results.table().metrics] == [
         *("servers_used", "interrupted", "acceptance", "decision_us")
     ]
