@@ -44,7 +44,7 @@ class Moving:
 
     One plan is followed at a time. Its moves are begun in order, each as soon as it fits and the rules let it; while
     something is on the way, one that does not fit waits, and when nothing is, what is left of the plan is dropped. The
-    order of events is that of docs/developers/architecture.md.
+    order of events is that of docs/start/engine.md.
     """
 
     def __init__(
