@@ -145,6 +145,8 @@ def from_places(now: Now, balls: Sequence[str], bins: Sequence[str], at: At) -> 
     places = []
     for place in now:
         try:
+            if isinstance(place, bool):  # which is an index to Python
+                raise TypeError
             number: Any = int(place) if isinstance(place, str) and not bins else place
             places.append(numbers[number] if number in numbers else index(number))
         except (TypeError, ValueError):

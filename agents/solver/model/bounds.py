@@ -64,7 +64,8 @@ def _reasons(problem: Problem) -> Iterator[str]:
             for d in np.flatnonzero(total > most)[:1].tolist():
                 yield f"all balls take {_amount(total[d])} of {names[d]}, and all bins have {_amount(most[d])}"
     if bound > problem.limits[1]:
-        yield f"{problem.balls:,} balls need at least {bound:,} bins, and there are {problem.limits[1]:,}"
+        there_are = "TO allows" if problem.searched else "there are"
+        yield f"{problem.balls:,} balls need at least {bound:,} bins, and {there_are} {problem.limits[1]:,}"
 
 
 def _balls(problem: Problem, members: Sequence[int]) -> str:
