@@ -72,7 +72,11 @@ class Machines(OneOf):
 
     @classmethod
     def prepare(cls, data: Any) -> Any:
-        return {"fixed": data} if isinstance(data, int | float) else data
+        if not isinstance(data, int | float):
+            return data
+        if isinstance(data, bool) or not 1 <= data <= MOST or data != int(data):
+            raise wrong(f"expected a whole number from 1 to {MOST}", "", (), data)
+        return {"fixed": int(data)}
 
     @model_validator(mode="after")
     def _ascending(self) -> Self:

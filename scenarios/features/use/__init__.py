@@ -45,7 +45,8 @@ class UseSpec(Model):
 
     @classmethod
     def prepare(cls, data: Any) -> Any:
-        several = isinstance(data, UseSpec) or (isinstance(data, Mapping) and "mean" not in data)
+        one_case = {"mean", "path"}  # `path` is gone, and no resource
+        several = isinstance(data, UseSpec) or (isinstance(data, Mapping) and one_case.isdisjoint(data))
         return data if several else {"others": data}
 
     @classmethod
