@@ -38,7 +38,7 @@ PLAIN = {
     "5 balls need at least 3 bins, and there are 2": problem(
         "BALLS 5 BINS 2 RESOURCES S[b in BINS] => 5 procedure UTILFN(BALL, BIN, ALLOC) UTIL.S[BIN] += 2 end"
     ),
-    "4 balls need at least 4 bins, and there are 3": made(bins="? TO 3", body="UTIL.S[BIN] += 3"),
+    "4 balls need at least 4 bins, and TO allows 3": made(bins="? TO 3", body="UTIL.S[BIN] += 3"),
 }
 
 
