@@ -144,7 +144,8 @@ class InLine(Agent):
                 availability.reserve(promise, -1)
             if view.held_back(request):
                 continue
-            lasting = promised if availability.keeps(promised := earlier.get(request.index, [])) else []
+            promised = earlier.get(request.index, [])
+            lasting = promised if availability.keeps(promised) else []
             if (yield from self._started(view, request, availability, lasting)):
                 continue
             if self.backfilling == "conservative" or first:

@@ -175,25 +175,25 @@ def stepping(offer: Callable[..., bool], take: Callable[..., int], release: Call
     """
 
     @lean_inlined
-    def go_on(many: Many, state: Any, i: int, of: NumaRequests, run: NumaState) -> None:
+    def go_on(many: Many, state: Any, i: int, requests: NumaRequests, run: NumaState) -> None:
         at = run.at
         while not many.over[i]:
-            if many.step >= 0 and at[loop.TAIL] < len(of.rows):
-                row = of.rows[at[loop.TAIL]]
-                of.arrival[row] = run.clock[loop.NOW] + many.step if row > 0 else 0.0
+            if many.step >= 0 and at[loop.TAIL] < len(requests.rows):
+                row = requests.rows[at[loop.TAIL]]
+                requests.arrival[row] = run.clock[loop.NOW] + many.step if row > 0 else 0.0
             status = loop.RELEASED
             while status == loop.RELEASED:
-                status = forward(of, run, None, many.tables, np.inf)
+                status = forward(requests, run, None, many.tables, np.inf)
                 if status == loop.RELEASED:
-                    release(many, state, i, of, run, at[loop.ROW])
+                    release(many, state, i, requests, run, at[loop.ROW])
             if status != loop.ASK:
                 break
             many.row[i] = run.line[at[loop.FIRST]]
-            if offer(many, state, i, of, run, many.row[i]):
+            if offer(many, state, i, requests, run, many.row[i]):
                 return
             _rejected(many, run, i)
         many.over[i] = True
-        offer(many, state, i, of, run, -1)
+        offer(many, state, i, requests, run, -1)
         for action in range(state.mask.shape[1]):
             state.mask[i, action] = False
 
@@ -207,8 +207,8 @@ def stepping(offer: Callable[..., bool], take: Callable[..., int], release: Call
             many.rewards[i], many.result[i, 0], many.result[i, 1] = 0.0, 0, 0
             if many.over[i]:
                 continue
-            of, run, row, answer = _requests_of(many, i), row_of(many.state, i), many.row[i], answers[i]
-            status = take(many, state, i, of, run, row, answer)
+            requests, run, row, answer = _requests_of(many, i), row_of(many.state, i), many.row[i], answers[i]
+            status = take(many, state, i, requests, run, row, answer)
             if status == GOES_ON:
                 continue
             if status == COMPLETE:
@@ -217,7 +217,7 @@ def stepping(offer: Callable[..., bool], take: Callable[..., int], release: Call
                 leave(run.at)
             else:
                 _rejected(many, run, i)
-            go_on(many, state, i, of, run)
+            go_on(many, state, i, requests, run)
 
     return begin, step
 
@@ -225,8 +225,8 @@ def stepping(offer: Callable[..., bool], take: Callable[..., int], release: Call
 @lean_inlined
 def _requests_of(many: Many, i: int) -> NumaRequests:
     """Return the requests of one run: views, not copies."""
-    of = row_of(many.requests, i)
-    return NumaRequests(of.rows[: many.possible[i]], *of[1:])
+    requests = row_of(many.requests, i)
+    return NumaRequests(requests.rows[: many.possible[i]], *requests[1:])
 
 
 @lean_inlined
@@ -282,14 +282,14 @@ class NumaEpisodes(Episodes):
 
 
 @lean_inlined
-def _offer_place(many: Many, shown: NumaShown, i: int, of: NumaRequests, run: NumaState, row: int) -> bool:
+def _offer_place(many: Many, shown: NumaShown, i: int, requests: NumaRequests, run: NumaState, row: int) -> bool:
     free, mask, last, some = run.free, shown.mask[i], len(shown.largest), False
     for r in range(last):
-        shown.request[i, r] = of.demand[row, r] / shown.largest[r] if row >= 0 else 0.0
-    shown.request[i, last] = of.spread[row] if row >= 0 else 0.0
+        shown.request[i, r] = requests.demand[row, r] / shown.largest[r] if row >= 0 else 0.0
+    shown.request[i, last] = requests.spread[row] if row >= 0 else 0.0
     if row < 0:
         return False
-    demand, spread, nodes = of.demand[row], of.spread[row], free.shape[1]
+    demand, spread, nodes = requests.demand[row], requests.spread[row], free.shape[1]
     for server in range(len(free)):
         for node in range(nodes):
             fits = (
@@ -301,26 +301,28 @@ def _offer_place(many: Many, shown: NumaShown, i: int, of: NumaRequests, run: Nu
 
 
 @lean_inlined
-def _take_place(many: Many, shown: NumaShown, i: int, of: NumaRequests, run: NumaState, row: int, place: int) -> int:
+def _take_place(
+    many: Many, shown: NumaShown, i: int, requests: NumaRequests, run: NumaState, row: int, place: int
+) -> int:
     nodes = run.free.shape[1]
     if not (0 <= place < shown.mask.shape[1] and shown.mask[i, place]):
         return -1
     server = place // 2 if nodes == 2 else place // nodes  # dividing by a constant is faster
-    hold(of, run, row, server, SPREAD if of.spread[row] else place - server * nodes, loop.ELSEWHERE, -1.0)
-    _move(shown, i, of, run, row, -1)
+    hold(requests, run, row, server, SPREAD if requests.spread[row] else place - server * nodes, loop.ELSEWHERE, -1.0)
+    _move(shown, i, requests, run, row, -1)
     return COMPLETE
 
 
 @lean_inlined
-def _release_place(many: Many, shown: NumaShown, i: int, of: NumaRequests, run: NumaState, row: int) -> None:
-    _move(shown, i, of, run, row, 1)
+def _release_place(many: Many, shown: NumaShown, i: int, requests: NumaRequests, run: NumaState, row: int) -> None:
+    _move(shown, i, requests, run, row, 1)
 
 
 @lean_inlined
-def _move(shown: NumaShown, i: int, of: NumaRequests, run: NumaState, row: int, sign: int) -> None:
+def _move(shown: NumaShown, i: int, requests: NumaRequests, run: NumaState, row: int, sign: int) -> None:
     """Take what a row asks for where it lies, or give it back, and show what is free there."""
     free, server = run.free, run.server[row]
-    move(run.left, free, run.log, demand_of(of.demand, row, of.nothing), server, run.node[row], sign)
+    move(run.left, free, run.log, demand_of(requests.demand, row, requests.nothing), server, run.node[row], sign)
     for node in range(free.shape[1]):
         for r in range(free.shape[2]):
             shown.free[i, server, node, r] = free[server, node, r] / shown.installed[server, node, r]

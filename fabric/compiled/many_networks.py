@@ -98,16 +98,16 @@ class NetworkEpisodes(Episodes):
 
 
 @lean_inlined
-def _offer_servers(many: Many, state: NetworkState, i: int, of: NumaRequests, run: NumaState, row: int) -> bool:
+def _offer_servers(many: Many, state: NetworkState, i: int, requests: NumaRequests, run: NumaState, row: int) -> bool:
     if row < 0:
         return False
-    at, clock, due, demand = run.at, run.clock, run.due, of.demand[row]
+    at, clock, due, demand = run.at, run.clock, run.due, requests.demand[row]
     while state.await_room and at[loop.ENDS] > 0 and not _has_room(state, i, demand):
         clock[loop.NOW] = due[0]
         while at[loop.ENDS] > 0 and due[0] <= clock[loop.NOW]:
-            end_next(run, None, many.tables, of.demand, of.nothing)
-            _release(many, state, i, of, run, at[loop.ROW])
-    of.arrival[row] = clock[loop.NOW]
+            end_next(run, None, many.tables, requests.demand, requests.nothing)
+            _release(many, state, i, requests, run, at[loop.ROW])
+    requests.arrival[row] = clock[loop.NOW]
     room, bandwidth = row_of(state.filling, i), many.offers.bandwidth[i, row]
     begin(room, demand)
     some = allow(room, run.free, state.link_free[i], bandwidth, state.feasible, state.mask[i])
@@ -118,7 +118,7 @@ def _offer_servers(many: Many, state: NetworkState, i: int, of: NumaRequests, ru
 
 @lean_inlined
 def _take_server(
-    many: Many, state: NetworkState, i: int, of: NumaRequests, run: NumaState, row: int, server: int
+    many: Many, state: NetworkState, i: int, requests: NumaRequests, run: NumaState, row: int, server: int
 ) -> int:
     mask, link_free, bandwidth = state.mask[i], state.link_free[i], many.offers.bandwidth[i, row]
     room, status = row_of(state.filling, i), -1
@@ -136,7 +136,7 @@ def _take_server(
     if status == COMPLETE:
         _write(many, state, i, room, row)
         _move(many, state, i, run, row, -1)
-        hold(of, run, row, -1, -1, loop.ELSEWHERE, -1.0)
+        hold(requests, run, row, -1, -1, loop.ELSEWHERE, -1.0)
     _note_use(state, i)
     return int(status)
 
@@ -174,7 +174,7 @@ def _move(many: Many, state: NetworkState, i: int, run: NumaState, row: int, sig
 
 
 @lean_inlined
-def _release(many: Many, state: NetworkState, i: int, of: NumaRequests, run: NumaState, row: int) -> None:
+def _release(many: Many, state: NetworkState, i: int, requests: NumaRequests, run: NumaState, row: int) -> None:
     _move(many, state, i, run, row, 1)
 
 
