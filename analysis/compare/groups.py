@@ -24,7 +24,7 @@ BASELINE, BETTER, WORSE, MORE, LESS = "baseline", "better", "worse", "more", "le
 EQUAL, SAME, UNTESTED = "equal", "not significant", "not tested"
 UP_AND_DOWN = {"higher": (BETTER, WORSE), "lower": (WORSE, BETTER), "neither": (MORE, LESS)}
 EXACT = "exact"
-TOLD = (BETTER, WORSE, MORE, LESS)
+DIFFERENT = (BETTER, WORSE, MORE, LESS)
 
 Bools = npt.NDArray[np.bool_]
 
@@ -91,7 +91,7 @@ class Groups:
         pairs, size = self._pairs(values, exact, base if is_named else None)
         each = pl.DataFrame({"row": np.arange(len(base)), "other": base})
         answers = each.join(pairs, on=("row", "other"), how="left", maintain_order="left")
-        told, without, ranks = (answers[name].fill_null(False).to_numpy() for name in ("told", "exact", "ranks"))
+        differs, without, ranks = (answers[name].fill_null(False).to_numpy() for name in ("differs", "exact", "ranks"))
         is_tested = answers["p"].is_not_null().to_numpy()
         is_base = base == np.arange(len(base))
         against = self.against(values, base)
@@ -105,11 +105,11 @@ class Groups:
         verdicts = {
             BASELINE: is_base,
             None: count == 0,
-            EQUAL: without & ~told,
+            EQUAL: without & ~differs,
             UNTESTED: ~without & ~is_tested,
-            SAME: ~told,
+            SAME: ~differs,
             up: diff > 0,
-            down: told,
+            down: differs,
         }
         columns: dict[str, Any] = {
             "n": n,
@@ -144,7 +144,7 @@ class Groups:
 
         Returns a row for each `row` and `other`, both ways round, and the size of the largest family: `p` is Holm's,
         `alone` the same uncorrected, both of the signed-rank test where `ranks` and of the t-test elsewhere, null where
-        nothing was tested; `exact` where neither has any chance in it; `told` whether they differ.
+        nothing was tested; `exact` where neither has any chance in it; `differs` where they do.
 
         Pairs with FEWEST seeds in common or more are tested. The signed-rank test decides where its smallest possible
         p, 2^(1 - n) of n pairs, would survive the correction for every two agents, and the t-test elsewhere: so each
@@ -167,8 +167,16 @@ class Groups:
         for number in np.unique(point[in_family]):
             family = in_family & (point == number)
             p[family] = holm(alone[family])
-        told = np.where(without, (abs(difference) > 0).any(axis=1), p <= ALPHA)
-        columns = {"row": left, "other": right, "p": p, "alone": alone, "ranks": ranks, "exact": without, "told": told}
+        differs = np.where(without, (abs(difference) > 0).any(axis=1), p <= ALPHA)
+        columns = {
+            "row": left,
+            "other": right,
+            "p": p,
+            "alone": alone,
+            "ranks": ranks,
+            "exact": without,
+            "differs": differs,
+        }
         pairs = pl.DataFrame(columns).with_columns(pl.col("p", "alone").fill_nan(None))
         turned = pairs.rename({"row": "other", "other": "row"}).select(pairs.columns)
         return pl.concat([pairs, turned]), int(np.bincount(point, in_family).max(initial=0))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from binwright.analysis.compare.comparison import in_one_note, mean_of
-from binwright.analysis.compare.groups import BASELINE, EXACT, TOLD, Groups, in_words
+from binwright.analysis.compare.groups import BASELINE, DIFFERENT, EXACT, Groups, in_words
 from binwright.analysis.compare.sheet import Cell, Sheet, hidden
 from binwright.analysis.compare.statistics import FEWEST, differences, mean_interval
 from binwright.analysis.measure.metric import Metric
@@ -124,10 +124,10 @@ def _marked(metric: Metric, groups: Groups, frame: pl.DataFrame) -> list[Entry |
     There are no marks where nothing is told apart, nor where neither higher nor lower is better. Agents with the same
     best mean are all the best.
     """
-    mean, told = frame["mean"].to_numpy(), frame["verdict"].is_in(TOLD).fill_null(False).to_numpy()
+    mean, differs = frame["mean"].to_numpy(), frame["verdict"].is_in(DIFFERENT).fill_null(False).to_numpy()
     best = np.flatnonzero(frame["verdict"] == BASELINE)[groups.point]
     is_equal = differences(mean[:, None], mean[best][:, None])[:, 0] == 0
-    is_marked = (np.bincount(groups.point, told) > 0)[groups.point] & ~told & (metric.better != "neither")
+    is_marked = (np.bincount(groups.point, differs) > 0)[groups.point] & ~differs & (metric.better != "neither")
     marks = np.where(is_marked, np.where(is_equal, BEST, TIED), "")
     rows = frame.with_columns(mark=pl.Series(marks)).iter_rows(named=True)
     return [row if row["n"] else None for row in rows]

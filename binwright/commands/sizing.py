@@ -56,12 +56,12 @@ def _compare(result: Sized, folder: Path) -> None:
     from binwright.api import run_of
     from binwright.scenarios.batch.batch import Batch
     from binwright.scenarios.run.why import refused, why
-    from binwright.scenarios.size.sizing import NOT_TOLD
+    from binwright.scenarios.size.sizing import NOT_SIGNIFICANT
 
     question, rows = result.question, [row for row in result.frame.iter_rows(named=True) if row["verdict"] != "failed"]
     best = next((row for row in rows if row["verdict"] == "best"), None)
     most = max(rows, key=lambda row: row["size"] or inf, default=None)
-    if not best or not most or most["verdict"] in ("best", NOT_TOLD) or question.scenario.cluster.network:
+    if not best or not most or most["verdict"] in ("best", NOT_SIGNIFICANT) or question.scenario.cluster.network:
         return
     shown = [best["agent"], most["agent"]]
     agents = tuple(agent for agent in question.scenario.agents if agent.label in shown)
@@ -88,7 +88,7 @@ def _compare(result: Sized, folder: Path) -> None:
 def _table(result: Sized) -> rich.table.Table:
     """Lay the answer out: how many servers each agent needs, between which, and how many more than the best."""
     from binwright.analysis.compare.sheet import Cell, Sheet, hidden
-    from binwright.scenarios.size.sizing import NOT_TOLD
+    from binwright.scenarios.size.sizing import NOT_SIGNIFICANT
 
     question, frame, runs = result.question, result.frame, result.results.runs
     metric, most = question.target.metric, question.most
@@ -101,7 +101,7 @@ def _table(result: Sized) -> rich.table.Table:
         low, high, size = (_number(row[end], most) for end in ("low", "high", "size"))
         mean, ends = row["mean"], (row["mean_low"], row["mean_high"])
         accepted = "-" if mean is None else metric.write(mean, exact=True) if exact else metric.between(mean, *ends)
-        mark = {"best": " *", NOT_TOLD: " ="}.get(row["verdict"], "")
+        mark = {"best": " *", NOT_SIGNIFICANT: " ="}.get(row["verdict"], "")
         texts = [
             result.results.heading(row["agent"]),
             "failed" if row["verdict"] == "failed" else f"{size}{mark}",
@@ -122,7 +122,7 @@ def _number(size: int | None, most: int) -> str:
 
 def _legend(result: Sized, *, exact: bool) -> str:
     """Say what the columns are, and what the marks in them; `exact` says that nothing was drawn."""
-    from binwright.scenarios.size.sizing import NOT_TOLD
+    from binwright.scenarios.size.sizing import NOT_SIGNIFICANT
 
     question = result.question
     seeds = many_of(question.scenario.replications, "seed")
@@ -130,7 +130,7 @@ def _legend(result: Sized, *, exact: bool) -> str:
     if exact:
         nothing = "Nothing was drawn: that is exact for these requests."
         parts = [f"servers: so many and more meet it; * the fewest. {nothing} {BINDS}"]
-    if NOT_TOLD in set(result.frame["verdict"]):
+    if NOT_SIGNIFICANT in set(result.frame["verdict"]):
         parts.append("= not significantly different from the best, with as many servers as the best one needs.")
     if None in set(result.frame["size"]):
         parts.append(f"> {question.most:,}: that many do not suffice either; the row is for that many.")

@@ -103,9 +103,9 @@ def verified(compiled: Problem, found: dict[str, Any]) -> dict[str, Any]:
     used = utilisation(problem, alloc)[0]
     goals = [] if NULL in alloc else [goal.value for goal in reached(problem, alloc, used)]
     counted = {"bins": problem.bins, "placed": len(alloc) - alloc.count(NULL), "goals": goals}
-    told = {"bins": found["bins"], "placed": found["placed"], "goals": [goal["value"] for goal in found["goals"]]}
-    if told != counted or not 0 <= found["bound"] <= problem.bins:
-        raise RunError(f"it says {told}, bound {found['bound']}, of {counted}")
+    claimed = {"bins": found["bins"], "placed": found["placed"], "goals": [goal["value"] for goal in found["goals"]]}
+    if claimed != counted or not 0 <= found["bound"] <= problem.bins:
+        raise RunError(f"it says {claimed}, bound {found['bound']}, of {counted}")
     return found | {"resources": _resources(problem, used)}
 
 

@@ -39,7 +39,7 @@ AHEAD, SHARE = 3, 20
 """So many sizes above an answer are looked at, too; a twentieth of it where that is more."""
 ENDS = {"size": 0, "low": 1, "high": -1}
 """Which of its interval a mean is taken at, in half widths towards the target, for each column of the answer."""
-BEST, TOLD, NOT_TOLD, FAILED = "best", "significant", "not significant", "failed"
+BEST, SIGNIFICANT, NOT_SIGNIFICANT, FAILED = "best", "significant", "not significant", "failed"
 Row: TypeAlias = dict[str, Any]
 Pairs: TypeAlias = dict[int, set[str]]
 """Sizes, and the agents that are looked at there."""
@@ -228,7 +228,7 @@ class Runs:
         question, results = self._question, self._batch(self._pairs).run()
         sizes = {agent: size for agent, size in self.sizes.items() if size is not None}
         best = min(sizes.values())
-        verdicts = _told_apart(question, results, best, list(self.sizes), min(sizes, key=sizes.__getitem__))
+        verdicts = _significance(question, results, best, list(self.sizes), min(sizes, key=sizes.__getitem__))
         verdicts |= {agent: BEST for agent, size in sizes.items() if size == best}
         rows, target = [], question.target
         about: Row = {"until": question.until, "key": question.key, "metric": target.metric.name}
@@ -269,15 +269,15 @@ class Runs:
         return UserError(problem, key="until", value=self._question.until, remedy=remedy)
 
 
-def _told_apart(
+def _significance(
     question: "Question", results: Results, size: int, agents: Sequence[str], best: str
 ) -> dict[str, str | None]:
     """Tell which of these agents the seeds tell from the best one, all of them with the `size` that it needs."""
     of_sizes = copy(results)
     of_sizes.runs = results.runs.filter((pl.col(question.key) == size) & pl.col("agent").is_in(agents))
     frame = Comparison(of_sizes, best, [question.target.metric.name], all_pairs=True).frame
-    words = {SAME: NOT_TOLD, EQUAL: NOT_TOLD, UNTESTED: None, None: None}
-    return {agent: words.get(verdict, TOLD) for agent, verdict in frame.select("agent", "verdict").rows()}
+    words = {SAME: NOT_SIGNIFICANT, EQUAL: NOT_SIGNIFICANT, UNTESTED: None, None: None}
+    return {agent: words.get(verdict, SIGNIFICANT) for agent, verdict in frame.select("agent", "verdict").rows()}
 
 
 def _binding(question: "Question", results: Results, agent: str, size: int) -> Row:

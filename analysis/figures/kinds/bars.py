@@ -30,7 +30,7 @@ def refusals(chosen: FigureData, options: Options) -> Figure:
         raise ResultsError(problem, file=chosen.results.folder, remedy="Draw another kind.")
     parts = {(group[:-1], str(group[-1])): runs for group, runs in shares.items()}
     colours = [to_hex(colormaps["YlGnBu"](shade)) for shade in np.linspace(0.95, 0.2, len(names))]
-    figure = _stacked(chosen, options, parts, names, "refused, % of requests", colours, told=-1)
+    figure = _stacked(chosen, options, parts, names, "refused, % of requests", colours, with_interval=-1)
     first, count = total.most_common(1)[0]
     is_sent_back = "lost" in chosen.runs.columns and bool(chosen.runs["lost"].sum())
     sent_back = ["of the requests offered, and of interrupted ones that got no new place"] * is_sent_back
@@ -51,7 +51,7 @@ def spread(chosen: FigureData, options: Options) -> Figure:
     parts: dict[Row, list[list[float]]] = {}
     for *point, agent, a, b, c, d in chosen.runs.drop_nulls(names).select(*chosen.swept, "agent", *names).iter_rows():
         parts.setdefault((tuple(point), agent), []).append([100 * a, 100 * b, 100 * c, 100 * d])
-    figure = _stacked(chosen, options, parts, SPANS, "% of the placed requests", SHADES, told=0)
+    figure = _stacked(chosen, options, parts, SPANS, "% of the placed requests", SHADES, with_interval=0)
     first = {row: sum(run[0] for run in runs) / len(runs) for row, runs in parts.items()}
     (_, agent), share = max(first.items(), key=lambda pair: pair[1])
     title = f"{chosen.heading(agent)} keeps most on one server: {share:.0f} %"
@@ -67,11 +67,11 @@ def _stacked(
     label: str,
     colours: Sequence[str],
     *,
-    told: int,
+    with_interval: int,
 ) -> Figure:
     """Draw a bar of stacked means per point and agent: `parts` has for each row its runs, with a % per name.
 
-    A whisker is the 95 % interval of where the part `told` ends.
+    A whisker is the 95 % interval of where the part `with_interval` ends.
     """
     rows = [(point, agent) for point in chosen.points for agent in chosen.agents if (point, agent) in parts]
     chosen.check_few(len(rows), BARS, f"{BARS} bars at most")
@@ -82,7 +82,7 @@ def _stacked(
         ends = np.array(parts[row]).cumsum(axis=1)
         mean = ends.mean(axis=0)
         ax.barh([place] * len(names), np.diff(mean, prepend=0), left=[0, *mean[:-1]], height=0.8, color=colours)
-        end, half = mean_interval(ends[:, told])
+        end, half = mean_interval(ends[:, with_interval])
         if np.isfinite(half) and half > 0:
             ax.errorbar(end, place, xerr=half, fmt="none", ecolor=BLACK, elinewidth=0.8, capsize=1.5)
     ax.set_xlim(0)
