@@ -91,7 +91,7 @@ class Groups:
         pairs, size = self._pairs(values, exact, base if is_named else None)
         each = pl.DataFrame({"row": np.arange(len(base)), "other": base})
         answers = each.join(pairs, on=("row", "other"), how="left", maintain_order="left")
-        differs, without, ranks = (answers[name].fill_null(False).to_numpy() for name in ("differs", "exact", "ranks"))
+        differ, without, ranks = (answers[name].fill_null(False).to_numpy() for name in ("differ", "exact", "ranks"))
         is_tested = answers["p"].is_not_null().to_numpy()
         is_base = base == np.arange(len(base))
         against = self.against(values, base)
@@ -105,11 +105,11 @@ class Groups:
         verdicts = {
             BASELINE: is_base,
             None: count == 0,
-            EQUAL: without & ~differs,
+            EQUAL: without & ~differ,
             UNTESTED: ~without & ~is_tested,
-            SAME: ~differs,
+            SAME: ~differ,
             up: diff > 0,
-            down: differs,
+            down: differ,
         }
         columns: dict[str, Any] = {
             "n": n,
@@ -144,7 +144,7 @@ class Groups:
 
         Returns a row for each `row` and `other`, both ways round, and the size of the largest family: `p` is Holm's,
         `alone` the same uncorrected, both of the signed-rank test where `ranks` and of the t-test elsewhere, null where
-        nothing was tested; `exact` where neither has any chance in it; `differs` where they do.
+        nothing was tested; `exact` where neither has any chance in it; `differ` where they do.
 
         Pairs with FEWEST seeds in common or more are tested. The signed-rank test decides where its smallest possible
         p, 2^(1 - n) of n pairs, would survive the correction for every two agents, and the t-test elsewhere: so each
@@ -167,7 +167,7 @@ class Groups:
         for number in np.unique(point[in_family]):
             family = in_family & (point == number)
             p[family] = holm(alone[family])
-        differs = np.where(without, (abs(difference) > 0).any(axis=1), p <= ALPHA)
+        differ = np.where(without, (abs(difference) > 0).any(axis=1), p <= ALPHA)
         columns = {
             "row": left,
             "other": right,
@@ -175,7 +175,7 @@ class Groups:
             "alone": alone,
             "ranks": ranks,
             "exact": without,
-            "differs": differs,
+            "differ": differ,
         }
         pairs = pl.DataFrame(columns).with_columns(pl.col("p", "alone").fill_nan(None))
         turned = pairs.rename({"row": "other", "other": "row"}).select(pairs.columns)
