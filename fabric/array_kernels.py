@@ -44,6 +44,19 @@ def ascending(keys: Ints) -> Ints:
 
 
 @lean
+def lower_bound(times: Floats, length: int, time: float) -> int:
+    """Return the place of the first of so many ascending times that is not before `time`; `length` if there is none."""
+    low, high = 0, length
+    while low < high:
+        middle = (low + high) // 2
+        if times[middle] < time:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@lean
 def push(due: Floats, holder: Ints, length: int, time: float, row: int) -> None:
     """Add to a heap of this length; changes `due` float64 [any] and `holder` int64 [any]."""
     place = length

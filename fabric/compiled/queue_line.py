@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from binwright.fabric.array_kernels import ascending
+from binwright.fabric.array_kernels import ascending, lower_bound
 from binwright.fabric.compiled import numa_loop as loop
 from binwright.fabric.compiled.numa_loop import NumaRequests, NumaState, arrive, end_next, readmits
 from binwright.fabric.compiled.tables import Tables
@@ -68,16 +68,10 @@ def expect(until: Floats, runs: Ints, running: int, end: float, row: int) -> Non
 @lean
 def forget(until: Floats, runs: Ints, running: int, end: float, row: int) -> None:
     """Drop one that has ended, of which `end` was expected."""
-    low, high = 0, running
-    while low < high:
-        middle = (low + high) // 2
-        if until[middle] < end:
-            low = middle + 1
-        else:
-            high = middle
-    while runs[low] != row:
-        low += 1
-    for i in range(low, running - 1):
+    at = lower_bound(until, running, end)
+    while runs[at] != row:
+        at += 1
+    for i in range(at, running - 1):
         until[i], runs[i] = until[i + 1], runs[i + 1]
 
 

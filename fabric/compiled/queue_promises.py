@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from binwright.fabric.array_kernels import ascending
+from binwright.fabric.array_kernels import ascending, lower_bound
 from binwright.fabric.compiled.numa_loop import NumaRequests, demand_of
 from binwright.fabric.compiled.queue_line import RUNNING, LineArrays, show
 from binwright.fabric.compiled.tables import parts_of
@@ -39,13 +39,7 @@ def over(start: float, duration: float) -> float:
 @lean
 def _step(times: Floats, levels: Ints, count: int, time: float) -> tuple[int, int]:
     """Have something change at a time; returns its place and how many there are."""
-    low, high = 0, count
-    while low < high:
-        middle = (low + high) // 2
-        if times[middle] < time:
-            low = middle + 1
-        else:
-            high = middle
+    low = lower_bound(times, count, time)
     if low < count and times[low] == time:
         return low, count
     for i in range(count, low - 1, -1):
