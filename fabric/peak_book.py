@@ -172,10 +172,10 @@ class PeakBook(Book):
             shares = self.use.at(run.record.sources(self._row[who]), last)[:, resource] if self.use else 1.0
             series[who, -1] = _quanta(shares, wanted[who])
             if ahead := last - step:
+                series[who, -1] *= last < self._end[who]
                 for at, row in zip(new.tolist(), run.record.sources(self._row[new]).tolist(), strict=True):
                     shares = self.use.during(row, step, last)[:, resource] if self.use else 1.0
-                    series[at, -1 - ahead : -1] = _quanta(shares, wanted[at])
-                series[who, -1 - ahead :] *= np.arange(step, last + 1) < self._end[who, None]
+                    series[at, -1 - ahead : -1] = _quanta(shares, wanted[at]) * (np.arange(step, last) < self._end[at])
 
     # -- what is held --------------------------------------------------------------------------------------------------
 
