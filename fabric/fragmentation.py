@@ -130,3 +130,34 @@ def stranded(free: Ints, devices: Devices, flavours: Ints, resource: int) -> Int
             if left[server, device] < least:
                 lost[resource] += left[server, device]
     return lost
+
+
+@kernel
+def follow(
+    cpu: Ints, left: Ints, counts: Ints, model: Ints, kinds: Ints, share: Floats, events: Ints, out: Floats
+) -> None:
+    """Write to `out` float64 [decisions, CAUSES] the fragments of all servers after every decision, in thousandths.
+
+    `cpu` int64 [servers] and `left` int64 [servers, most] are free at the beginning, and change; `counts` and `model`
+    are as in `Devices`. `events` int64 [any, 5], in order: after which decision, the server, the bits of devices, and
+    how much more is free from then on of cpu and of each of these.
+    """
+    now, by_server, new = np.zeros(out.shape[1]), np.zeros((len(cpu), out.shape[1])), np.zeros(out.shape[1])
+    for server in range(len(cpu)):
+        fragments(cpu[server], left[server], counts[server], model[server], kinds, share, by_server[server])
+        for cause in range(len(now)):
+            now[cause] += by_server[server, cause]
+    event = 0
+    for decision in range(len(out)):
+        while event < len(events) and events[event, 0] <= decision:
+            server, devices = events[event, 1], events[event, 2]
+            cpu[server] += events[event, 3]
+            for device in range(counts[server]):
+                left[server, device] += events[event, 4] * (devices >> device & 1)
+            fragments(cpu[server], left[server], counts[server], model[server], kinds, share, new)
+            for cause in range(len(now)):
+                now[cause] += new[cause] - by_server[server, cause]
+                by_server[server, cause] = new[cause]
+            event += 1
+        for cause in range(len(now)):
+            out[decision, cause] = now[cause]

@@ -11,13 +11,12 @@ from binwright.analysis.measure.definition import Definition, define, table
 from binwright.analysis.measure.finished_run import FinishedRun, ratio
 from binwright.analysis.measure.stays import Order
 from binwright.fabric.devices import empty_devices
-from binwright.fabric.fragmentation import CAUSES, USABLE, cpu_of, fragments, typical
+from binwright.fabric.fragmentation import CAUSES, USABLE, cpu_of, follow, typical
 from binwright.simcore.extras import pl
-from binwright.simcore.jit import prepared
 from binwright.simcore.memmap import blocks
 from binwright.simcore.ordered_sums import dot
 from binwright.simcore.record import IMPOSSIBLE
-from binwright.simcore.types import QUANTUM, Floats, Ints
+from binwright.simcore.types import QUANTUM, Floats
 
 
 def history(run: FinishedRun) -> pl.DataFrame | None:
@@ -44,8 +43,14 @@ def history(run: FinishedRun) -> pl.DataFrame | None:
     demand, cpu = simulation.workload.demand, cpu_of(view)
     amounts = demand[held, view.resource]
     cores = demand[held, cpu] if cpu >= 0 else np.zeros(len(held), np.int64)
-    pieces = list(zip(lay.server[order].tolist(), taken.tolist(), cores.tolist(), amounts.tolist(), strict=True))
-    out = _fragments_after(run, pieces, placed_at, gone_at)
+    left, counts, model, _ = empty_devices(ledger.cluster)
+    each = amounts // np.maximum((taken[:, None] >> np.arange(left.shape[1]) & 1).sum(axis=1), 1)
+    where, more = np.stack([lay.server[order], taken], axis=1), np.stack([cores, each], axis=1)
+    events = np.column_stack([np.append(gone_at, placed_at), np.tile(where, (2, 1)), np.append(more, -more, axis=0)])
+    events = events[np.argsort(events[:, 0], kind="stable")]
+    room = view.capacity[:, 0, cpu].copy() if cpu >= 0 else np.zeros(len(left), np.int64)
+    out = np.zeros((len(answered), len(CAUSES)))
+    follow(room, left, counts, model, *typical(view), events, out)
     change = np.zeros(len(answered) + 1, np.int64)
     np.add.at(change, placed_at, amounts)
     np.subtract.at(change, gone_at, amounts)
@@ -55,41 +60,6 @@ def history(run: FinishedRun) -> pl.DataFrame | None:
     columns = {"row": answered.astype(np.int64), "arrived": arrived, "allocated": allocated, "free": total - allocated}
     fragments = zip(CAUSES, (out / 1000).T, strict=True)
     return pl.DataFrame({**columns, **{f"fragments_{cause}": part for cause, part in fragments}})
-
-
-def _fragments_after(run: FinishedRun, pieces: list[tuple[int, int, int, int]], begins: Ints, ends: Ints) -> Floats:
-    """Return the fragments of all servers after each decision, in thousandths of a device, float64 [decisions, causes].
-
-    A piece is a server, the devices there as the bits of a number, and quanta of cpu and of devices. It is held from
-    the decision `begins` int64 [pieces] until before the decision `ends` int64 [pieces].
-    """
-    ledger, new, kinds = run.simulation.ledger, np.zeros(len(CAUSES)), typical(run.simulation.ledger.view)
-    left, counts, model, _ = empty_devices(ledger.cluster)
-    cpu = cpu_of(ledger.view)
-    room = ledger.view.capacity[:, 0, cpu].copy() if cpu >= 0 else np.zeros(len(left), np.int64)
-    now, by_server, out = new.copy(), np.zeros((len(left), len(new))), np.zeros((len(run.sequence), len(new)))
-    measure = prepared(fragments, 0, left[0], 0, 0, *kinds, new)
-
-    def look(server: int) -> None:
-        measure(int(room[server]), left[server], int(counts[server]), int(model[server]), *kinds, new)
-        now[:] += new - by_server[server]
-        by_server[server] = new
-
-    for server in range(len(left)):
-        look(server)
-    leave, come = ([(at, sign, n) for n, at in enumerate(times.tolist())] for sign, times in ((1, ends), (-1, begins)))
-    known = 0
-    for at, sign, n in sorted(leave + come, key=lambda event: (event[0], -event[1], event[2])):
-        if at >= len(out):
-            break
-        out[known:at], known = now, at
-        server, devices, cores, amount = pieces[n]
-        chosen = [device for device in range(counts[server]) if devices >> device & 1]
-        room[server] += sign * cores
-        left[server, chosen] += sign * (amount // max(len(chosen), 1))
-        look(server)
-    out[known:] = now
-    return out
 
 
 LOWER: dict[str, Any] = {"better": "lower"}
