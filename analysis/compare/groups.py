@@ -168,16 +168,10 @@ class Groups:
             family = in_family & (point == number)
             p[family] = holm(alone[family])
         differ = np.where(without, (abs(difference) > 0).any(axis=1), p <= ALPHA)
-        columns = {
-            "row": left,
-            "other": right,
-            "p": p,
-            "alone": alone,
-            "ranks": ranks,
-            "exact": without,
-            "differ": differ,
-        }
-        pairs = pl.DataFrame(columns).with_columns(pl.col("p", "alone").fill_nan(None))
+        names = "row", "other", "p", "alone", "ranks", "exact", "differ"
+        pairs = pl.DataFrame([left, right, p, alone, ranks, without, differ], names).with_columns(
+            pl.col("p", "alone").fill_nan(None)
+        )
         turned = pairs.rename({"row": "other", "other": "row"}).select(pairs.columns)
         return pl.concat([pairs, turned]), int(np.bincount(point, in_family).max(initial=0))
 
