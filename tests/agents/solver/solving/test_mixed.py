@@ -167,11 +167,12 @@ def test_nothing_wrong_is_answered(what: Mixed, seed: int) -> None:
             assert (not faults(made, alloc) and enough) == (alloc in right)
     through = exact.installed() and exact.suits(made)
     with nothing_compiled() if through else plain_kernels():
-        answer = bw.solve(made, time=1 if through else None, attempts=None if through else 2, seed=seed)
+        attempts = None if through else 100 if right else 2
+        answer = bw.solve(made, time=1 if through else 10, attempts=attempts, seed=seed)
     done = answer.status in ("optimal", "solved")
     assert not done or what.holds(answer.alloc)
     assert not answer.impossible or not right
-    assert done == bool(right) or not through  # attempts do not promise to find what there is
+    assert done == bool(right)
     if answer.status == "optimal" and made.objective is not None and what.goal:
         best = min((what.cost(alloc), len(set(alloc)) if what.open else 0) for alloc in right)
         assert (what.cost(answer.alloc), answer.used if what.open else 0) == best
@@ -183,17 +184,19 @@ def test_nothing_wrong_is_answered(what: Mixed, seed: int) -> None:
 
 @scaled(1.5)
 @given(specifications(), st.integers(0, 9))
-def test_nothing_wrong_is_answered_of_what_the_language_can_say(text: str, seed: int) -> None:
+def test_an_allocation_is_found_if_there_is_one(text: str, seed: int) -> None:
+    """Of whatever the language can say, although it may depend on the order of the balls."""
     try:
         asked = problem(text)
     except SpecError:
         return
+    solvable = possible(asked)
     try:
         with plain_kernels():
-            answer = bw.solve(asked, attempts=2, seed=seed)
+            answer = bw.solve(asked, time=10, attempts=100 if solvable else 2, seed=seed)
     except UserError as error:
         if "depends on the order of the balls" not in str(error) or asked.program.alloc_free:
             raise
         return
-    assert answer.placed < asked.balls or right(asked, answer.alloc)
-    assert not answer.impossible or not possible(asked)
+    assert right(asked, answer.alloc) if answer.placed == asked.balls else not solvable
+    assert not answer.impossible or not solvable
