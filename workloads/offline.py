@@ -146,8 +146,8 @@ def read_instance(file: Path) -> Machines:
                 problem = f"is no whole number up to {MOST:,}"
                 raise WorkloadError(problem, file=file, line=line, value=word, remedy=remedy)
             numbers.append(int(word))
-    if len(numbers) < 3 or len(numbers) != 2 + numbers[0]:
-        problem = "does not begin with how many balls there are, and what a bin holds"
+    if (count := len(numbers) - 2) < 1 or count != numbers[0]:
+        problem = f"has {count:,} balls, and its first number says {numbers[0]:,}" if count > 0 else "has no balls"
         raise WorkloadError(problem, file=file, remedy=remedy)
     balls, capacity = np.array(numbers[2:], np.int64)[:, None], np.array(numbers[1:2], np.int64)
     return Machines(file.name, ("size",), balls * QUANTUM, capacity * QUANTUM)

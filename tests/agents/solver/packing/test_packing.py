@@ -233,10 +233,10 @@ def test_files_of_the_literature_are_read(tmp_path: Path) -> None:
             "FILE:5: cpu: this machine asks for more than a server has: 5 (got '6')\n  Give",
         ),
         (["ONE.txt", "--server", "size=9"], "ONE.txt: --server: goes with a CSV file"),
-        (["LONG.txt"], "LONG.txt: does not begin with how many balls there are"),
+        (["LONG.txt"], "LONG.txt: has 3 balls, and its first number says 2\n  Formats"),
         (["WORD.txt"], "WORD.txt:2: is no whole number up to 1,000,000 (got '1e-9')"),
         (["DIGITS.txt"], "DIGITS.txt:1: is no whole number up to 1,000,000 (got '999"),
-        (["NOTHING.txt"], "NOTHING.txt: does not begin with how many balls there are"),
+        (["NOTHING.txt"], "NOTHING.txt: has no balls"),
     ],
 )
 def test_a_users_mistakes(
