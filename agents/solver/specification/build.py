@@ -273,9 +273,11 @@ class Build(Constants):
         every = [dim for dims, *_ in self.softs for dim in dims]
         refuse(len(every) > len(set(every)), "a dimension is in two SOFT groups", "Keep it in one.", node.at)
 
-    def _least(self, node: s.Node, amount: s.Node, dim: s.Node, *_: Any) -> None:
+    def _least(self, node: s.Node, amount: s.Node, dim: s.Node, _: Any, axes: Sequence[s.Node]) -> None:
         if dim.parts[0] == declared.BALLS:
             self._count_balls(node.at)
+        for _ in self.combinations(axes):
+            self.amount(amount, "this amount")
         self.lower.append(node)
 
     # Sets

@@ -93,6 +93,7 @@ MESSAGES = [
     (spec(more="FRIENDS 0 .. 1000 for i in 2000", top=TOP.replace("BALLS 3", "BALLS 1000")), "the sets are too large"),
     (spec(top="FOES 0, 1 " + TOP), "BALLS is not known yet"),
     (spec(more="AT LEAST 1 OF BALLS[2]"), "index 2 leaves BALLS"),
+    (spec(more="AT LEAST -1 OF CPU[0]"), "this amount is out of range"),
     (spec(more="PIPE 0 .. 3 RATE 1 OVER CPU[BIN]"), "a pipe has two ends, not 3"),
     (spec(more="PIPE 0, i RATE 1 OVER CPU[i] for i in 1 .. 2"), "i is not known behind OVER"),
     (spec(more="HOSE 0, 1 RATE 1 OVER CPU[BALL % 2]"), "BALL is not known behind OVER"),
