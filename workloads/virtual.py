@@ -98,9 +98,8 @@ class Tenant(Model):
 
     machines: Machines = Field(examples=[100, "{uniform: [64, 128]}"])
     """How many machines: a number or a distribution."""
-    machine: NamedAmounts = Field(
-        description="What each machine takes.", examples=["{slots: 1, mem: 256 MB, disk: 10 GB}"]
-    )
+    machine: NamedAmounts = Field(examples=["{slots: 1, mem: 256 MB, disk: 10 GB}"])
+    """What each machine takes."""
     bandwidth: Bandwidth = Field(examples=["[50 Mbps, 150 Mbps]"])
     """Drawn uniformly for each network: of all its pairs together, or of each machine (`hose`)."""
 
@@ -108,6 +107,8 @@ class Tenant(Model):
     def _something(self) -> Self:
         if not any(self.machine.values()):
             raise wrong("asks for nothing", "Give an amount, like slots: 1.", ("machine",))
+        if not self.bandwidth[0]:
+            raise wrong("is not above 0", "Give a bandwidth, like 10 Mbps.", ("bandwidth",), self.bandwidth[0])
         return self
 
 

@@ -113,6 +113,7 @@ WRONG: list[tuple[dict[str, Any], str, Any, str]] = [
     (HOSE, "agents", ["secondnet"], r"of this form \(hose\)"),
     (PAIRS, "agents", ["oktopus"], r"of this form \(pairs\)"),
     (HOSE, "workload.networks.hose.bandwidth", ["2 Mbps", "1 Mbps"], "empty range"),
+    (PAIRS, "workload.networks.pairs.bandwidth", [0, "1 Mbps"], "bandwidth: is not above 0"),
     (HOSE, "workload.networks.hose.machine", {"gpu": 1}, "no such resource"),
     (HOSE, "workload.networks.hose.machines", {"exponential": {"mean": 4, "least": 9, "most": 5}},
      "smaller than `least`"),
