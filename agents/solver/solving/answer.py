@@ -123,7 +123,8 @@ class Answer:
     def as_json(self) -> dict[str, Any]:
         """Shape it as `solve --json` prints it, and the service sends it."""
         problem = self.problem
-        moves = [{"ball": ball, "from": source, "to": _place(target)} for ball, source, target in self.moves]
+        alloc = [None if place == NULL else place for place in self.alloc]
+        moves = [{"ball": ball, "from": source, "to": alloc[ball]} for ball, source, _ in self.moves]
         return {name: getattr(self, name) for name in AS_IT_IS} | {
             "balls": problem.balls,
             "searched": problem.searched,
@@ -135,7 +136,7 @@ class Answer:
             "moves": moves if (problem.now >= 0).any() else None,
             "ball_names": list(problem.ball_names) or None,
             "bin_names": list(problem.bin_names) or None,
-            "alloc": [_place(place) for place in self.alloc],
+            "alloc": alloc,
         }
 
     def _broken(self) -> Iterator[str]:
@@ -185,10 +186,6 @@ def left(problem: Problem, alloc: Sequence[int]) -> list[dict[str, Any]]:
     """Say for the first balls that are left out how many bins each rule keeps them out of."""
     some = [ball for ball, place in enumerate(alloc) if place == NULL][: min(LEFT, CALLS // problem.bins)]
     return [{"ball": ball, "in_the_way": summary(problem, alloc, ball)} for ball in some]
-
-
-def _place(place: int) -> int | None:
-    return None if place == NULL else place
 
 
 def summary(problem: Problem, alloc: Sequence[int], ball: int) -> dict[str, int]:

@@ -32,10 +32,6 @@ def test_bins_to_be_emptied_are_numbers_or_names() -> None:
     assert np.flatnonzero(problem(text, drain=["2", 9]).drained).tolist() == [2, 9]
     named = text.replace("BINS 12", 'TABLE N FROM "n.csv" COLUMN "n" AS n BINS 3 AS n')
     assert problem(named, tables={"N": ["x", "y", "5-7"]}, drain=["y", 0]).drained.tolist() == [True, True, False]
-    for part, says in (
-        ("x", "drain is not a number"),
-        ("1-2", "drain is not a number"),
-        ("12", "no bin 12"),
-    ):
+    for part, says in (("x", "drain is not a number"), ("1-2", "drain is not a number"), ("12", "no bin 12")):
         with pytest.raises(SpecError, match=says):
             problem(text, drain=[part])
