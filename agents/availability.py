@@ -124,8 +124,7 @@ class AvailabilityProfile:
 
         A job of no time takes it for a moment, so that it needs room.
         """
-        window = self.between(start, max(start + duration, nextafter(start, inf)))
-        add(window, amounts, -sign)
+        add(self.between(start, max(start + duration, nextafter(start, inf))), amounts, -sign)
 
     def least(self, start: float, durations: float | Floats) -> Ints:
         """Return what is free all the time from a start on, for durations that go with places: int64 [places, any]."""
@@ -333,7 +332,10 @@ class Availability:
     def decide(self, agent: Agent, request: Request, start: float, view: View) -> Placement | Refusal | None:
         """Ask an agent where a request is to start then: not on servers where rules would break a promise by that."""
         while isinstance(answer := agent.decide(view, request), Placement):
-            if not (broken := [server for server in servers_of(answer) if self._breaks(request, server, start)]):
+            broken = [server for server in servers_of(answer) if self._breaks(request, server, start)]
+            if not any(request.demand):  # it fits on servers that show nothing, too
+                return None if broken or not self._may(request, start)[[*servers_of(answer)]].all() else answer
+            if not broken:
                 break
             free = view.free.copy()
             free[broken] = 0

@@ -1,6 +1,7 @@
 """Promises of backfilling on devices and under rules of placement: nobody starts later than was first promised."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binwright.agents.heuristics.in_line import InLine
+from binwright.agents.world import World
 from binwright.simcore.types import Request, View
 from tests.support.properties import scaled
 from tests.support.scenarios import first_run, random_requests
@@ -69,11 +71,10 @@ def scenarios(draw: st.DrawFn) -> dict[str, Any]:
         gang = draw(st.sampled_from(GANGS if ruled else [{"parts": {"number": 2}}]))
         flavours = [*flavours[:-1], {**flavours[-1], **gang}]
     rules = draw(st.lists(st.sampled_from(RULES), unique_by=str, max_size=2)) if ruled else []
-    node = {"cpu": 16}
     return {
         "cluster": {
             "servers": draw(st.integers(2, 4)),
-            "node": node,
+            "node": {"cpu": 16},
             **({"domains": {"rack": 2}} if ruled else {}),
             **({"devices": {"model": "V100", "count": 2}} if devices else {}),
         },
@@ -160,47 +161,46 @@ def test_a_job_is_promised_the_end_of_an_announced_outage(network: bool, tmp_pat
         "knowledge": {"lifetimes": "known"},
         "agents": [{f"{__name__}:Promising": {"backfilling": "easy", "agent": "nulb" if network else "first-fit"}}],
     }
-    _, requests = first_run(scenario, tmp_path)
-    assert requests["decided"].to_list() == [100.0, 100.0]
+    assert first_run(scenario, tmp_path)[1]["decided"].to_list() == [100.0, 100.0]
     assert Promising.promised == {0: 100.0}
 
 
+def starts(folder: Path, jobs: str, backfilling: str, **more: Any) -> list[float]:
+    """Play the jobs of a table, on one server, and return when each starts."""
+    (folder / "jobs.csv").write_text(jobs)
+    scenario = {
+        "cluster": {"servers": 1, "node": {"cpu": 10}},
+        "workload": {"trace": "table", "path": str(folder / "jobs.csv")},
+        "overflow": {"wait": {"together": 9}},
+        "knowledge": {"lifetimes": "known"},
+        "agents": [{"in-line": {"backfilling": backfilling}}],
+    }
+    return first_run(scenario | more, folder)[1]["decided"].to_list()
+
+
 @pytest.mark.parametrize(
-    ("devices", "jobs", "starts"),
+    ("devices", "jobs", "expected"),
     [
         (2, ["0,100,1", "0,50,0.5", "1,10,2", "2,98,0.5", "3,98,0.5"], [0, 0, 100, 2, 110]),
         (3, ["0,100,1", "0,100,0.5", "0,60,1", "1,10,2", "2,200,0.5"], [0, 0, 0, 100, 60]),
     ],
 )
 def test_jobs_pass_on_devices_that_are_not_promised_to_the_first(
-    tmp_path: Path, devices: int, jobs: list[str], starts: list[float]
+    tmp_path: Path, devices: int, jobs: list[str], expected: list[float]
 ) -> None:
     """The first that waits, for two, is promised 100. Who passes is over by then, or on the third from 60 on."""
-    trace = tmp_path / "jobs.csv"
-    trace.write_text("\n".join(["id,cpu,arrival,lifetime,gpu", *(f"{n},1,{job}" for n, job in enumerate(jobs))]))
-    scenario = {
-        "cluster": {"servers": 1, "node": {"cpu": 9}, "devices": {"model": "V100", "count": devices}},
-        "workload": {"trace": "table", "path": str(trace)},
-        "overflow": {"wait": {"together": 9}},
-        "knowledge": {"lifetimes": "known"},
-        "agents": [{"in-line": {"backfilling": "easy"}}],
-    }
-    _, requests = first_run(scenario, tmp_path)
-    assert requests["decided"].to_list() == starts
+    table = "\n".join(["id,cpu,arrival,lifetime,gpu", *(f"{n},1,{job}" for n, job in enumerate(jobs))])
+    cluster = {"servers": 1, "node": {"cpu": 9}, "devices": {"model": "V100", "count": devices}}
+    assert starts(tmp_path, table, "easy", cluster=cluster) == expected
 
 
+@pytest.mark.parametrize("share", [1, 0])
 @pytest.mark.parametrize("backfilling", ["easy", "conservative"])
-def test_rules_keep_others_from_where_the_first_was_promised(tmp_path: Path, backfilling: str) -> None:
-    """The second is promised 50. The third would have its rule keep it out until 92, and waits; the fourth is short."""
-    trace = tmp_path / "jobs.csv"
-    trace.write_text("id,arrival,lifetime,cpu,group\nw,0,50,8,b\nx,1,50,8,a\ny,2,90,1,a\nz,3,20,1,a\n")
-    scenario = {
-        "cluster": {"servers": 1, "node": {"cpu": 10}},
-        "workload": {"trace": "table", "path": str(trace)},
-        "placement": [{"at_most": 1, "of": "a", "per": "server"}],
-        "overflow": {"wait": {"together": 9}},
-        "knowledge": {"lifetimes": "known"},
-        "agents": [{"in-line": {"backfilling": backfilling}}],
-    }
-    _, requests = first_run(scenario, tmp_path)
-    assert requests["decided"].to_list() == [0, 50, 100, 3]
+def test_rules_keep_others_from_where_the_first_was_promised(
+    tmp_path: Path, backfilling: str, share: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second is promised 50. The third, of 0 cpu or 1, would keep it out by rule until 92; the fourth is short."""
+    draw, shares = World.draw, [[1], [1], [share], [1]]
+    monkeypatch.setattr(World, "draw", lambda *to: replace(draw(*to), demand=draw(*to).demand * shares))
+    jobs = "id,arrival,lifetime,cpu,group\nw,0,50,8,b\nx,1,50,8,a\ny,2,90,1,a\nz,3,20,1,a\n"
+    assert starts(tmp_path, jobs, backfilling, placement=[RULES[0] | {"at_most": 1}]) == [0, 50, 100, 3]
