@@ -62,6 +62,15 @@ class Groups:
         result[self._group[use], self._seed[use]] = values[use]
         return result
 
+    def means(self, metric: Metric) -> tuple[Floats, Bools, Floats, Floats]:
+        """Return a metric's `matrix`, which groups drew nothing and agree, and means and half widths of intervals."""
+        values = self.matrix(metric.name)
+        mean, half = mean_interval(values)
+        agree = np.fmin.reduce(values, axis=1) == np.fmax.reduce(values, axis=1)
+        exact = agree & ~self.drawn & (not metric.timed)
+        half[exact] = 0.0
+        return values, exact, mean, half
+
     def against(self, values: Floats, base: Ints) -> Floats:
         """Put the values of the group that `base` int64 [groups] names (-1 is nobody) in the place of each group's.
 
@@ -81,11 +90,7 @@ class Groups:
 
         Groups without chance, whose runs drew nothing and agree, are exact, and not tested: what differs there differs.
         """
-        values = self.matrix(metric.name)
-        mean, half = mean_interval(values)
-        agree = np.fmin.reduce(values, axis=1) == np.fmax.reduce(values, axis=1)
-        exact = agree & ~self.drawn & (not metric.timed)
-        half[exact] = 0.0
+        values, exact, mean, half = self.means(metric)
         low, high = metric.ends(mean, half)
         base = self._best(mean, metric) if base is None else base
         pairs, size = self._pairs(values, exact, base if is_named else None)

@@ -79,8 +79,8 @@ class Average(NamedTuple):
 class FigureData:
     """Gives a figure its runs.
 
-    `results` are those that `options` leave, `runs` those of them that finished, `look` how their agents look, `swept`
-    are the keys that still vary, `points` their values in order of appearance.
+    `results` are those that `options` leave, `title` their name, `runs` those of them that finished, `look` how their
+    agents look, `swept` are the keys that still vary, `points` their values in order of appearance.
     """
 
     def __init__(self, results: ResultsFolder, options: Options) -> None:
@@ -93,14 +93,10 @@ class FigureData:
             remedy = "Column `error` of runs.parquet says why."
             raise ResultsError("no run finished", file=results.folder, remedy=remedy)
         self.swept = [key for key in results.swept if self.runs[key].n_unique() > 1]
+        self._groups, self.title = Groups(self.runs, self.swept), results.name
         present = set(self.runs["agent"])
         self.agents: list[str] = [name for name in results.runs["agent"].unique(maintain_order=True) if name in present]
         self.points: list[Point] = list(dict.fromkeys(self.runs.select(self.swept).rows())) if self.swept else [()]
-
-    @property
-    def title(self) -> str:
-        """Which results these are."""
-        return self.results.name
 
     def finding(self, metric: Metric) -> str:
         """Say who is the best by a metric, in the words of a title; which results these are, where there is nobody."""
@@ -160,14 +156,13 @@ class FigureData:
 
     def averages(self, metric: str) -> dict[Row, Average]:
         """Average a metric over the seeds by point and agent; those without a value are left out."""
-        groups = Groups(self.runs, self.swept)
-        frame, *_ = groups.beside(self.metric(metric))
-        ends = frame.select("mean", *(pl.col(end).fill_null(pl.col("mean")) for end in ("low", "high"))).rows()
-        rows = zip(groups.heads.rows(), ends, groups.matrix(metric), strict=True)
+        known, heads = self.metric(metric), self._groups.heads.rows()
+        values, _, mean, half = self._groups.means(known)
+        ends = np.transpose([mean, *known.ends(mean, np.where(np.isinf(half), 0.0, half))]).tolist()
         return {
             (tuple(point), agent): Average(mean, low, high, seeds[~np.isnan(seeds)])
-            for (*point, agent), (mean, low, high), seeds in rows
-            if mean is not None
+            for (*point, agent), (mean, low, high), seeds in zip(heads, ends, values, strict=True)
+            if not np.isnan(seeds).all()
         }
 
     def seeded(self) -> Iterator[tuple[Point, str, dict[int, str]]]:

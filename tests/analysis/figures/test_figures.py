@@ -154,8 +154,7 @@ def test_timeline_ends_with_the_samples(found: dict[str, Results]) -> None:
 
 def test_a_topology_shows_the_busiest_moment(found: dict[str, Results]) -> None:
     results = found["network"]
-    run = results.runs.filter(pl.col("agent") == "tetris")["run"][0]
-    states = results.states(run)
+    states = results.states(results.runs.filter(agent="tetris")["run"][0])
     figure = draw(results, "topology", agents=["tetris"])
     assert "seed 0" in title(figure)
     busiest = figure.axes[0].collections[0].get_array()
