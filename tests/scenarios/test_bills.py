@@ -30,6 +30,7 @@ MISTAKES: list[tuple[dict[str, Any], str, str]] = [
     ({"servers": {"power": {"idle": 3}}}, "costs.servers.power", "needs idle and peak"),
     ({"servers": {"power": {"idle": 3, "curve": [1, 2]}}}, "costs.servers.power", "needs idle and peak, or a curve"),
     ({"servers": {"power": {"idle": "1 kW", "peak": 300}}}, "costs.servers.power.idle", "is more than its peak, 300 W"),
+    ({"servers": {"power": {"idle": 1, "peak": 0}}}, "costs.servers.power.idle", "is more than its peak, 0 W"),
     ({"servers": {"power": {"curve": [1]}}}, "costs.servers.power.curve", "expected at least 2 of these"),
     ({"switch_off": {"after": 1, "waking": 1e299}}, "costs.switch_off.waking", "is more than 1000000000"),
     ({"switch_off": {"after": 1, "waking": "3 W"}}, "costs.switch_off.waking", "'W' is not a unit of energy"),
@@ -93,7 +94,7 @@ FILES: list[tuple[str, dict[str, Any], int | None, str]] = [
     ("a,b\n1,2\n", {"column": "c"}, 1, "has no column c"),
     ("a\n1\nmany\n", {}, 3, "not a number"),
     ("a\n1\n-1\n", {}, 3, "is not what belongs here"),
-    ("a\n", {}, None, "is after the end of the file"),
+    ("a\n", {}, None, "has no rows"),
     ("", {}, None, "carbon.csv: has no rows: the file is empty"),
     ("a\n1\n2\n", {"start": "2 h"}, None, "is after the end of the file"),
 ]

@@ -1,7 +1,6 @@
 """The keys of `costs:`: what servers draw and cost, and what their energy costs and emits, also over time."""
 
 from collections.abc import Iterable, Sequence
-from math import inf
 from pathlib import Path
 from typing import Annotated, Literal, Self, TypeAlias
 
@@ -72,6 +71,8 @@ class OverTime(Model):
                 problem = f"has no column {column}" if column else f"has {len(others)} columns of numbers"
                 remedy = f"Name one of {', '.join(columns)}."
                 raise ScenarioError(problem, file=path, line=1, key=f"{key}.column", remedy=remedy)
+        if frame.is_empty():
+            raise ScenarioError("has no rows", file=path, key=f"{key}.column", remedy="Give a row for every hour.")
         result = number(frame, name, path)
         odd = {name: ~(result.is_finite() & ((result >= 0) | below_zero)).fill_null(False)}
         if self.time:
@@ -82,7 +83,7 @@ class OverTime(Model):
             if rows.any():
                 report(frame, rows, path, column, "is not what belongs here", remedy, frame[column].filter(rows)[0])
         if self.start >= (lasts := self.every * len(result)):
-            remedy = f"It has {lasts / HOUR:g} h in {many_of(len(result), 'row')}: give a shorter time, or more rows."
+            remedy = f"It has {lasts / HOUR:g} h in {many_of(len(result), 'row')}: give a shorter time."
             raise ScenarioError("is after the end of the file", file=path, key=f"{key}.start", remedy=remedy)
         source = f"the file {self.path} of {key}"
         return TimeSeries(result.to_numpy(), self.every, self.start, self.at_end == "repeat", source)
@@ -104,8 +105,8 @@ class Power(Model):
         ends = (self.idle is not None) + (self.peak is not None)
         if ends != (0 if self.curve else 2):
             raise wrong("needs idle and peak, or a curve", "Give the one or the other.")
-        if (self.idle or 0.0) > (self.peak or inf):
-            raise wrong(f"is more than its peak, {POWER.show(self.peak or 0.0)}", "Give less, or a curve.", ("idle",))
+        if self.idle is not None and self.peak is not None and self.idle > self.peak:
+            raise wrong(f"is more than its peak, {POWER.show(self.peak)}", "Give less, or a curve.", ("idle",))
         return self
 
     @property
