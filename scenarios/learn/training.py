@@ -60,8 +60,12 @@ def taken(trainings: Sequence[TrainingJob], fresh: bool) -> Iterator[None]:
             clear(job.own)
             if fresh:
                 forget(job.own)
-        stack.callback(lambda: [*map(gather, folders)])
-        yield
+        try:
+            yield
+        finally:
+            for folder in folders:
+                if len(log := log_in(folder)):
+                    write_table(folder / "log.parquet", log)
 
 
 def learn(job: TrainingJob, say: Callable[[Row | str], None]) -> None:
@@ -136,13 +140,10 @@ def _episodes_of(scenario: Scenario) -> Scenario:
         raise
 
 
-def gather(folder: Path) -> pl.DataFrame:
-    """Write the logs of all seeds in a folder, if there are any, as one, and return it."""
-    if not (logs := [pl.read_parquet(file) for file in sorted(folder.glob("seed-*/log.parquet"))]):
-        return pl.DataFrame()
-    log = pl.concat(logs, how="diagonal_relaxed").sort("seed", "step", maintain_order=True)
-    write_table(folder / "log.parquet", log)
-    return log
+def log_in(folder: Path) -> pl.DataFrame:
+    """Read the logs of all seeds in a folder, if there are any, as one."""
+    logs = [pl.read_parquet(file) for file in sorted(folder.glob("seed-*/log.parquet"))]
+    return pl.concat(logs, how="diagonal_relaxed").sort("seed", "step", maintain_order=True) if logs else pl.DataFrame()
 
 
 def _lost(job: TrainingJob, how: str) -> UserError:
@@ -229,7 +230,7 @@ def train(
 
     def summed_up(job: TrainingJob) -> pl.DataFrame:
         settings = {SETTING + key: pl.lit(plain(value)) for key, value in swept[job.point][0].items()}
-        logs[job.point] = gather(job.folder).with_columns(**settings)
+        logs[job.point] = log_in(job.folder).with_columns(**settings)
         log = pl.concat([logs[point] for point in sorted(logs)], how="diagonal_relaxed")
         if spec.sweep:
             write_table(folder / TABLE, summary(scenario, log))
