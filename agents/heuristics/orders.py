@@ -44,7 +44,7 @@ def longest(view: View, request: Request) -> float:
 
 def f1(view: View, request: Request) -> float:
     """Order by F1 of Carastan-Santos and de Camargo (SC 2017)."""
-    return log10(_time(request)) * _processors(request) + 870 * _since(view, request)
+    return log10(_time(request)) * _processors(request) + 870 * log10(max(view.origin + request.arrival, 1.0))
 
 
 def wfp3(view: View, request: Request) -> float:
@@ -84,10 +84,6 @@ def _time(request: Request) -> float:
 
 def _processors(request: Request) -> float:
     return request.demand[0] * request.parts / QUANTUM
-
-
-def _since(view: View, request: Request) -> float:
-    return log10(max(view.origin + request.arrival, 1.0))
 
 
 BUILT_IN = {

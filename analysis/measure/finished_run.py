@@ -36,7 +36,7 @@ class column(cached_property[Array]):
         super().__init__(wraps(function)(lambda run: read_only(function(run))))
 
 
-NOTHING = "no request was offered to the agent, which fits into the empty cluster: there is nothing to measure"
+NOTHING = "no request that fits into the empty cluster was offered to the agent: there is nothing to measure"
 FULL = (
     "request {} runs already at the start and fits nowhere, so that `overflow: stop` ended the run before the first "
     "arrival. Give it more servers, or another overflow; `workload: {{running: drop}}` leaves out what runs already"

@@ -88,8 +88,7 @@ def compose(results: ResultsFolder, drawing: Listener = lambda name: None) -> st
     sections = {
         "answer": (
             "The answer",
-            f'<div class="beside"><div>{answers}\n{_soft(table.same)}{_counts(results)}</div>\n'
-            f"{hero}</div>",
+            f'<div class="beside"><div>{answers}\n{_soft(table.same)}{_counts(results)}</div>\n{hero}</div>',
         ),
         "refused": ("Why requests were refused", refusals(results)),
         "table": ("Table", f"{all_of_it}\n{_soft(table.legend)}"),
