@@ -114,7 +114,9 @@ class NetworkBook(Book):
         if len({share[:2] for share in shares}) < len(shares):
             return "has two shares on a node: add them up"
         total = (*map(sum, zip(*(part for _, _, part in shares), strict=True)),)
-        return "" if total == request.demand else f"its shares give {total} of {request.demand} quanta"
+        if total == request.demand:
+            return ""
+        return f"its shares give {say(total, self._names)} of {say(request.demand, self._names)}"
 
     def _wrong_links(self, holding: Holding) -> str:
         """Say which links there are not, or not with so much free, or that one is there twice; empty for none."""

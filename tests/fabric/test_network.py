@@ -100,12 +100,12 @@ def two_servers(ledger: Ledger) -> tuple[tuple[Any, ...], tuple[int, ...]]:
     return (((0, 0, (4 * QUANTUM, 3 * QUANTUM)), (1, 0, (2 * QUANTUM, 1 * QUANTUM))), (0, 1))
 
 
-def test_a_placement_of_no_shares_of_floats_or_made_twice_changes_nothing() -> None:
+def test_a_placement_of_too_few_shares_of_floats_or_made_twice_changes_nothing() -> None:
     ledger = ledger_of("fabric")
     (first, second), links = two_servers(ledger)
     before = state(ledger)
-    for wrong in (None, ((0.0, *first[1:]), second)):
-        with pytest.raises(InfeasiblePlacement):
+    for wrong, problem in ((None, None), (((0.0, *first[1:]), second), None), ((first,), "give 4 cpu, 3 GB mem of 6")):
+        with pytest.raises(InfeasiblePlacement, match=problem):
             ledger.apply(request(0, 6, 4, 0.5), Placement(wrong, links))  # type: ignore[arg-type]
         assert state(ledger) == before
     ledger.apply(request(0, 6, 4, 0.5), Placement((first, second), links))
