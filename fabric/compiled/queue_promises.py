@@ -67,20 +67,14 @@ def take(times: Floats, levels: Ints, count: int, start: float, end: float, need
 
 
 @lean
-def enough(levels: Ints, at: int, need: Ints) -> bool:
-    """Tell whether so much is free then."""
-    sufficient = True
-    for k in range(len(need)):
-        sufficient &= levels[at, k] >= need[k]
-    return sufficient
-
-
-@lean
 def earliest(times: Floats, levels: Ints, count: int, duration: float, need: Ints) -> float:
     """Return when so much is free for so long, at the earliest; infinity for never."""
     since = -1
     for i in range(count):
-        if not enough(levels, i, need):
+        sufficient = True
+        for k in range(len(need)):
+            sufficient &= levels[i, k] >= need[k]
+        if not sufficient:
             since = -1
             continue
         if since < 0:

@@ -27,7 +27,6 @@ CLOSED = ("the labels that it asks for", "a taint that it does not tolerate")
 """What keeps requests from servers before any of the rules does."""
 LAST = ("the server is drained", "among the parts of a gang (together, at_most)")
 """What does so after all of them."""
-OTHER_SITES = "only other sites have room"
 
 
 class RuleBook(Book):
@@ -41,7 +40,7 @@ class RuleBook(Book):
     def __init__(self, ledger: Ledger, labels: ServerLabels, rules: Sequence[Rule]) -> None:
         self._ledger, self._view = ledger, ledger.view
         self.labels, self.written = labels, tuple(rules)
-        self.reasons = (*(f"rule: {each}" for each in (*CLOSED, *self.written, *LAST)), OTHER_SITES)
+        self.reasons = (*(f"rule: {each}" for each in (*CLOSED, *self.written, *LAST)), "only other sites have room")
         self.routing: Any = None
         """What sends requests to sites, of which the view then shows one."""
         self.unasked: dict[str, str] = {}
