@@ -37,11 +37,11 @@ def best_of(attempt: Callable[[int], Found], numbers: range, until: float, stop:
     whatever attempts need is compiled.
     """
     best: Found | None = None
-    checked, success, interrupted, threads = 0, False, False, usable_threads()
+    checked, interrupted, threads = 0, False, usable_threads()
     with ThreadPoolExecutor(threads) as pool:  # to begin a thread takes longer than some attempts
         begun, waiting = (pool.submit(attempt, number) for number in numbers), deque[Future[Found]]()
         try:
-            while not success:
+            while best is None or best.left:
                 try:  # Ctrl-C may come while attempts are handed over, too
                     waiting.extend(islice(begun, 0 if stop[0] else AHEAD * threads - len(waiting)))
                     wait([*waiting][:1], None if until == inf else max(0.0, until - monotonic()))
@@ -53,7 +53,7 @@ def best_of(attempt: Callable[[int], Found], numbers: range, until: float, stop:
                 if not waiting:
                     break
                 result = waiting.popleft().result()
-                checked, success = checked + result.checked, result.left == 0
+                checked += result.checked
                 best = min(best or result, result, key=lambda each: (each.left, each.values, each.attempt))
                 yield best._replace(checked=checked)
         finally:
