@@ -90,10 +90,12 @@ def padrl(
 
     `memory` float64 [MEMORY] changes. With a `diary` it takes each place with probability softmax(score), and writes
     what was seen and done: how many rows there are so far, and then rows of `row_type`, whose first number is a random
-    one in [0, 1) before they are written.
+    one in [0, 1) before they are written. It takes none once the diary is full.
     """
     shared, common, hidden, places = np.empty(SHARED), np.empty(HIDDEN), np.empty(HIDDEN), 2 * len(free)
     number, width = int(diary[0]) if len(diary) else 0, 1 + SHARED + places * (1 + PLACE)
+    if len(diary) and 1 + (number + 1) * width > len(diary):
+        return -1
     row = diary[1 + number * width : 1 + (number + 1) * width] if len(diary) else np.empty(width)
     at = observe(free, capacity, demand, spread, weights, memory, shared)
     at = dense(shared, SHARED, weights, at, common, HIDDEN, False)
