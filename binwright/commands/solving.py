@@ -22,20 +22,13 @@ from binwright.simcore.units import many_of
 
 if TYPE_CHECKING:
     from binwright.agents.solver.model.problem import Problem
-    from binwright.agents.solver.solving.answer import Progress
+    from binwright.agents.solver.model.verify import Violation
+    from binwright.agents.solver.solving.answer import Answer, Progress, Reached
 
 UNSOLVED = 1
 """Exit code: no allocation of all balls was found."""
 SHOWN, WHY = 100, 3
 """Of a list so much is printed, and the obstacles of so many balls."""
-MEANING = {
-    "alloc_free": "what a ball uses does not depend on the others",
-    "non_negative": "no ball frees what others use",
-    "bin_local": "a ball touches dimensions of its own bin only",
-    "bin_blind": "what a ball uses does not depend on which bin it is in",
-    "vector": "has a dense form, for the fast searches",
-}
-Name = Callable[[int], str]
 
 
 def solve(args: Namespace) -> int:
@@ -53,11 +46,7 @@ def solve(args: Namespace) -> int:
     began = monotonic()
     problem = _problem_of(args)
     if args.check:
-        known = _properties(problem)
-        if args.json:
-            print(json.dumps(known))
-        else:
-            _print_properties(known)
+        _check(problem, args.json)
         return 0
     more = max(min(0.001, limit), limit - (monotonic() - began))  # reading may have taken it all
     with StatusLine("solve") as line:
@@ -68,28 +57,39 @@ def solve(args: Namespace) -> int:
             line.said = f"{now.placed:,} of {many_of(problem.balls, 'ball')}{bins}{goals and f'; goals {goals}'}"
 
         how = {"progress": tell if line.alive else None, "device": args.device, "time": more}
-        result = binwright.agents.solver.solving.solve.solve(problem, **how).as_json()
+        answer = binwright.agents.solver.solving.solve.solve(problem, **how)
     if args.json:
-        print(json.dumps(result))
+        print(json.dumps(answer.as_json()))
     else:
-        _print_answer(result)
+        _print_answer(answer)
     sys.stdout.flush()  # a thread may go on with compiling
-    return 0 if result["status"] in ("optimal", "solved") else UNSOLVED
+    return 0 if answer.status in ("optimal", "solved") else UNSOLVED
 
 
-def _properties(problem: Problem) -> dict[str, Any]:
-    """Describe what the compiler knows of a problem."""
-    proven = problem.program
-    names = ("alloc_free", "non_negative", "bin_local", "bin_blind", "steps", "adds")
-    return {
+def _check(problem: Problem, as_json: bool) -> None:
+    """Print what the compiler knows of a problem."""
+    program = problem.program
+    proven = {name: getattr(program, name) for name in ("alloc_free", "non_negative", "bin_local", "bin_blind")}
+    proven["vector"] = problem.matrix is not None
+    known = {
         "balls": problem.balls,
         "bins": "?" if problem.searched else problem.bins,
         "dims": problem.dims,
         "resources": {family.name: list(family.sizes) for family in problem.families},
-        **{name: getattr(proven, name) for name in names},
-        "vector": problem.matrix is not None,
-        "guards": [{"line": line, "what": what} for line, what in proven.guards],
+        **proven,
+        "steps": program.steps,
+        "adds": program.adds,
+        "guards": [guard._asdict() for guard in program.guards],
     }
+    if as_json:
+        print(json.dumps(known))
+        return
+    print_line("{balls} balls, {bins} bins, {dims} dimensions".format_map(known))
+    holds = ", ".join(name.replace("_", "-") for name, yes in proven.items() if yes)
+    print_line(f"proven of UTILFN: {holds or 'nothing'}")
+    print_line("a call takes at most {steps:,} steps, {adds:,} of them additions".format_map(known))
+    for line, what in program.guards:
+        print_line(f"line {line}: {what} is tested at run time, and rejects")
 
 
 def _explain(args: Namespace) -> int:
@@ -104,22 +104,22 @@ def _explain(args: Namespace) -> int:
     if wrong := faults(problem, alloc):
         remedy = "Give the answer to this specification, with the same --set, --from, --moves and --drain."
         raise UserError(f"is not right: {wrong[0]}", file=file, remedy=remedy)
-    balls = []
-    for ball in (_ball(each, problem.ball_names) for each in args.balls):
-        every = enumerate(obstacles(problem, alloc, ball))
-        bins = [{"bin": place, "in_the_way": [each._asdict() for each in them]} for place, them in every]
-        balls.append({"ball": ball, "is_in": None if alloc[ball] < 0 else alloc[ball], "bins": bins})
+    balls = {ball: list(obstacles(problem, alloc, ball)) for ball in (_ball(each, problem) for each in args.balls)}
     goals = reached(problem, alloc, utilisation(problem, alloc)[0]) if min(alloc) >= 0 else ()
-    result = {"goals": [goal.as_json() for goal in goals], "left": left(problem, alloc)}
-    ball_name, bin_name = _called(problem.ball_names), _called(problem.bin_names)
     if args.json:
-        print(json.dumps({**result, "balls": balls}))
+        every = [
+            {"ball": ball, "is_in": None if alloc[ball] < 0 else alloc[ball],
+             "bins": [{"bin": n, "in_the_way": [each._asdict() for each in them]} for n, them in enumerate(bins)]}
+            for ball, bins in balls.items()
+        ]  # fmt: skip
+        result = {"goals": [goal.as_json() for goal in goals], "left": left(problem, alloc), "balls": every}
+        print(json.dumps(result))
     elif balls:
-        for each in balls:
-            _print_ball(each, ball_name, bin_name)
+        for ball, bins in balls.items():
+            _print_ball(problem, ball, alloc[ball], bins)
     else:
-        _print_goals(result["goals"])
-        _print_left(result["left"], sum(place < 0 for place in alloc), ball_name)
+        _print_goals(goals)
+        _print_left(problem, left(problem, alloc), alloc.count(-1))
     return 0
 
 
@@ -137,7 +137,7 @@ def _problem_of(args: Namespace) -> Problem:
     return _with_places(Path(args.now), lambda now: load_problem(args.file, values, now, args.moves, drain))
 
 
-def _with_places(file: Path, make: Callable[[dict[str, str | None]], Problem]) -> Problem:
+def _with_places(file: Path, make: Callable[[dict[Any, Any]], Problem]) -> Problem:
     """Make a problem from the bin of every ball, in an answer of `--json` or a CSV file with columns ball and bin."""
     from binwright.agents.solver.language.errors import NOW_OUTSIDE, SpecError
     from binwright.agents.solver.specification.load import text_of
@@ -146,8 +146,10 @@ def _with_places(file: Path, make: Callable[[dict[str, str | None]], Problem]) -
     try:
         if text.lstrip().startswith("{"):
             answer = json.loads(text)
-            ball_name, bin_name = _names_in(answer)
-            rows = [(ball_name(b), None if at is None else bin_name(at)) for b, at in enumerate(answer["alloc"])]
+            alloc, bins = answer["alloc"], answer.get("bin_names")
+            balls = answer.get("ball_names") or range(len(alloc))
+            places = [bins[place] if bins and place is not None else place for place in alloc]
+            rows = list(zip(balls, places, strict=True))
         else:
             rows = [(row["ball"], row["bin"] or None) for row in csv.DictReader(text.splitlines())]
         if len(dict(rows)) < len(rows):
@@ -163,106 +165,81 @@ def _with_places(file: Path, make: Callable[[dict[str, str | None]], Problem]) -
         raise UserError(error.problem, file=file, remedy=error.remedy) from None
 
 
-def _ball(text: str, names: Sequence[str]) -> int:
+def _ball(text: str, problem: Problem) -> int:
     """Read the name of a ball, or its number."""
-    if text in names:
-        return names.index(text)
+    if text in problem.ball_names:
+        return problem.ball_names.index(text)
     if not text.isdecimal():
-        remedy = suggest(text, names) if names else "Write its number."
+        remedy = suggest(text, problem.ball_names) if problem.ball_names else "Write its number."
         raise UserError("there is no such ball", key="--ball", value=text, remedy=remedy)
     return int(text)
 
 
-def _names_in(answer: dict[str, Any]) -> list[Name]:
-    """Return what says how a ball, and a bin, of an answer is called."""
-    return [_called(answer.get(f"{kind}_names")) for kind in ("ball", "bin")]
-
-
-def _called(names: Sequence[str] | None) -> Name:
-    """Return what says how something is called, by its number where there are no names."""
-    return names.__getitem__ if names else str
-
-
-def _print_answer(result: dict[str, Any]) -> None:
+def _print_answer(answer: Answer) -> None:
     """Print the answer as a table, bin by bin."""
-    ball_name, bin_name = _names_in(result)
-    listed = _ranges if not result["ball_names"] else lambda balls: _first(map(ball_name, balls))
+    from binwright.agents.solver.solving.answer import left
+
+    problem, alloc = answer.problem, np.array(answer.alloc)
     table = new_table("bin", ">balls", "")
-    alloc = np.array([-1 if place is None else place for place in result["alloc"]])
-    for place in range(min(result["bins"], SHOWN)):
+    for place in range(min(answer.bins, SHOWN)):
         balls = np.flatnonzero(alloc == place).tolist()
-        table.add_row(escape(bin_name(place)), str(len(balls)), escape(listed(balls)))
+        table.add_row(escape(problem.bin(place)), str(len(balls)), escape(_listed(problem, balls)))
     out.print(table)
-    if result["bins"] > SHOWN:
-        print_line(f"and {result['bins'] - SHOWN:,} bins more: --json has them all")
-    if left := np.flatnonzero(alloc < 0).tolist():
-        print_line(f"not placed: {listed(left)}")
-        _print_left(result["left"][:WHY], len(left), ball_name)
-    if result["impossible"]:
-        print_line(f"not all can be placed: {result['impossible']}")
-    if faults := result["at_fault"]:
-        lines = (fault["what"] + (f" in line {fault['line']}" if fault["line"] else "") for fault in faults)
+    if answer.bins > SHOWN:
+        print_line(f"and {answer.bins - SHOWN:,} bins more: --json has them all")
+    if out_of_it := np.flatnonzero(alloc < 0).tolist():
+        print_line(f"not placed: {_listed(problem, out_of_it)}")
+        _print_left(problem, left(problem, answer.alloc)[:WHY], len(out_of_it))
+    if answer.impossible:
+        print_line(f"not all can be placed: {answer.impossible}")
+    if answer.at_fault:
+        lines = (what + (f" in line {line}" if line else "") for what, line in answer.at_fault)
         print_line(f"at fault: {', '.join(lines)}")
-    _print_goals(result["goals"])
-    if (moves := result["moves"]) is not None:
-        ends = ((ball_name(each["ball"]), bin_name(each["from"]), each["to"]) for each in moves)
-        which = _first(f"{ball} from {one} to {'nowhere' if to is None else bin_name(to)}" for ball, one, to in ends)
-        verb = "moves" if len(moves) == 1 else "move"
-        print_line(f"{many_of(len(moves), 'ball')} {verb}{': ' if moves else ''}{which}")
-    for note in result["notes"]:
+    _print_goals(answer.goals)
+    if (problem.now >= 0).any():
+        ends = ((problem.ball(ball), problem.bin(at), to) for ball, at, to in answer.moves)
+        which = _first(f"{ball} from {at} to {'nowhere' if to < 0 else problem.bin(to)}" for ball, at, to in ends)
+        verb = "moves" if len(answer.moves) == 1 else "move"
+        print_line(f"{many_of(len(answer.moves), 'ball')} {verb}{': ' if which else ''}{which}")
+    for note in answer.notes:
         print_line(note)
-    bins = many_of(result["bins"], "bin")
-    if result["used"] < result["bins"]:
-        bins = f"{result['used']} of {bins}"
-    if result["searched"]:
-        bins += f" (bound {result['bound']}, gap {result['gap']})"
-    placed = f"{result['placed']} of {result['balls']} balls in {bins}"
-    checked = f"{result['search']}: {many_of(result['checked'], 'solution')} checked in {result['seconds']:.2f} s"
-    ended = ", interrupted" if result["interrupted"] else ""
-    print_line(f"{result['status']}{ended}: {placed}; {checked}")
+    bins = many_of(answer.bins, "bin")
+    if answer.used < answer.bins:
+        bins = f"{answer.used} of {bins}"
+    if problem.searched:
+        bins += f" (bound {answer.bound}, gap {answer.gap})"
+    placed = f"{answer.placed} of {problem.balls} balls in {bins}"
+    checked = f"{answer.search}: {many_of(answer.checked, 'solution')} checked in {answer.seconds:.2f} s"
+    print_line(f"{answer.status}{', interrupted' if answer.interrupted else ''}: {placed}; {checked}")
 
 
-def _print_goals(goals: list[dict[str, Any]]) -> None:
+def _print_goals(goals: Sequence[Reached]) -> None:
     """Say what became of every goal."""
     for goal in goals:
-        best = "no allocation is better" if goal["gap"] == 0 else f"bound {goal['bound']:,.15g}"
-        print_line(f"{goal['aim'].lower()} {goal['text']}: {goal['value']:,.15g} ({best})")
+        best = "no allocation is better" if goal.gap == 0 else f"bound {goal.bound:,.15g}"
+        print_line(f"{goal.aim.lower()} {goal.text}: {goal.value:,.15g} ({best})")
 
 
-def _print_left(result: list[dict[str, Any]], count: int, name_of: Name) -> None:
+def _print_left(problem: Problem, result: list[dict[str, Any]], count: int) -> None:
     """Say what stands in the way of balls that are left out, of so many."""
     for each in result:
         rules = (f"{rule} in {many_of(bins, 'bin')}" for rule, bins in each["in_the_way"].items())
-        print_line(f"{name_of(each['ball'])} is not placed: {', '.join(rules) or 'nothing, in some bin: it fits'}")
+        why = ", ".join(rules) or "nothing, in some bin: it fits"
+        print_line(f"{problem.ball(each['ball'])} is not placed: {why}")
     if 0 < len(result) < count:
         print_line(f"and {count - len(result):,} more: binwright solve FILE --explain ANSWER --ball N")
 
 
-def _print_ball(result: dict[str, Any], ball_name: Name, bin_name: Name) -> None:
+def _print_ball(problem: Problem, ball: int, is_in: int, bins: Sequence[list[Violation]]) -> None:
     """Say for every bin what stands in the way of a ball."""
-    where = "not placed" if result["is_in"] is None else f"in bin {bin_name(result['is_in'])}"
-    print_line(f"ball {ball_name(result['ball'])} is {where}")
+    print_line(f"ball {problem.ball(ball)} is {'not placed' if is_in < 0 else f'in bin {problem.bin(is_in)}'}")
     table = new_table("bin", "in the way")
-    for place in result["bins"][:SHOWN]:
-        why = "it is here" if place["bin"] == result["is_in"] else "nothing: it fits"
-        table.add_row(bin_name(place["bin"]), "; ".join(each["text"] for each in place["in_the_way"]) or why)
+    for place, them in enumerate(bins[:SHOWN]):
+        why = "it is here" if place == is_in else "nothing: it fits"
+        table.add_row(problem.bin(place), "; ".join(each.text for each in them) or why)
     out.print(table)
-    if len(result["bins"]) > SHOWN:
-        print_line(f"and {len(result['bins']) - SHOWN:,} bins more: --json has them all")
-
-
-def _print_properties(known: dict[str, Any]) -> None:
-    """Print what the compiler knows of a problem."""
-    size = f"{known['balls']} balls, {known['bins']} bins, {known['dims']} dimensions"
-    print_line(f"{size}{' with as few bins as may be tried' if known['bins'] == '?' else ''}")
-    table = new_table(show_header=False)
-    for name, meaning in MEANING.items():
-        table.add_row(name.replace("_", "-"), "yes" if known[name] else "no", meaning)
-    for name, key in (("steps", "steps"), ("additions", "adds")):
-        table.add_row(name, f"{known[key]:,}", "at most, per call of UTILFN")
-    out.print(table)
-    for guard in known["guards"]:
-        print_line(f"line {guard['line']}: {guard['what']} is tested at run time, and rejects")
+    if len(bins) > SHOWN:
+        print_line(f"and {len(bins) - SHOWN:,} bins more: --json has them all")
 
 
 def _first(words: Iterable[str]) -> str:
@@ -271,10 +248,12 @@ def _first(words: Iterable[str]) -> str:
     return ", ".join(every[:SHOWN]) + (f", and {len(every) - SHOWN:,} more" if len(every) > SHOWN else "")
 
 
-def _ranges(numbers: Iterable[int]) -> str:
-    """Write numbers as 0-2, 5."""
+def _listed(problem: Problem, balls: Sequence[int]) -> str:
+    """Write names of balls, or numbers as 0-2, 5."""
+    if problem.ball_names:
+        return _first(map(problem.ball, balls))
     runs: list[list[int]] = []
-    for number in numbers:
+    for number in balls:
         if runs and number == runs[-1][1] + 1:
             runs[-1][1] = number
         else:

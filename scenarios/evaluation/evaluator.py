@@ -13,13 +13,13 @@ from pathlib import Path
 from threading import Lock
 from time import perf_counter
 from types import SimpleNamespace
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from pydantic import ValidationError
 
 from binwright.agents import AGENTS
-from binwright.agents.formulas.parse import source
+from binwright.agents.formulas.parse import expression, source
 from binwright.agents.formulas.program import DECISIONS, LOST, Formula, feature_named, no_score
 from binwright.agents.rules.scan import ScanAgent
 from binwright.analysis.compare.statistics import differences, mean_interval
@@ -42,60 +42,6 @@ from binwright.simcore.types import Agent
 
 READY = 256
 """Seeds whose requests stay in memory."""
-
-
-class PreparedScenario:
-    """Plays agents in a scenario and measures one metric; `sign` is -1 where less of it is better, else 1.
-
-    Several threads may use it at once.
-    """
-
-    def __init__(self, scenario: Scenario, metric: str) -> None:
-        if scenario.sweep.product or scenario.sweep.zip:
-            remedy = "Evaluate one point: sweep=null, and set what was swept."
-            raise ScenarioError(
-                "policies are not evaluated over a sweep", file=scenario.file, key="sweep", remedy=remedy
-            )
-        world = build_world(scenario)
-        self.scenario, self.metric = scenario, metric
-        requests: Any = SimpleNamespace(
-            drawn=world.requests.drawn, draw=lru_cache(READY)(world.requests.draw), windows=world.requests.windows
-        )
-        self.world = replace(world, requests=requests)
-        self._sampled = False
-        ledger, columns = world.ledger(scenario.seed), dict[str, tuple[Definition, Metric]]()
-        for definition in (*built_in(), *(added_metric(spec) for spec in scenario.metrics)):
-            columns |= {
-                each.name: (definition, each) for each in definition.columns(ledger.view.resources, tuple(ledger.tiers))
-            }
-        if metric not in columns:
-            raise UnknownName("no such metric", key="metric", value=metric, remedy=suggest(metric, columns))
-        self._definition, described = columns[metric]
-        if described.better == "neither":
-            remedy = "Take one of which higher or lower is better, such as acceptance."
-            raise UserError("neither higher nor lower is better", key="metric", value=metric, remedy=remedy)
-        self.sign = -1 if described.better == "lower" else 1
-
-    def value(self, make: Callable[[], Agent], seed: int) -> tuple[float, list[Agent]]:
-        """Play a new agent on the requests of a seed; returns the metric, NaN if the run has none, and who answered.
-
-        Where the policy itself warms up the cluster, this is done by another new agent.
-        """
-        scenario, world = self.scenario, self.world
-        agents, warm = [make()], None
-        agent = adapt_agent(world, agents[0])
-        if world.warm_start:
-            agents.append((world.warm_start.agent or make)())
-            warm = adapt_agent(world, agents[1])
-        run, sampled = Run("", {}, scenario, scenario.agents[0], seed), self._sampled
-        over, *_ = play_run(run, world, agent, warm, sampled=sampled)
-        try:
-            return float(self._definition.measured(over).get(self.metric, nan)), agents
-        except KeyError:  # it is one of those that look at the cluster now and then
-            if sampled:
-                raise
-            self._sampled = True
-            return self.value(make, seed)
 
 
 def reason_of(error: BaseException) -> str:
@@ -140,28 +86,14 @@ class Evaluation:
     def as_json(self) -> dict[str, Any]:
         """Return all of it as plain data, with None for what is no number, or infinite: JSON has neither."""
 
-        def plain(number: float) -> float | None:
-            return number if isfinite(number) else None
+        def plain(value: Any) -> Any:
+            if isinstance(value, dict):
+                return {str(key): plain(each) for key, each in value.items()}
+            if isinstance(value, tuple):
+                return [plain(each) for each in value] if all(map(isfinite, value)) else None
+            return None if isinstance(value, float) and not isfinite(value) else value
 
-        interval = [plain(bound) for bound in self.interval]
-        return {name: getattr(self, name) for name in self.__slots__} | {
-            "score": plain(self.score),
-            "difference": plain(self.difference),
-            "interval": None if None in interval else interval,
-            "values": {str(seed): plain(value) for seed, value in self.values.items()},
-            "seconds": round(self.seconds, 6),
-        }
-
-
-class _ParsedPolicy(NamedTuple):
-    """A policy that has been read: how to `make` an agent of it.
-
-    `parameters` are those of a function: features, also where it does not use them.
-    """
-
-    label: str
-    make: Callable[[], Agent]
-    parameters: tuple[str, ...] = ()
+        return {name: plain(getattr(self, name)) for name in self.__slots__}
 
 
 class Evaluator:
@@ -186,21 +118,36 @@ class Evaluator:
         test: int = 100,
         baseline: Policy | None = None,
     ) -> None:
-        settings = loaded(scenario, overrides)
+        self.scenario = settings = loaded(scenario, overrides)
         for key, value in (("seeds", seeds), ("validation", validation), ("test", test)):
             if value < 1:
                 raise UserError("is too few", key=key, value=value, remedy="Give 1 or more.")
-        self.scenario, self.metric, self.tested = settings, metric, 0
+        if settings.sweep.product or settings.sweep.zip:
+            problem, remedy = "policies are not evaluated over a sweep", "Evaluate one point: sweep=null, and set it."
+            raise ScenarioError(problem, file=settings.file, key="sweep", remedy=remedy)
+        world = build_world(settings)
+        requests: Any = SimpleNamespace(
+            drawn=world.requests.drawn, draw=lru_cache(READY)(world.requests.draw), windows=world.requests.windows
+        )
+        self._world, self._sampled = replace(world, requests=requests), False
+        ledger, columns = world.ledger(settings.seed), dict[str, tuple[Definition, Metric]]()
+        for definition in (*built_in(), *(added_metric(spec) for spec in settings.metrics)):
+            described = definition.columns(ledger.view.resources, tuple(ledger.tiers))
+            columns |= {each.name: (definition, each) for each in described}
+        if metric not in columns:
+            raise UnknownName("no such metric", key="metric", value=metric, remedy=suggest(metric, columns))
+        self.metric, (self._definition, column) = metric, columns[metric]
+        if column.better == "neither":
+            remedy = "Take one of which higher or lower is better, such as acceptance."
+            raise UserError("neither higher nor lower is better", key="metric", value=metric, remedy=remedy)
+        self.sign, self.tested, self._lock = -1 if column.better == "lower" else 1, 0, Lock()
         self.seeds: dict[Split, range] = {
             "search": range(FIRST, FIRST + seeds),
             "validation": range(FIRST + APART, FIRST + APART + validation),
             "test": range(settings.seed, settings.seed + test),
         }
-        self._prepared = PreparedScenario(settings, metric)
-        self.sign = self._prepared.sign
-        self._baseline = self._parse(settings.agents[0] if baseline is None else baseline)
+        _, self._baseline = _read(settings.agents[0] if baseline is None else baseline, settings.resources)
         self._base: dict[Split, list[float]] = {}
-        self._lock = Lock()
         self.of_baseline("search")
 
     def __call__(self, policy: Policy, on: Split = "search") -> Evaluation:
@@ -211,8 +158,8 @@ class Evaluator:
         began = perf_counter()
         label = short(policy if isinstance(policy, str) else getattr(policy, "__name__", repr(policy)), 200)
         try:
-            read = self._parse(policy)
-            label, (values, refused) = read.label, self.play(read.make, self.seeds[on])
+            label, make = _read(policy, self.scenario.resources)
+            values, refused = self.play(make, self.seeds[on])
         except (Exception, TooLong) as error:
             return Evaluation(label, self.metric, on, reason=reason_of(error), seconds=perf_counter() - began)
         finally:
@@ -237,76 +184,86 @@ class Evaluator:
     def of_baseline(self, on: Split) -> list[float]:
         """Return what the baseline has on each seed."""
         if on not in self._base:
-            self._base[on], _ = self.play(self._baseline.make, self.seeds[on])
+            self._base[on], _ = self.play(self._baseline, self.seeds[on])
         return self._base[on]
-
-    def _parse(self, policy: Policy) -> _ParsedPolicy:
-        """Read a policy; refuses a function of features that the scenario does not have."""
-        read = _read(policy)
-        for name in read.parameters:
-            feature_named(name, self.scenario.resources)
-        return read
 
     def play(self, make: Callable[[], Agent], seeds: Iterable[int]) -> tuple[list[float], str]:
         """Play new agents, one on each of the seeds; returns the metric on each and `no_score`."""
         values, counts = list[float](), np.zeros(2)
         for seed in seeds:
-            value, agents = self._prepared.value(make, seed)
+            value, agents = self._value(make, seed)
             values.append(value)
             for agent in agents:
                 if isinstance(agent, Formula):
                     counts += [agent.numbers[2][LOST], agent.numbers[2][DECISIONS]]
         return values, no_score(*counts.astype(int).tolist())
 
+    def _value(self, make: Callable[[], Agent], seed: int) -> tuple[float, list[Agent]]:
+        """Play a new agent on the requests of a seed; returns the metric, NaN if the run has none, and who answered.
 
-def _read(policy: Policy) -> _ParsedPolicy:
-    """Read a policy; raises a `UserError` for one that is none."""
+        Where the policy itself warms up the cluster, this is done by another new agent.
+        """
+        scenario, world = self.scenario, self._world
+        agents, warm = [make()], None
+        agent = adapt_agent(world, agents[0])
+        if world.warm_start:
+            agents.append((world.warm_start.agent or make)())
+            warm = adapt_agent(world, agents[1])
+        run, sampled = Run("", {}, scenario, scenario.agents[0], seed), self._sampled
+        over, *_ = play_run(run, world, agent, warm, sampled=sampled)
+        try:
+            return float(self._definition.measured(over).get(self.metric, nan)), agents
+        except KeyError:  # it is one of those that look at the cluster now and then
+            if sampled:
+                raise
+            self._sampled = True
+            return self._value(make, seed)
+
+
+def _read(policy: Policy, resources: tuple[str, ...]) -> tuple[str, Callable[[], Agent]]:
+    """Read a policy: its label, and what makes an agent of it; raises a `UserError` for one that is none."""
     if isinstance(policy, Agent):
-        return _ParsedPolicy(type(policy).__name__, partial(deepcopy, policy))
+        return type(policy).__name__, partial(deepcopy, policy)
     if isinstance(policy, type) and issubclass(policy, Agent):
-        return _ParsedPolicy(policy.__name__, policy)
+        return policy.__name__, policy
     if is_kernel(policy):
-        return _ParsedPolicy(getattr(policy, "__name__", "rule"), partial(_scanning, policy))
-    if isinstance(policy, AgentSpec | Mapping):
-        return _named(policy)
+        return getattr(policy, "__name__", "rule"), partial(_scanning, policy)
+    if isinstance(policy, AgentSpec | Mapping) or (isinstance(policy, str) and policy in set(AGENTS)):
+        try:
+            spec = policy if isinstance(policy, AgentSpec) else AgentSpec.model_validate(policy)
+        except ValidationError as error:
+            raise explain(error, Source(None, {})) from None
+        return spec.label, spec.make
     if not isinstance(policy, str | Path):
         raise UserError("is no policy", key="policy", value=type(policy).__name__, remedy=GIVE)
     text = str(policy)
     if isinstance(policy, Path) or (_FILE.fullmatch(text) and "\n" not in text):
-        return _in_file(text)
+        match = _FILE.fullmatch(text)
+        file, name = (match[1], match[2] or "score") if match else (text, "score")
+        try:
+            return text, _function(Path(file).read_text("utf-8"), name, resources)
+        except (OSError, ValueError) as error:
+            problem, remedy = unread(error, file, "Give a file of Python source.")
+            raise UserError(problem, file=file, remedy=remedy) from None
+        except UserError as error:
+            error.file = file
+            raise
     if not text.strip():
         raise UserError("the source is empty", key="policy", value=text, remedy=GIVE)
     if "\n" in text or text.lstrip().startswith("def "):
-        formula, parameters = source(text, "score")
-        return _ParsedPolicy(short(text.strip().splitlines()[0]), partial(Formula.of, formula), parameters)
-    if text in set(AGENTS):
-        return _named(text)
-    return _ParsedPolicy(short(text, 200), partial(Formula.of, Formula(text).formula))
+        return short(text.strip().splitlines()[0]), _function(text, "score", resources)
+    return short(text, 200), partial(Formula.of, expression(text))
+
+
+def _function(text: str, name: str, resources: tuple[str, ...]) -> Callable[[], Agent]:
+    """Read the function `name` in a source; its parameters are features, also where it does not use them."""
+    formula, parameters = source(text, name)
+    for parameter in parameters:
+        feature_named(parameter, resources)
+    return partial(Formula.of, formula)
 
 
 def _scanning(scan: Any) -> Agent:
     agent = ScanAgent()
     agent.scan = scan
     return agent
-
-
-def _named(policy: str | Mapping[str, Any] | AgentSpec) -> _ParsedPolicy:
-    try:
-        spec = policy if isinstance(policy, AgentSpec) else AgentSpec.model_validate(policy)
-    except ValidationError as error:
-        raise explain(error, Source(None, {})) from None
-    return _ParsedPolicy(spec.label, spec.make)
-
-
-def _in_file(text: str) -> _ParsedPolicy:
-    match = _FILE.fullmatch(text)
-    file, name = (match[1], match[2] or "score") if match else (text, "score")
-    try:
-        formula, parameters = source(Path(file).read_text("utf-8"), name)
-    except (OSError, ValueError) as error:
-        problem, remedy = unread(error, file, "Give a file of Python source.")
-        raise UserError(problem, file=file, remedy=remedy) from None
-    except UserError as error:
-        error.file = file
-        raise
-    return _ParsedPolicy(text, partial(Formula.of, formula), parameters)

@@ -6,7 +6,7 @@ Some declarations become what there is without them: statements of UTILFN, resou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations, islice
 from math import prod
@@ -28,8 +28,6 @@ from binwright.simcore.types import Ints
 if TYPE_CHECKING:
     from binwright.agents.solver.specification.spec import Spec
 SETS = ("friends", "foes", "different", "groups", "drain")
-COUNTED = ("balls", "soft", "pin", "now", "linked", "friends", "foes", "different", "drain")
-"""Kinds of declarations that may say another thing for another number of bins."""
 AFTER = {
     "BALLS": ("friends", "foes", "different", "linked", "pin", "now"),
     "BINS": ("groups", "drain", "pin", "now"),
@@ -43,8 +41,6 @@ class Build(Constants):
     def __init__(self, spec: Spec, bins: int | None) -> None:
         super().__init__(Scope(spec.names, tables=dict(spec.tables)))
         self.spec, self._asked_bins = spec, bins
-        self.by_bins = {"BINS"}
-        """Names whose values depend on the number of bins."""
         self.named: dict[str, int] = {}
         """By what stands behind AS: how many names there are."""
         self.most = -1
@@ -56,10 +52,6 @@ class Build(Constants):
         self.wishes: list[Wish] = []
         self.softs: list[tuple[list[int], int, int]] = []
         self.pins: dict[int, tuple[int, At]] = {}
-        self.alike = True
-        """See `Problem.bins_alike`."""
-        self.fixed: set[tuple[str, int | None]] = set()
-        """(family, axis) of those that are as long for every number of bins."""
         self.now: Ints | None = None
         self.moves: At | None = None
         self.added: s.Block = ()
@@ -67,7 +59,6 @@ class Build(Constants):
         self.goals: tuple[s.Node, ...] = ()
         self.lower: list[s.Node] = []
         for node in spec.tree.declarations:
-            self._note(node)
             for what, count in (("BALLS", self.scope.balls), ("BINS", self.most)):
                 early = count < 0 and node.kind in AFTER[what]
                 refuse(early, f"{what} is not known yet", f"Write {what} above this line.", node.at)
@@ -124,8 +115,7 @@ class Build(Constants):
             families, capacity, ceiling, soft_group, allowed, program,
             Sets.of(self.sets["friends"]), Sets.of(self.sets["foes"]), Sets.of(self.sets["different"]), pins,
             groupings(bins, [members for members, _ in self.sets["groups"]], self.spec.searched),
-            self.alike and not self._depends(self.spec.tree.body)
-            and self.fixed.isdisjoint((family.name, family.bin_axis) for family in families),
+            self._bins_alike(families),
             tuple(self.wishes), objective, base, now, drained,
             self._labels("balls", balls), self._labels("bins", bins), bool(self.lower),
         )  # fmt: skip
@@ -148,29 +138,25 @@ class Build(Constants):
 
     # What declarations have in common
 
-    def _depends(self, part: object) -> bool:
-        """Tell whether a part of the tree depends on the number of bins."""
-        return not self.by_bins.isdisjoint(s.names_in(part))
-
-    def _note(self, node: s.Node) -> None:
-        """Note what depends on how many bins there are, or on which one it is."""
-        if node.kind in ("param", "table", "table_of") and self._depends(node):
-            self.by_bins.add(node.parts[0])
-        elif node.kind == "family":
-            name, axes, value = node.parts
-            self.fixed |= {(name, n) for n, axis in enumerate(axes) if not self._depends(axis.parts[1])}
-            ranges = {axis.parts[0]: axis.parts[1] for axis in axes if self._depends(axis.parts[1])}
-            self.alike &= all(range_ == s.name(node.at, "BINS") for range_ in ranges.values())
-            self.alike &= (self.by_bins | ranges.keys()).isdisjoint(s.names_in(value))
-        elif node.kind in COUNTED:
-            self.alike &= not (self._depends(node) or node.parts[0] in self.by_bins)
-
-    def _once(self, node: s.Node, make: Callable[[], Any]) -> Any:
-        """Return what a declaration of the text makes, once if it is the same for every number of bins."""
-        made = self.spec.made
-        if node.at not in made or not node.at.line or self._depends(node):
-            made[node.at] = make()
-        return made[node.at]
+    def _bins_alike(self, families: Sequence[Family]) -> bool:
+        """Tell what `Problem.bins_alike` says: BINS, and names that depend on it, only say how long resources are."""
+        depend, fixed = {"BINS"}, set[tuple[str, int | None]]()
+        for node in self.spec.tree.declarations:
+            names = s.names_in(node)
+            if node.kind in ("param", "table", "table_of") and names & depend:
+                depend.add(node.parts[0])
+            elif node.kind == "family":
+                name, axes, value = node.parts
+                ranges = [axis.parts[1] == s.name(node.at, "BINS") for axis in axes]
+                fixed |= {(name, number) for number, by_bin in enumerate(ranges) if not by_bin}
+                others = [axis.parts[1] for axis, by_bin in zip(axes, ranges, strict=True) if not by_bin]
+                own = {axis.parts[0] for axis, by_bin in zip(axes, ranges, strict=True) if by_bin}
+                if depend & s.names_in(tuple(others)) or (depend | own) & s.names_in(value):
+                    return False
+            elif node.kind not in ("bins", "groups", "moves") and depend & {*names, node.parts[0]}:
+                return False
+        counted = {(family.name, family.bin_axis) for family in families}
+        return not depend & s.names_in(self.spec.tree.body) and not fixed & counted
 
     def _first(self, kind: str) -> At:
         return next(node.at for node in self.spec.tree.declarations if node.kind == kind)
@@ -182,33 +168,33 @@ class Build(Constants):
         self.names[name] = self.number(self.spec.params.get(name, value))
 
     def _table(self, node: s.Node, name: str, literal: s.Node) -> None:
-        self._add_table(node, name, lambda: from_array(name, self.entries(literal), node.at))
+        if self._is_new(node, name):
+            self.tables[name] = from_array(name, self.entries(literal), node.at)
 
     def _table_of(self, node: s.Node, name: str, axes: Sequence[s.Node], value: s.Node) -> None:
         self.scope.name_axes(name, axes)
-
-        def evaluated() -> Table:
+        if self._is_new(node, name):
             sizes = self.sizes(axes, ENTRY_LIMIT, node.at)
             entries = [self.entry(value) for _ in self.combinations(axes)]
-            return replace(from_array(name, entries, node.at), sizes=sizes)
+            self.tables[name] = replace(from_array(name, entries, node.at), sizes=sizes)
 
-        self._add_table(node, name, evaluated)
-
-    def _add_table(self, node: s.Node, name: str, make: Callable[[], Table]) -> None:
-        """Make a table, unless one from outside takes its place."""
-        if name in self.spec.tables:
-            return
-        self.check_free(name, node.at)
-        self.tables[name] = self._once(node, make)
+    def _is_new(self, node: s.Node, name: str) -> bool:
+        """Tell whether no table from outside takes the place of this one, whose name must be free."""
+        if name not in self.spec.tables:
+            self.check_free(name, node.at)
+        return name not in self.spec.tables
 
     def _table_from(self, node: s.Node, name: str, file: str, columns: Sequence[str], of: str | None) -> None:
-        def read() -> Table:
+        if self._is_new(node, name):
             names = None if of is None else self.spec.names.setdefault(of, {})
-            if names is not None and name in self.spec.cells:
-                return from_names(name, self.spec.cells[name], names)
-            return from_file(name, file, columns, self.spec.file and self.spec.file.parent, names, node.at)
-
-        self._add_table(node, name, read)
+            if name not in self.spec.read:
+                folder = self.spec.file and self.spec.file.parent
+                self.spec.read[name] = (
+                    from_names(name, self.spec.cells[name], names)
+                    if names is not None and name in self.spec.cells
+                    else from_file(name, file, columns, folder, names, node.at)
+                )
+            self.tables[name] = self.spec.read[name]
         if of is not None:
             if of not in self.named:
                 self.check_free(of, node.at)
@@ -301,19 +287,14 @@ class Build(Constants):
 
     def _company(self, node: s.Node, items: Sequence[s.Node], *more: Any) -> None:
         *chance, axes = more
-
-        def make() -> list[tuple[list[int], int]]:
-            sets = []
-            for _ in self.combinations(axes):
-                members = self._items(items, "bin" if node.kind in ("groups", "drain") else "ball")
-                share = self.amount(chance[0], "a probability", MICRO) if any(chance) else MICRO
-                alone = node.kind == "foes" and len(members) == 1
-                refuse(alone, "a single ball cannot be apart", "Name two or more balls.", node.at)
-                if members:
-                    sets.append((members, share))
-            return sets
-
-        sets = self._once(node, make)
+        sets = list[tuple[list[int], int]]()
+        for _ in self.combinations(axes):
+            members = self._items(items, "bin" if node.kind in ("groups", "drain") else "ball")
+            share = self.amount(chance[0], "a probability", MICRO) if any(chance) else MICRO
+            alone = node.kind == "foes" and len(members) == 1
+            refuse(alone, "a single ball cannot be apart", "Name two or more balls.", node.at)
+            if members:
+                sets.append((members, share))
         self.sets[node.kind] += sets
         if node.kind == "groups":
             grouped = [place for members, _ in self.sets["groups"] for place in members]
