@@ -19,7 +19,6 @@ from binwright.analysis.compare.comparison import Comparison
 from binwright.analysis.results_api import Results
 from binwright.scenarios.agent_spec import AgentSpec
 from binwright.scenarios.batch.batch import Batch
-from binwright.scenarios.batch.journal import Row
 from binwright.scenarios.build.world import build_world
 from binwright.scenarios.evaluation.evaluator import Evaluator
 from binwright.scenarios.schema.load import Override, folder_for, loaded
@@ -96,15 +95,13 @@ def search(
     jobs: int | None = None,
     out: str | Path | None = None,
     on_progress: Callable[[int, str, float], None] = lambda evaluations, best, mean: None,
-    finished: Callable[[Row], None] = lambda row: None,
 ) -> SearchResult:
     """Search a formula with the best mean of `metric` in a scenario.
 
     The budget is `evaluations`, plays of a rule on one seed; the race that reaches it is finished. `seeds` are those of
     the race, `validation` those of the choice among its best, and `test` of the scenario's own are for the chosen rule
     beside the scenario's agents. `out` (default `results/<name>/search`) gets found.yaml and these runs. `on_progress`
-    is called after every race with the plays so far, the best rule and its mean, `finished` with every run on the test
-    seeds.
+    is called after every race with the plays so far, the best rule and its mean.
     """
     scenario = loaded(scenario, overrides)
     for key, value in {"seeds": seeds, "validation": validation, "test": test, "evaluations": evaluations}.items():
@@ -133,7 +130,7 @@ def search(
     update = {"agents": tuple(agents.values()), "replications": test, "record": (), "train": None}
     tested = scenario.model_copy(update=update)
     tested._source = None  # which has other agents
-    results = Batch(tested, folder / "test").run(jobs=jobs, finished=finished)
+    results = Batch(tested, folder / "test").run(jobs=jobs)
     entry = yaml.safe_dump({"agents": [agent.model_dump()]}, sort_keys=False, width=1000, default_flow_style=None)
     write_text(folder / "found.yaml", f"# Found by `binwright search` for {metric} in {scenario.name}.\n{entry}")
     return SearchResult(pl.DataFrame(finalists), chosen, agent.model_dump(), results, metric)

@@ -12,7 +12,6 @@ from typing import TypeAlias
 from binwright.agents.solver.language import syntax as s
 from binwright.agents.solver.language.errors import (
     LARGEST,
-    NESTING_LIMIT,
     At,
     SpecError,
     check_indices,
@@ -186,7 +185,8 @@ class Compiler(Writer):
 
     def _used(self, node: s.Node, name: str, nodes: Sequence[s.Node]) -> Typed:
         if self.ceiling is None:
-            raise SpecError("UTIL is known in goals only", "UTILFN adds to it: UTIL.CPU[BIN] += ...", node.at)
+            remedy = "Move this into a goal. UTILFN adds to it: UTIL.CPU[BIN] += ..."
+            raise SpecError("UTIL is known in goals only", remedy, node.at)
         family, dim, _ = self.dimension(node)
         most = int(self.ceiling[family.offset : family.offset + family.count].max(initial=0))
         lowest = -WIDE // 10  # what UTILFN subtracts from may be anything
@@ -221,7 +221,8 @@ class Compiler(Writer):
             first, second = self.value(left, self.scope.meant(right)), self.value(right, self.scope.meant(left))
             _check_alike(first, second, node.at)
             return Typed.truth(self._equal(first, second, operator == "=="))
-        return self._arithmetic(operator, self.number(left), self.number(right), node.at)
+        operand = self.whole if operator in ("//", "%") else self.number
+        return self._arithmetic(operator, operand(left), operand(right), node.at)
 
     def _equal(self, left: Typed, right: Typed, truth: bool) -> Code:
         """Write whether two values are equal, or unequal if `truth` is not asked for.
@@ -245,8 +246,6 @@ class Compiler(Writer):
         quantities = (left.kind == QUANTITY) + (right.kind == QUANTITY)
         zero = divides and right.low == right.high == 0
         refuse(zero, "division by zero", "Make the divisor at least one, with max(1, ...) for one.", at)
-        fraction = quantities and operator in ("//", "%")
-        refuse(fraction, f"{operator} takes whole numbers", "Use / for quantities.", at)
         symbol = {"/": "qdiv", ">": "<", ">=": "<="}.get(operator, operator)
         if operator == "*":
             symbol = "qmul" if quantities == 2 else "*"
@@ -323,8 +322,6 @@ class Compiler(Writer):
         """
         name, range_, left_out = axis.parts
         self.check_free(name, axis.at)
-        deep = self.depth == NESTING_LIMIT
-        refuse(deep, f"more than {NESTING_LIMIT} loops in one another", "Join some of them in a table.", axis.at)
         entries, start, stop, low, high, trips = self.over(range_)
         skip = None if left_out is None else self.whole(left_out)
         if trips == 0:

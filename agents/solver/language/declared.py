@@ -1,7 +1,8 @@
 """Say in the language itself what NOW, MOVES, DRAIN, HOSE, PIPE, AT LEAST and `BINS ?` with goals mean.
 
 So whatever evaluates UTILFN and goals knows it. NOW is also a table with the bin of every ball, -1 for none, and DRAIN
-one with 1 for every bin that is to be empty. Names that begin with a word of the language belong to no specification.
+a resource that every ball takes one of, with none in bins that are to be empty. Names that begin with a word of the
+language belong to no specification.
 """
 
 from collections.abc import Sequence
@@ -19,7 +20,7 @@ BALLS, NOW, MOVES, DRAIN = "BALLS", "NOW", "MOVES", "DRAIN"
 ADDED = {
     BALLS: "UTIL.balls[BIN] += 1",
     MOVES: "if now[BALL] >= 0 and BIN != now[BALL] UTIL.moves += 1 end",
-    DRAIN: "if drain[BIN] != 0 REJECT end",
+    DRAIN: "UTIL.drain[BIN] += 1",
 }
 """What declarations add to UTILFN."""
 OWN = {word.lower(): word for word in (BALLS, NOW, MOVES, DRAIN)}

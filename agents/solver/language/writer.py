@@ -31,8 +31,6 @@ class Writer:
         """[dims], in goals: every ball is placed, and nothing may be tested, as there is nothing to reject."""
         self.facts: frozenset[s.Node] = frozenset()
         """Expressions that are not NULL here."""
-        self.depth = 0
-        """Loops around."""
         self.reads_alloc, self.bin_reads = False, 0
         """Whether some place looks at ALLOC, and how often BIN is mentioned."""
         self.out: list[str] = []
@@ -73,9 +71,9 @@ class Writer:
         known = self.names.get(node.parts[0])
         return node in self.facts or (known is not None and known.low >= 0)
 
-    def step(self, at: At) -> None:
-        """Count a node, which is evaluated as often as this place runs."""
-        self.steps += self.trips
+    def step(self, at: At, nodes: int = 1) -> None:
+        """Count a node, or some `nodes`, which are evaluated as often as this place runs."""
+        self.steps += nodes * self.trips
         if self.steps > self.limit:
             raise SpecError(*self.too_long, at)
 
@@ -107,19 +105,18 @@ class Writer:
         return [f"v{slot} = 0" for slot in range(2, self.slots)] + self.out
 
     @contextmanager
-    def apart(self, facts: frozenset[s.Node] = frozenset(), trips: int | None = None) -> Iterator[list[str]]:
+    def apart(self, facts: frozenset[s.Node] = frozenset(), trips: int = 1) -> Iterator[list[str]]:
         """Collect what is written meanwhile, where these facts are known, too; what it defines and learns ends.
 
-        It is in a loop if that runs so often, at most.
+        It runs so many `trips` where this place runs once, at most.
         """
-        before = self.out, self.names, self.facts, self.depth, self.trips
+        before = self.out, self.names, self.facts, self.trips
         self.out, self.names, self.facts = [], dict(self.names), self.facts | facts
-        if trips is not None:
-            self.depth, self.trips = self.depth + 1, self.trips * trips
+        self.trips *= trips
         try:
             yield self.out
         finally:
-            self.out, self.names, self.facts, self.depth, self.trips = before
+            self.out, self.names, self.facts, self.trips = before
 
     def reject(self, at: At, what: str = "REJECT") -> None:
         """Write that the call ends here."""

@@ -28,8 +28,8 @@ def lower_bound(problem: Problem) -> int:
 
 
 def _units(problem: Problem) -> Matrix | None:
-    """Return the dense form; None if an amount is below zero, or some bins of a searched number are to be empty."""
-    matrix = None if problem.searched and problem.drained.any() else problem.matrix
+    """Return the dense form; None if an amount is below zero."""
+    matrix = problem.matrix
     return None if matrix is None or not matrix.names or (matrix.demand < 0).any() else matrix
 
 
@@ -42,8 +42,6 @@ def impossible(problem: Problem) -> str:
 
 def _reasons(problem: Problem) -> Iterator[str]:
     """Find reasons why not all balls can be placed, the simple ones first."""
-    if problem.drained.all():
-        yield "all bins are to be empty"
     for members, _ in problem.different:
         if len(members) > problem.limits[1]:
             need = f"and need {len(members):,} bins; there are {problem.limits[1]:,}"

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from binwright.agents.solver.model.evaluate import demands
 from binwright.agents.solver.model.program import MICRO, NULL, Family, Objective, Program
@@ -90,24 +88,12 @@ class Fault(NamedTuple):
     """Of the text; None where it comes from outside, such as by an option."""
 
 
-class Source(Protocol):
-    """What a problem was made from (`specification.spec.Spec`): it makes others of its kind."""
-
-    @property
-    def file(self) -> Path | None: ...
-
-    def problem(self, bins: int | None = None) -> Problem: ...
-
-    def changed(self, now: Any, moves: int | None = None, drain: Iterable[int | str] = ()) -> Source: ...
-
-    def at_fault(self, until: float, why: Callable[[Problem], str]) -> tuple[tuple[Fault, ...], str]: ...
-
-
 @dataclass(frozen=True)
 class Problem:
     """An allocation problem with a given number of bins. Nothing here is ever written."""
 
-    source: Source = field(repr=False, compare=False)
+    source: Any = field(repr=False, compare=False)
+    """The `specification.spec.Spec` that it was made from, which makes others of its kind."""
     searched: bool
     """`BINS ?` was asked for, without goals."""
     limits: tuple[int, int]
@@ -136,18 +122,14 @@ class Problem:
     """Ways to split the bins into groups, each an order of disjoint groups with every bin in one of them. Search key
     `group` is the index here. The chance has no meaning."""
     bins_alike: bool
-    """No declaration besides PIN, DRAIN and GROUPS tells bins apart, and on how many there are nothing depends but how
-    many dimensions there are."""
+    """No declaration besides PIN and GROUPS tells bins apart, and on how many there are nothing depends but how many
+    dimensions there are."""
     wishes: tuple[Wish, ...]
     """What is declared WITH a chance below one."""
     objective: Objective | None
     """The goals, if there are any."""
-    base: Program
-    """`program` without DRAIN."""
     now: Ints
     """[balls]: the bin that the ball is in now, or -1."""
-    drained: npt.NDArray[np.bool_]
-    """[the largest number of bins that may be tried]: whether the bin is to be empty."""
     ball_names: tuple[str, ...]
     """[balls], or none."""
     bin_names: tuple[str, ...]
@@ -162,7 +144,8 @@ class Problem:
 
     def with_bins(self, bins: int) -> Problem:
         """Return the problem with this many bins; only for `BINS ?` another number than it has."""
-        return self if bins == self.bins else self.source.problem(bins)
+        other: Problem = self if bins == self.bins else self.source.problem(bins)
+        return other
 
     @cached_property
     def owner(self) -> Ints:
@@ -246,10 +229,9 @@ class Problem:
     def matrix(self) -> Matrix | None:
         """The dense form of `units`, if there is one: no ALLOC, bin-local, the same demand in every bin, nothing soft.
 
-        It does not say anything of foes and pins: whoever uses it looks at those separately. Bins that are to be empty
-        have no capacity.
+        It does not say anything of foes and pins: whoever uses it looks at those separately.
         """
-        program, parts, names = self.base, list[Ints](), list[str]()
+        program, parts, names = self.program, list[Ints](), list[str]()
         vectors = program.alloc_free and program.bin_local and program.bin_blind
         if not vectors or len(self.soft_allowed):
             return None
@@ -264,12 +246,12 @@ class Problem:
         if dims is None or (demand := demands(program, self.balls, dims[0])) is None:
             return None
         of_units = np.add.reduceat(demand[self.units.members], self.units.offsets[:-1], axis=0)
-        return Matrix(of_units, np.where(self.drained[: self.bins, None], 0, self.capacity[dims]), tuple(names))
+        return Matrix(of_units, self.capacity[dims], tuple(names))
 
     @cached_property
     def packing(self) -> Matrix | None:
-        """The dense form where no other rule counts: no PIN, NOW, DRAIN, FOES and wishes, and no amount below zero."""
-        if len(self.foes) or self.drained.any() or (self.friends.chance < MICRO).any():
+        """The dense form where no other rule counts: no PIN, NOW, FOES and wishes, and no amount below zero."""
+        if len(self.foes) or (self.friends.chance < MICRO).any():
             return None
         matrix = None if (self.pins != NULL).any() or (self.now != NULL).any() else self.matrix
         return None if matrix is None or min(part.min() for part in matrix[:2]) < 0 else matrix
@@ -302,10 +284,3 @@ def groupings(bins: int, groups: Sequence[Sequence[int]], smallest_first: bool) 
     bounds = [np.append(np.arange(0, bins, size), bins) for size in sizes]
     ordered = bounds if smallest_first else bounds[::-1]
     return tuple(Sets(ends, np.arange(bins), np.full(len(ends) - 1, MICRO)) for ends in ordered)
-
-
-def leaving(now: Ints, drained: npt.NDArray[np.bool_], pins: Ints) -> npt.NDArray[np.bool_]:
-    """Tell which balls [balls] cannot stay: their bin is to be empty, or they are pinned to another one."""
-    closed = drained[np.maximum(now, 0)]
-    result: npt.NDArray[np.bool_] = (now != NULL) & (closed | ((pins != NULL) & (pins != now)))
-    return result

@@ -18,7 +18,7 @@ class Violation(NamedTuple):
     """A rule that an allocation breaks."""
 
     rule: str
-    """The resource, or PIN, DRAIN, FRIENDS, FOES, DIFFERENT, UTILFN or SOFT."""
+    """The resource, or PIN, FRIENDS, FOES, DIFFERENT, UTILFN or SOFT."""
     text: str
     """In plain words."""
 
@@ -48,8 +48,6 @@ def violations(problem: Problem, where: Ints, used: Ints) -> Iterator[Violation]
     placed = where != NULL
     for ball in np.flatnonzero(placed & (pins != NULL) & (pins != where)).tolist():
         yield Violation("PIN", f"ball {called(ball)} in bin {at(where[ball])}: it is pinned to bin {at(pins[ball])}")
-    for ball in np.flatnonzero(placed & problem.drained[where]).tolist():
-        yield Violation("DRAIN", f"ball {called(ball)} in bin {at(where[ball])}, which is to be empty")
     for members in _in_one_bin(problem.friends, where, False):
         yield Violation("FRIENDS", f"friends {', '.join(map(called, members))} are in different bins")
     for members in _in_one_bin(problem.foes, where, True):
@@ -85,7 +83,7 @@ def utilisation(problem: Problem, alloc: Sequence[int]) -> tuple[list[int], list
     The placed balls are put in by index; each sees those before it. One that is rejected adds nothing.
     """
     used, balls = [0] * problem.dims, (ball for ball, place in enumerate(alloc) if place != NULL)
-    return used, put(evaluator(problem.base), balls, alloc, [NULL] * problem.balls, used)
+    return used, put(evaluator(problem.program), balls, alloc, [NULL] * problem.balls, used)
 
 
 def put(

@@ -204,7 +204,7 @@ def obstacles(problem: Problem, alloc: Sequence[int], ball: int) -> Iterator[lis
         raise UserError("there is no such ball", key="ball", value=ball, remedy=remedy)
     moving = problem.unit_of == problem.unit_of[ball]
     members, others = np.flatnonzero(moving).tolist(), np.where(moving, NULL, alloc)
-    without, evaluate = np.array(utilisation(problem, others.tolist())[0], np.int64), evaluator(problem.base)
+    without, evaluate = np.array(utilisation(problem, others.tolist())[0], np.int64), evaluator(problem.program)
     where, seen = others.copy(), others.tolist()
     for place in range(problem.bins):
         where[members], used, bins = place, without.copy(), [place] * problem.balls
@@ -213,7 +213,7 @@ def obstacles(problem: Problem, alloc: Sequence[int], ball: int) -> Iterator[lis
         rejected = next((member for member in members if put(evaluate, [member], bins, seen, used)), None)
         broken = list(violations(problem, where, used))
         if rejected is not None:
-            by = rejection(problem.base, rejected, place, seen)
+            by = rejection(problem.program, rejected, place, seen)
             assert by is not None
             rule = "UTILFN" if by.what == "REJECT" else f"{by.what} out of range (line {by.line})"
             broken.append(Violation(rule, f"UTILFN rejects {problem.ball(rejected)}: {by.what} in line {by.line}"))

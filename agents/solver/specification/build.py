@@ -21,7 +21,7 @@ from binwright.agents.solver.language.errors import COUNT_LIMIT, ENTRY_LIMIT, At
 from binwright.agents.solver.language.statements import compile_goals, compile_utilfn
 from binwright.agents.solver.language.tables import Table, from_array, from_file, from_names, from_places
 from binwright.agents.solver.language.values import INT, PLACE, Scope, Typed
-from binwright.agents.solver.model.problem import Problem, Sets, Wish, groupings, leaving
+from binwright.agents.solver.model.problem import Problem, Sets, Wish, groupings
 from binwright.agents.solver.model.program import MICRO, NULL, WIDE, Family
 from binwright.simcore.types import Ints
 
@@ -46,8 +46,7 @@ class Build(Constants):
         self.most = -1
         """So many bins there may be."""
         self.capacity: list[Ints] = []
-        self.dims = self.members = 0
-        """Dimensions, and members of all sets."""
+        self.dims = 0
         self.sets: dict[str, list[tuple[list[int], int]]] = {kind: [] for kind in SETS}
         self.wishes: list[Wish] = []
         self.softs: list[tuple[list[int], int, int]] = []
@@ -63,6 +62,12 @@ class Build(Constants):
                 early = count < 0 and node.kind in AFTER[what]
                 refuse(early, f"{what} is not known yet", f"Write {what} above this line.", node.at)
             getattr(self, f"_{node.kind}")(node, *node.parts)
+        self.drained = sorted({place for members, _ in self.sets["drain"] for place in members})
+        if closed := [place for place in self.drained if place < self.scope.bins]:
+            at, room = self._first("drain"), np.full(self.scope.bins, self.scope.balls * MICRO)
+            room[closed] = 0
+            self._add_family(declared.DRAIN, room.shape, room)
+            self.added += declared.statements(at, declared.ADDED[declared.DRAIN])
         if spec.bins.parts[0] is None and spec.has_goals:
             self._count_balls(spec.bins.at)
             first = spec.bins.parts[2]
@@ -79,21 +84,14 @@ class Build(Constants):
 
     @property
     def body(self) -> s.Block:
-        """Return UTILFN with what declarations add to it, for whoever evaluates it; DRAIN is not in it."""
+        """Return UTILFN with what declarations add to it."""
         return (*self.spec.tree.body, *self.added)
 
     def problem(self) -> Problem:
         """Make the whole problem."""
         balls, bins = self.scope.balls, self.scope.bins
         limits = self.spec.limits if self.spec.searched else (bins, bins)
-        base, families = compile_utilfn(self.body, self.scope)
-        program, drained = base, np.zeros(limits[1], np.bool_)
-        for members, _ in self.sets["drain"]:
-            drained[[place for place in members if place < limits[1]]] = True
-        if (closed := drained[:bins]).any():
-            self.tables[declared.DRAIN] = Table(declared.DRAIN, True, (bins,), closed.astype(np.int64))
-            first = declared.statements(self._first("drain"), declared.ADDED[declared.DRAIN])
-            program, _ = compile_utilfn((*first, *self.body), self.scope)
+        program, families = compile_utilfn(self.body, self.scope)
         capacity = np.concatenate(self.capacity) if self.capacity else np.zeros(0, np.int64)
         ceiling, soft_group = capacity.copy(), np.full(self.dims, -1, np.int64)
         for group, (dims, _, over) in enumerate(self.softs):
@@ -107,7 +105,8 @@ class Build(Constants):
         proven = replace(self.scope, families={family.name: family for family in families})
         objective = compile_goals(self.goals, proven, ceiling)
         if objective is not None:
-            least = int(leaving(now, drained, pins).sum())
+            leaving = (now != NULL) & (np.isin(now, self.drained) | ((pins != NULL) & (pins != now)))
+            least = int(leaving.sum())
             counting = [goal.parts[:2] == ("MINIMISE", declared.moved(goal.at)) for goal in self.goals]
             objective = objective.bounded([least if counts else -WIDE for counts in counting])
         problem = Problem(
@@ -116,10 +115,10 @@ class Build(Constants):
             Sets.of(self.sets["friends"]), Sets.of(self.sets["foes"]), Sets.of(self.sets["different"]), pins,
             groupings(bins, [members for members, _ in self.sets["groups"]], self.spec.searched),
             self._bins_alike(families),
-            tuple(self.wishes), objective, base, now, drained,
+            tuple(self.wishes), objective, now,
             self._labels("balls", balls), self._labels("bins", bins), bool(self.lower),
         )  # fmt: skip
-        for array in (capacity, ceiling, soft_group, allowed, program.data, pins, now, drained):
+        for array in (capacity, ceiling, soft_group, allowed, program.data, pins, now):
             array.flags.writeable = False
         return problem
 
@@ -153,7 +152,9 @@ class Build(Constants):
                 own = {axis.parts[0] for axis, by_bin in zip(axes, ranges, strict=True) if by_bin}
                 if depend & s.names_in(tuple(others)) or (depend | own) & s.names_in(value):
                     return False
-            elif node.kind not in ("bins", "groups", "moves") and depend & {*names, node.parts[0]}:
+            elif node.kind == "drain" or (
+                node.kind not in ("bins", "groups", "moves") and depend & {*names, node.parts[0]}
+            ):
                 return False
         counted = {(family.name, family.bin_axis) for family in families}
         return not depend & s.names_in(self.spec.tree.body) and not fixed & counted
@@ -211,7 +212,7 @@ class Build(Constants):
 
     def _bins(self, node: s.Node, count: s.Node | None, names: str | None, _: Any, high: s.Node | None) -> None:
         self.scope.means |= {"BINS": names, "BIN": names}
-        self.scope.indices[declared.BALLS, 0] = names
+        self.scope.indices |= {(declared.BALLS, 0): names, (declared.DRAIN, 0): names}
         if count is not None:
             self.scope.bins = self.most = self.count(count, "BINS")
         else:
@@ -277,13 +278,8 @@ class Build(Constants):
             listed = item.kind == "span" or (item.kind == "index" and self.row_of(item) is not None)
             for member in self.numbers(item) if listed else (self.int_of(item, of=of),):
                 members.append(existing(member, what, count, item.at))
-                self._count_members(1, item.at)
+                self.step(item.at)
         return list(dict.fromkeys(members))
-
-    def _count_members(self, more: int, at: At) -> None:
-        self.members += more
-        remedy = "Together they have at most a million members, or pairs that are DIFFERENT."
-        refuse(self.members > COUNT_LIMIT, "the sets are too large", remedy, at)
 
     def _company(self, node: s.Node, items: Sequence[s.Node], *more: Any) -> None:
         *chance, axes = more
@@ -300,7 +296,7 @@ class Build(Constants):
             grouped = [place for members, _ in self.sets["groups"] for place in members]
             refuse(len(grouped) > len(set(grouped)), "a bin is in two GROUPS", "Every bin is in one of them.", node.at)
         for members, _ in sets if node.kind == "different" else ():  # every two balls are FOES
-            self._count_members(len(members) * (len(members) - 1) // 2, node.at)
+            self.step(node.at, len(members) * (len(members) - 1) // 2)
             self.sets["foes"] += [(list(pair), MICRO) for pair in combinations(members, 2)]
         for share in dict.fromkeys(share for _, share in sets if share < MICRO):
             wishes = tuple(tuple(members) for members, other in sets if other == share)

@@ -26,10 +26,7 @@ LIMITS = (("moves",), ("pin",), ("friends", "foes", "different", "drain"), ("fam
 
 
 class Spec:
-    """A parsed specification with everything that comes from outside: a `model.problem.Source`.
-
-    Tables are read once.
-    """
+    """A parsed specification with everything that comes from outside, `Problem.source`; files are read once."""
 
     def __init__(
         self,

@@ -9,6 +9,7 @@ import pytest
 from binwright.agents.solver import problem
 from binwright.agents.solver.language.errors import At, SpecError
 from binwright.agents.solver.language.tables import from_places
+from binwright.agents.solver.model.program import MICRO
 
 
 def test_where_balls_are() -> None:
@@ -22,16 +23,16 @@ def test_where_balls_are() -> None:
     for now in ({"1": 0}, {"c": "x"}):
         with pytest.raises(SpecError, match="ball"):
             bins(now, ("a",) if "c" in now else (), ())
-    for place in ("--1", "9" * 5000, "-", ""):
+    for place in ("--1", "1_0", "9" * 5000, "-", ""):
         with pytest.raises(SpecError, match="is no bin here"):
             bins([place], (), ())
 
 
 def test_bins_to_be_emptied_are_numbers_or_names() -> None:
     text = "BINS 12 BALLS 1 RESOURCES C => 1 procedure UTILFN(BALL, BIN, ALLOC) UTIL.C += 1 end"
-    assert np.flatnonzero(problem(text, drain=["2", 9]).drained).tolist() == [2, 9]
+    assert np.flatnonzero(problem(text, drain=["2", 9]).capacity[1:] == 0).tolist() == [2, 9]
     named = text.replace("BINS 12", 'TABLE N FROM "n.csv" COLUMN "n" AS n BINS 3 AS n')
-    assert problem(named, tables={"N": ["x", "y", "5-7"]}, drain=["y", 0]).drained.tolist() == [True, True, False]
+    assert problem(named, tables={"N": ["x", "y", "5-7"]}, drain=["y", 0]).capacity[1:].tolist() == [0, 0, MICRO]
     for part, says in (("x", "drain is not a number"), ("1-2", "drain is not a number"), ("12", "no bin 12")):
         with pytest.raises(SpecError, match=says):
             problem(text, drain=[part])

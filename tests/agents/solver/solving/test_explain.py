@@ -62,8 +62,8 @@ def test_every_rule_has_its_name() -> None:
         list(obstacles(given, alloc, 4))
     apart = problem(TEXT.replace("FOES 0, 2", "DIFFERENT 0, 2"))
     assert "DIFFERENT" in summary(apart, alloc, 2)
-    emptied = [[each.rule for each in broken] for broken in obstacles(changed(given, None, drain=[2]), alloc, 2)]
-    assert emptied[2] == ["DRAIN", "UTILFN"]
+    emptied = [*obstacles(changed(given, None, drain=[1]), [0, NULL, NULL, NULL], 2)][1]
+    assert [(each.rule, each.text) for each in emptied] == [("DRAIN", "DRAIN[1]: 1 of 0")]
 
 
 def test_explain_prints_the_rules_in_the_way_of_each_ball(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -77,15 +77,15 @@ def test_explain_prints_the_rules_in_the_way_of_each_ball(tmp_path: Path, capsys
     said = capsys.readouterr().out
     assert "3 is not placed: C in 4 bins, DRAIN in 1" in said
     assert main(["solve", str(file), "--explain", str(answer), "--ball", "3"]) == 0
-    assert "ball 3 in bin 3, which is to be empty; C[3]: 12 of 10" in capsys.readouterr().out
+    assert "C[3]: 12 of 10; DRAIN[3]: 1 of 0" in capsys.readouterr().out
     assert main(["solve", str(file), "--explain", str(answer), "--ball", "3", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["balls"][0]["bins"][3]["in_the_way"][0]["rule"] == "DRAIN"
+    assert found["balls"][0]["bins"][3]["in_the_way"][-1]["rule"] == "DRAIN"
     assert main(["solve", str(file), "--explain", str(answer), "--ball", "7"]) == 2
     assert "there is no such ball" in capsys.readouterr().err
     moved = ["--from", str(answer), "--moves", "0", "--drain", str(json.loads(answer.read_text())["alloc"][0])]
     assert main(["solve", str(file), "--explain", str(answer), "--ball", "0", *moved]) == 2
-    assert "to be empty" in capsys.readouterr().err
+    assert "DRAIN[" in capsys.readouterr().err
     assert main(["solve", str(file), "--explain", str(answer), "--ball", "0", *moved[:4]]) == 0
     assert "MOVES: 1 of 0" in capsys.readouterr().out
     answer.write_text('{"alloc": [1, 1, 0, null]}')
