@@ -104,11 +104,13 @@ def solve(
     if not isinstance(problem, str | Path | Problem):
         remedy = "Give a file, the name of an example, or what binwright.agents.solver.problem(...) makes."
         raise UserError("is no problem", key="problem", value=type(problem).__name__, remedy=remedy)
+    to_solve: Problem
     if isinstance(problem, str | Path):
-        problem = load_problem(problem, None, now, moves, drain)
-    elif (source := problem.source.changed(now, moves, drain)) is not problem.source:
-        problem = source.problem()
-    return solve(problem, device=device, search=search, seed=seed, time=time, attempts=attempts)
+        to_solve = load_problem(problem, None, now, moves, drain)
+    else:
+        source = problem.source.changed(now, moves, drain)
+        to_solve = problem if source is problem.source else source.problem()
+    return solve(to_solve, device=device, search=search, seed=seed, time=time, attempts=attempts)
 
 
 def load(folder: str | Path) -> Results:

@@ -68,7 +68,8 @@ def problem(
 
 def changed(problem: Problem, now: Any, moves: int | None = None, drain: Iterable[int] = ()) -> Problem:
     """Make a problem anew: where the balls are now, how many may move, and what is to be empty."""
-    return problem.source.changed(now, moves, drain).problem()
+    other: Problem = problem.source.changed(now, moves, drain).problem()
+    return other
 
 
 def started(view: View, seed: int = 0, **options: Any) -> Agent:

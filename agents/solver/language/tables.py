@@ -147,8 +147,9 @@ def from_places(now: Now, balls: Sequence[str], bins: Sequence[str], at: At) -> 
         try:
             if isinstance(place, bool):  # which is an index to Python
                 raise TypeError
-            numeric = isinstance(place, str) and not bins and place.strip().removeprefix("-").isdecimal()
-            number: Any = int(place) if numeric else place  # which would read 1_0, too
+            number: Any = place
+            if isinstance(place, str) and not bins and place.strip().removeprefix("-").isdecimal():
+                number = int(place)  # which reads 1_0, too
             places.append(numbers[number] if number in numbers else index(number))
         except (TypeError, ValueError):
             problem = f"{wrong}: {short(str(place), 40)} is no bin here"

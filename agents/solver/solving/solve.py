@@ -358,6 +358,7 @@ class _Search:
             proven = exact.suits(most) and exact.prove(most, lambda: clock.monotonic() >= until).impossible
             return PROVEN if proven else ""
 
+        at_fault: tuple[Fault, ...]
         at_fault, reason = self.problem.source.at_fault(until, why)
         self.impossible = reason or self.impossible
         return at_fault

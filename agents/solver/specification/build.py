@@ -64,10 +64,10 @@ class Build(Constants):
             getattr(self, f"_{node.kind}")(node, *node.parts)
         self.drained = sorted({place for members, _ in self.sets["drain"] for place in members})
         if closed := [place for place in self.drained if place < self.scope.bins]:
-            at, room = self._first("drain"), np.full(self.scope.bins, self.scope.balls * MICRO)
+            room = np.full(self.scope.bins, self.scope.balls * MICRO)
             room[closed] = 0
             self._add_family(declared.DRAIN, room.shape, room)
-            self.added += declared.statements(at, declared.ADDED[declared.DRAIN])
+            self.added += declared.statements(self._first("drain"), declared.ADDED[declared.DRAIN])
         if spec.bins.parts[0] is None and spec.has_goals:
             self._count_balls(spec.bins.at)
             first = spec.bins.parts[2]
