@@ -23,24 +23,24 @@ from binwright.simcore.types import Floats, InOrder, Ints, Request, View
 if TYPE_CHECKING:
     from binwright.fabric.run.arrays import RunArrays
 
-NONE, ANY, EASY, CONSERVATIVE = range(4)
+NONE, ANY, EASY = range(3)
 """Who may start when one before gets no place."""
-BACKFILLING = ("none", "any", "easy", "conservative")
+BACKFILLING = ("none", "any", "easy")
 RUNNING, SEEN, ASKED, COUNTERS = range(4)
 """Places in `LineArrays.at`: how many run, how many of the line have been offered at this instant (-1: the instant is
 over), and who was asked last."""
 
 
 class LineArrays(NamedTuple):
-    """Holds what a compiled queue keeps of its n requests and of k that wait or run. The loop changes the last six.
+    """Holds what a compiled queue keeps of its n requests and of k that wait or run. The loop changes the last seven.
 
     `expected` float64 [n] is how long each is expected to stay. Those that are offered go by `key` float64 [n], the
     least first, or as `divisor` and `factor`, float64 [n], order them with the wait; all three are empty where they
     stay as they came.
 
     `offered` int32 [k] has who is offered, in order. `until` float64 [k] and `runs` int64 [k] are when those that run
-    should end, ascending, and their rows. `promise` float64 [n] is the start that is promised to each, then the end
-    that is expected, and `place` int64 [n] the place of each part, -1 for none.
+    should end, ascending, and their rows. `end` float64 [n] is when each that runs should end, and `place` int64 [n]
+    the place of each part. `sums` int64 [2, resources] are the most that a server has free, and what all have.
     """
 
     expected: Floats
@@ -50,8 +50,9 @@ class LineArrays(NamedTuple):
     offered: Any
     until: Floats
     runs: Ints
-    promise: Floats
+    end: Floats
     place: Ints
+    sums: Ints
     at: Ints
 
 
@@ -186,7 +187,7 @@ def to_offer(
                     at[loop.STIRRED] = 1
                 row = holder[0] & loop.ROWS
                 if queue is not None and queue.at[RUNNING] and state.holds[row] != loop.EVICTED:
-                    forget(queue.until, queue.runs, queue.at[RUNNING], queue.promise[row], row)
+                    forget(queue.until, queue.runs, queue.at[RUNNING], queue.end[row], row)
                     queue.at[RUNNING] -= 1
                 if end_next(state, rules, tables, demands, nothing):
                     return loop.RELEASED
@@ -231,14 +232,15 @@ def queue_of(run: RunArrays, how: InOrder) -> LineArrays:
         offered=np.zeros(rows, np.int32),
         until=np.zeros(rows),
         runs=np.zeros(rows, np.int64),
-        promise=np.zeros(n),
-        place=np.where(run.holds[:n], record.server[:n] * np.int64(nodes) + np.maximum(record.node[:n], 0), -1),
+        end=np.zeros(n),
+        place=record.server[:n] * np.int64(nodes) + np.maximum(record.node[:n], 0),
+        sums=np.zeros((2, run.view.free.shape[2]), np.int64),
         at=at,
     )
     runs = possible[run.holds[possible] != loop.EVICTED]
-    at[RUNNING], queue.promise[runs] = len(runs), record.decided[runs] + queue.expected[runs]
-    queue.runs[: len(runs)] = runs = runs[np.argsort(queue.promise[runs], kind="stable")]
-    queue.until[: len(runs)] = queue.promise[runs]
+    at[RUNNING], queue.end[runs] = len(runs), record.decided[runs] + queue.expected[runs]
+    queue.runs[: len(runs)] = runs = runs[np.argsort(queue.end[runs], kind="stable")]
+    queue.until[: len(runs)] = queue.end[runs]
     if how.score is not None or timed:
         rank(queue, how, run.view, run.rows.requests(possible))
     return queue
@@ -257,12 +259,11 @@ def rank(queue: LineArrays, how: InOrder, view: View, requests: Iterable[Request
 def with_returned(queue: LineArrays, rows: int, how: InOrder, view: View, request: Request) -> LineArrays:
     """Return a queue of so many rows, among which are those of a request that was sent back."""
     if rows > len(queue.place):
-        names = ("expected", "key", "divisor", "factor", "promise", "place")
+        names = ("expected", "key", "divisor", "factor", "end", "place")
         columns = {name: np.resize(getattr(queue, name), rows) for name in names if len(getattr(queue, name))}
         queue = queue._replace(**columns)
     for part in request.each():
         queue.expected[part.index] = part[2]  # which may be hidden
-        queue.place[part.index] = -1
     rank(queue, how, view, [request])
     return queue
 

@@ -3,7 +3,7 @@
 `queue_line.to_offer` defines when requests are offered, and `agents.heuristics.in_line` what becomes of them.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +12,6 @@ from binwright.fabric.compiled import numa_loop as loop
 from binwright.fabric.compiled.numa_loop import NumaRequests, NumaState, demand_of, fits, move
 from binwright.fabric.compiled.queue_line import (
     ASKED,
-    CONSERVATIVE,
     EASY,
     NONE,
     RUNNING,
@@ -24,46 +23,11 @@ from binwright.fabric.compiled.queue_line import (
     sort,
     to_offer,
 )
-from binwright.fabric.compiled.queue_promises import (
-    Profiles,
-    add_to,
-    foresee,
-    forget_promise,
-    hold,
-    just_after,
-    needed,
-    over,
-    promise_earliest,
-    promise_first,
-    show_least,
-)
+from binwright.fabric.compiled.queue_promises import add, just_after, over, promise_first, show_beside
 from binwright.fabric.compiled.tables import Tables, count_limits, is_kept, limit_reached, parts_of
 from binwright.simcore.jit import lean
 from binwright.simcore.record import PLACED, SPREAD
 from binwright.simcore.types import Ints
-
-LONGER = -1
-"""Why the loop stopped, beside what `numa_loop` has: the profiles have too few steps for all promises."""
-
-
-class Scratch(NamedTuple):
-    """Holds what offers work on.
-
-    `sums` int64 [2, resources] are what any server and all have free. `profiles` are what servers have free beside what
-    is promised: with promises to all from now on, with one to the first that waits when that starts, in one step.
-    """
-
-    sums: Ints
-    profiles: Profiles
-
-
-def scratch_for(shape: tuple[int, ...], backfilling: int, size: int) -> Scratch:
-    """Make scratch for servers of this shape, with profiles of `size` steps for promises to all."""
-    servers, width = shape[0], shape[1] * shape[2]
-    size = {EASY: 1, CONSERVATIVE: size}.get(backfilling, 0)
-    times, levels = np.zeros((servers, size)), np.zeros((servers, size, width), np.int64)
-    profiles = Profiles(times, levels, np.ones(servers, np.int64), np.zeros(width, np.int64))
-    return Scratch(np.zeros((2, shape[2]), np.int64), profiles)
 
 
 @lean
@@ -74,7 +38,7 @@ def go_line(
     state: NumaState,
     queue: LineArrays,
     tables: Tables,
-    scratch: Scratch,
+    level: Ints,
     backfilling: int,
     together: int,
     until_event: float,
@@ -84,25 +48,24 @@ def go_line(
 
     `rule`, `weights` and `tables` are as for `numa_decisions.go`, but every part is an answer, and an offer is one at
     least. Whom limits of `tables` keep waiting is not offered. `together` are offered at once. The clock has something
-    to do at `until_event`.
+    to do at `until_event`. `level`, of the shape of what is free, is scratch for what a promise leaves.
 
-    Changes `state`, `queue`, `tables` and `scratch`; makes no arrays, which would take twice as long to compile.
+    Changes `state`, `queue`, `tables` and `level`; makes no arrays, which would take twice as long to compile.
     Returns how many answers were made, why it stopped, and the last answer.
     """
     _, arrival, duration, demands, spread, urgency, nothing = requests
     capacity, free, left, line, due, holder, at, clock = state[:8]
     sequence, outcome, decided, servers, nodes_of, _, holds, log, answers_given = state[8:]
-    expected, key, divisor, _, offered, until, runs, promise, place, counts = queue
+    expected, key, divisor, _, offered, until, runs, should_end, place, sums, counts = queue
     nodes, kinds = left.shape[1], left.shape[2]
-    reserves, pure = backfilling in (EASY, CONSERVATIVE), len(weights) == 0
+    easy, pure = backfilling == EASY, len(weights) == 0
     ends, answered = at[loop.ENDS], answers_given[0]
     first, last, running, seen = at[loop.FIRST], at[loop.LAST], counts[RUNNING], counts[SEEN]
     now, made, code, status = clock[loop.NOW], 0, -1, loop.ASK
     parts, limits, limited = tables.parts, tables.limits, len(tables.limits.queue) > 0
     keyed = len(key) > 0 or len(divisor) > 0
     plain = not (limited or keyed)
-    most, total, profiles = scratch.sums[0], scratch.sums[1], scratch.profiles
-    times, levels, steps, need = profiles
+    most, total = sums[0], sums[1]
     while status == loop.ASK and (answers < 0 or made < answers):
         if seen < 0:
             at[loop.ENDS], answers_given[0], counts[RUNNING] = ends, answered, running
@@ -122,7 +85,6 @@ def go_line(
             for i in range(first, last if limited else reach):
                 row = line[i]
                 if limited and is_kept(limits, demands[row], parts_of(parts, row), row, now):
-                    place[row] = -1
                     continue
                 waiting += limited
                 if count < together:
@@ -131,22 +93,16 @@ def go_line(
         if not waiting:
             seen = -1
             continue
-        if backfilling == CONSERVATIVE:
-            if 4 * (count + running) + 8 > times.shape[1]:
-                status, seen = LONGER, 0
-                break
-            for i in range(reach, last):
-                place[line[i]] = -1  # who is not offered loses a promise
         seen = count - waiting
         if keyed and backfilling != NONE:
             sort(queue, urgency, arrival, now, count)
         soon = just_after(now)
-        while reserves and running > 0 and until[0] <= now:
+        while easy and running > 0 and until[0] <= now:
             # Who should have ended may end at any moment.
             row = runs[0]
             for i in range(running - 1):
                 until[i], runs[i] = until[i + 1], runs[i + 1]
-            promise[row] = soon
+            should_end[row] = soon
             expect(until, runs, running - 1, soon, row)
         for r in range(kinds if pure else 0):  # no rule says more for what is larger
             most[r] = total[r] = 0
@@ -156,38 +112,29 @@ def go_line(
                     whole += left[s, n, r]
                 most[r] = max(most[r], whole)
                 total[r] += whole
-        if backfilling == CONSERVATIVE:
-            counts[RUNNING] = running
-            foresee(profiles, left, requests, parts, queue, chosen[:count], now)
         started, blocked, shadow, low, high, delayed = 0, False, np.inf, 0, 0, -1
-        if backfilling == CONSERVATIVE:
-            shadow, high = now, len(left)
         for i in range(count):
             if keyed and backfilling == NONE:
                 least_first(queue, urgency, arrival, now, i, count)
             row = chosen[i]
             many = parts_of(parts, row)
             large, demand = False, demand_of(demands, row, nothing)
-            if backfilling == CONSERVATIVE:
-                forget_promise(profiles, queue, demand, spread[row], row, many)
             if limited and limit_reached(limits, demands[row], many, row) >= 0:
                 continue
             for r in range(kinds if pure else 0):
                 large |= demand[r] > most[r] or demand[r] * many > total[r]
-            if large and blocked and backfilling != CONSERVATIVE:
+            if large and blocked:
                 continue
             if delayed >= 0:  # the first that waits is promised a time when somebody might delay it
                 ran = until, runs, running, now, soon
-                shadow, low, high = promise_first(
-                    levels[:, 0], left, *ran, demands, parts, place, spread, delayed, nothing
-                )
+                shadow, low, high = promise_first(level, left, *ran, demands, parts, place, spread, delayed, nothing)
                 delayed = -1
             code, placed, from_now = -1, 0, over(now, expected[row])
             s, after, hides = low, high, shadow < from_now
             while not large:
                 # -- it sees what is free for as long as it stays, beside what is promised ----------------------------
                 while hides and s < after:
-                    show_least(free, left, s, times[s], levels[s], steps[s], from_now)
+                    show_beside(free, left, level, s)
                     s += 1
                 counts[ASKED] = row + placed
                 code = rule(free, capacity, demand, spread[row], *weights)
@@ -200,13 +147,10 @@ def go_line(
                     break
                 move(left, free, log, demand, s, node, -1)
                 servers[row + placed], nodes_of[row + placed] = s, node
-                if reserves:
+                if easy:
                     place[row + placed] = code
-                    if backfilling == CONSERVATIVE:
-                        hold(profiles, demand, spread[row], place, row + placed, 1, now, from_now, 1)
-                    elif low <= s < high and hides:
-                        needed(need, demand, node, nodes)
-                        add_to(levels[s, 0], need, -1)
+                    if low <= s < high and hides:
+                        add(level, demand, s, node, -1)
                 placed += 1
                 if placed == many:
                     break
@@ -227,9 +171,9 @@ def go_line(
                 if duration[row] < np.inf:
                     push(due, holder, ends, now + duration[row], row)
                     ends += 1
-                if reserves:
-                    promise[row] = now + expected[row]
-                    expect(until, runs, running, promise[row], row)
+                if easy:
+                    should_end[row] = now + expected[row]
+                    expect(until, runs, running, should_end[row], row)
                     running += 1
                 for r in range(kinds if pure else 0):
                     total[r] -= demand[r] * many
@@ -239,19 +183,14 @@ def go_line(
             code = -1
             for part in range(row, row + placed):
                 move(left, free, log, demand, servers[part], nodes_of[part], 1)
-                if backfilling == EASY and low <= servers[part] < high and hides:
-                    needed(need, demand, nodes_of[part], nodes)
-                    add_to(levels[servers[part], 0], need, 1)
+                if easy and low <= servers[part] < high and hides:
+                    add(level, demand, servers[part], nodes_of[part], 1)
                 servers[part], nodes_of[part] = -1, -1
             if backfilling == NONE:
                 break
-            if backfilling == EASY and not blocked:
+            if easy and not blocked:
                 delayed = row
             blocked = True
-            if backfilling == CONSERVATIVE:
-                if placed:
-                    hold(profiles, demand, spread[row], place, row, placed, now, from_now, -1)
-                promise_earliest(profiles, queue, demand, spread[row], row, many)
         # -- who has started leaves the line ---------------------------------------------------------------------------
         stays = reach
         for i in range(reach - 1 if started else -1, first - 1, -1):

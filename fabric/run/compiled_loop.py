@@ -12,7 +12,7 @@ from binwright.fabric.compiled import numa_loop as loop
 from binwright.fabric.compiled import queue_line
 from binwright.fabric.compiled.numa_decisions import as_argument, go, placement_of
 from binwright.fabric.compiled.queue_line import LineArrays, drop_evicted, queue_of, with_returned
-from binwright.fabric.compiled.queue_loop import LONGER, Scratch, go_line, scratch_for
+from binwright.fabric.compiled.queue_loop import go_line
 from binwright.fabric.ranking import Standings, standings
 from binwright.simcore.agent_calls import describe_request
 from binwright.simcore.errors import InfeasiblePlacement
@@ -36,9 +36,8 @@ class CompiledLoop:
         """The machine code of a loop and a rule."""
         self.queue: LineArrays | None = None
         self._order = InOrder()
-        self._scratch: Scratch | None = None
-        self._steps = 64
-        """How many steps profiles have room for; more are added where promises need them."""
+        self._level = np.zeros((0, 0, 0), np.int64)
+        """What a promise of a compiled queue leaves free, int64 [servers, nodes, resources]."""
         self.follows = False
         """Do rules that can look only at what changed do so with few servers, too?"""
 
@@ -66,9 +65,6 @@ class CompiledLoop:
             made += more
             run.counted += more
             run.follow()
-            if status == LONGER:
-                self._steps, self._scratch = 4 * self._steps, None
-                continue
             if status == loop.BROKEN:
                 self._complain(int(self._line.at[queue_line.ASKED]) if together else run.head, code)
             if status == loop.OVER or (together and status == loop.EVENT and offering.is_hopeless()):
@@ -139,10 +135,10 @@ class CompiledLoop:
             self.queue, self._order = queue_of(run, how), how
         drop_evicted(self.queue, run.holds)
         backfilling = queue_line.BACKFILLING.index(how.backfilling)
-        if self._scratch is None or len(self._scratch.profiles.steps) != len(run.state.left):
-            self._scratch = scratch_for(run.state.left.shape, backfilling, self._steps)
+        if len(self._level) != len(run.state.left):
+            self._level = np.zeros_like(run.state.left)
         argument, columns = as_argument(rule.scan, run.state.free.shape[2], rule.weights), run.requests
-        arrays = columns._replace(priority=run.order()), run.state, self.queue, run.tables, self._scratch
+        arrays = columns._replace(priority=run.order()), run.state, self.queue, run.tables, self._level
         form = *argument, *arrays, backfilling, run.overflow.together
         return self._compiled(go_line, form)
 
