@@ -104,8 +104,8 @@ COMMANDS: Sequence[tuple[str, str, str, Sequence[Option]]] = (
         FOLDER, _out("the file to write (default: RESULTS/report.html)", "FILE"),
     )),
     ("init", "traces.init", "write a first scenario", (
-        _option("--requests", metavar="FILE", help="a CSV or Parquet file, or a trace's name (default: generated)"),
-        _number("--servers", "how many (default: 10, or enough for FILE)"),
+        _option("--requests", metavar="FILE", help="a CSV or Parquet file, or a trace (default: those of `first`)"),
+        _number("--servers", "how many (default: 20, or enough for FILE)"),
         _option("--node", metavar="AMOUNTS", help='what each has: "cpu: 64, mem: 256 GB" (default: that)'),
         _out("the scenario to write (default: first.yaml)", "FILE", default="first.yaml"),
     )),

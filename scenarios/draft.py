@@ -1,4 +1,4 @@
-"""First scenarios, as text to go on with: of the requests behind a file, or of generated ones.
+"""First scenarios, as text to go on with: of the requests behind a file, or of the shipped `first`.
 
 Keys are short, amounts have units, and a comment says what was guessed.
 """
@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from math import ceil, exp
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +24,11 @@ from binwright.simcore.errors import UserError
 from binwright.simcore.extras import pl
 from binwright.simcore.files import replacing
 from binwright.simcore.types import QUANTUM
-from binwright.simcore.units import LARGEST, amount
+from binwright.simcore.units import LARGEST
 from binwright.workloads import TRACES, WITH_SERVERS
 from binwright.workloads.column_guesses import Proposal, propose
-from binwright.workloads.describe import EVEN, growing, peaks, readable
+from binwright.workloads.describe import peaks, readable
 from binwright.workloads.fit import fit
-from binwright.workloads.traces.cells import moment
 from binwright.workloads.traces.check import MODELS, resources_in
 from binwright.workloads.traces.kubernetes import read_nodes
 from binwright.workloads.traces.library import find, read, recognised
@@ -41,10 +40,6 @@ SIZES = (1, 2, 4, 8, 16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 153
 """Units that a guessed server may have of a resource; beyond them, thousands."""
 MOST = 40
 """Guessed servers, so that a first run is quick to look at."""
-LOAD, MEDIAN, SIGMA = 0.95, 1800.0, 1.5
-"""The share of the servers that generated requests ask for on average, so that agents differ; their lifetimes."""
-SHARES = ((1 / 32, 1 / 64, 6), (1 / 16, 1 / 8, 3), (1 / 4, 1 / 4, 2), (1 / 2, 1 / 4, 1))
-"""What the generated flavours ask for: of a server's first resource, of its others, and how often."""
 GUESS = "The servers are a guess, about what runs at the peak: put your own above."
 
 
@@ -64,18 +59,6 @@ class RequestSource:
     @property
     def resources(self) -> list[str]:
         return resources_in(self.frame.columns)
-
-    @cached_property
-    def doubts(self) -> list[str]:
-        """What is doubtful in the columns, and whether the load grows."""
-        result = list(self.proposal.doubts) if self.proposal else []
-        arrival, lifetime = (self.frame[name].to_numpy() for name in ("arrival", "lifetime"))
-        demand = self.frame.select(self.resources).to_numpy()
-        if grows := growing(arrival, lifetime, demand, float(arrival[0])):
-            column, whole, later, late = grows
-            load = f"{whole:,.4g} {self.resources[column]} run on average, {later:,.4g} from {moment(late)} on"
-            result.append(f"The load grows: {load}. {EVEN}")
-        return result
 
     @cached_property
     def peak(self) -> dict[str, float]:
@@ -137,7 +120,7 @@ class RequestSource:
             *[GUESS] * ("node" in self.cluster),
             *self._read_as,
             f"Fitted to {len(self.frame):,} requests of {self.path.name}: their most frequent demands, the mean rate "
-            "by hours and weekdays where it follows them, and quantiles of lifetimes. Lost: growth, bursts, tenants.",
+            "by hours and weekdays where it follows them, and their lifetimes. Lost: growth, bursts, tenants.",
             *(
                 f"{name}: at most {peak:,.6g} at once there, {peak_drawn[name]:,.6g} drawn (seed 0)"
                 for name, peak in self.peak.items()
@@ -208,63 +191,24 @@ def _size(units: float) -> float:
     return next((float(size) for size in SIZES if size >= units), float(ceil(units / 1000) * 1000))
 
 
-def begin(requests: str | None, servers: int | None, node: str | None, folder: Path) -> str:
-    """Write a checked scenario to lie in a folder. `requests` is a file or a trace, or else they are generated.
+def begin(requests: str | None, own: Mapping[str, Any], folder: Path) -> str:
+    """Write a checked scenario to lie in a folder: the requests of a file or a trace, or else the shipped `first`.
 
-    `node` is what a server has, as in `cpu: 40, mem: 90 GB`. Servers that are not given are those of the requests, or
-    ten usual ones.
+    `own` says how many `servers` there are, and what each `node` has, instead of what is guessed or shipped.
     """
-    own: dict[str, Any] = {"servers": servers} if servers else {}
-    if node is not None:
-        own["node"] = _node_of(node)
     if requests:
         text = requests_of(requests).text(folder, own)
     else:
-        cluster = {"servers": 10, "node": {"cpu": 64, "mem": "256 GB"}, **own}
-        notes = [
-            f"Generated requests, which ask for {100 * LOAD:.0f} % of the servers on average. With --requests FILE,",
-            "`binwright init` takes those of a CSV of yours.",
-        ]
-        workload = _generated(cluster["servers"], {name: amount(name, has) for name, has in cluster["node"].items()})
+        first = yaml.safe_load(shipped()["first"].read_text(encoding="utf-8"))
+        notes = ["Generated requests. With --requests FILE, `binwright init` takes those of a CSV of yours."]
+        cluster = {**first["cluster"], **own}
         about = "How do agents compare on these servers?"
-        text = scenario_text(about, cluster, workload, notes, replications=10)
+        text = scenario_text(about, cluster, first["workload"], notes, replications=10)
     data = yaml.safe_load(text)
     if "path" in data["workload"]:
         data["workload"]["path"] = str((folder / data["workload"]["path"]).resolve())
     check_scenario(scenario_from(data))
     return text
-
-
-def _node_of(text: str) -> dict[str, Any]:
-    """Read what a server has; refuses what is no amount."""
-    try:
-        node: dict[str, Any] = yaml.safe_load("{" + text.strip().removeprefix("{").removesuffix("}") + "}")
-        return readable({name: amount(name, value) for name, value in node.items()})
-    except yaml.YAMLError:
-        remedy = "Write it like cpu: 40, mem: 90 GB."
-        raise UserError("does not say what a server has", key="node", value=text, remedy=remedy) from None
-    except UserError as error:
-        error.key = "node"
-        raise
-
-
-def _generated(servers: int, node: Mapping[str, float]) -> dict[str, Any]:
-    """Return a workload of small, middle and large requests, which come as often as the load wants."""
-    flavours, total = [], sum(weight for *_, weight in SHARES)
-    load = dict.fromkeys(node, 0.0)
-    for first, others, weight in SHARES:
-        demand = {name: (others if place else first) * node[name] for place, name in enumerate(node)}
-        demand = {name: float(round(each)) if each >= 1 else float(f"{each:.3g}") for name, each in demand.items()}
-        for name, units in demand.items():
-            load[name] += weight / total * units / (node[name] or 1.0)
-        flavours.append({**readable({name: units for name, units in demand.items() if units}), "weight": weight})
-    every = MEDIAN * exp(SIGMA**2 / 2) * max(load.values(), default=0.0) / (LOAD * servers)
-    return {
-        "requests": 3000,
-        "arrivals": {"poisson": {"every": f"{every:.3g} s"}},
-        "flavours": flavours,
-        "lifetimes": {"lognormal": {"median": "30 min", "sigma": SIGMA}},
-    }
 
 
 def scenario_text(

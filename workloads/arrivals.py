@@ -45,15 +45,19 @@ class Poisson(Model):
             gaps = _gaps(self.every, rng.random(rows.stop - rows.start))
             gaps[:1] += times[rows.start - 1]
             np.cumsum(gaps, out=times[rows])
-        return self.at_rate(times)
+        return times if self.hours is self.days is None else self._at_rates(times)
 
-    def at_rate(self, steady: Floats) -> Floats:
-        """Move ascending times of a steady rate, the first 0, to those at which as many have come at this one."""
-        if self.hours is self.days is None:
-            return steady
+    @property
+    def rates(self) -> Floats:
+        """The rates of the hours of a day, or of a week, 1 on average: float64 [24] or [168]."""
         hours = np.array(self.hours or [1.0] * 24)
         rates = np.outer(self.days, hours).ravel() if self.days else hours
-        come = np.concatenate([[0.0], np.cumsum(rates / rates.mean() * HOUR)])
+        result: Floats = rates / rates.mean()
+        return result
+
+    def _at_rates(self, steady: Floats) -> Floats:
+        """Move ascending times of a steady rate, the first 0, to those at which as many have come at these rates."""
+        come = np.concatenate([[0.0], np.cumsum(self.rates * HOUR)])
         periods, rest = np.divmod(steady, come[-1])
         times: Floats = periods * come[-1] + np.interp(rest, come, HOUR * np.arange(len(come)))
         times -= times[0]

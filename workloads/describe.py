@@ -8,19 +8,11 @@ from typing import Any
 import numpy as np
 
 from binwright.simcore.extras import pl
-from binwright.simcore.ordered_sums import rows_dot
-from binwright.simcore.types import Floats, Ints
+from binwright.simcore.types import Floats
 from binwright.simcore.units import measure_of
 from binwright.workloads.traces.check import resources_in
 
 QUANTILES = {"p10": 0.1, "p50": 0.5, "p90": 0.9, "p99": 0.99}
-GROWN, ROWS = 1.25, 100_000
-"""See `growing`."""
-EVEN = (
-    "Begin with load (`warm_start: {until: 50 %, with: self}`, or a later `start` of a trace), or measure the end "
-    "(`metrics: [{acceptance: {last: 20 %}}]`): all of it together says less than its end needs."
-)
-"""What to do where the load grows."""
 
 
 def describe(frame: pl.DataFrame, units: Mapping[str, str]) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
@@ -49,31 +41,6 @@ def describe(frame: pl.DataFrame, units: Mapping[str, str]) -> tuple[pl.DataFram
         frame.group_by(names).agg(summary).sort("count", *names, descending=[True] + [False] * len(names)),
         frame.select(summary),
     )
-
-
-def growing(
-    arrival: Floats, lifetime: Floats, amounts: Floats | Ints, begin: float
-) -> tuple[int, float, float, float] | None:
-    """Tell whether more runs in the last fifth of the arrivals than from `begin` on: `GROWN` times as much, at least.
-
-    `amounts` float64 [n, k]. Returns the column that grows most, its mean over time from `begin` on, that over the last
-    fifth, and when that begins. None where nothing grows, and where no request ends: then nothing else can be.
-    """
-    last = float(arrival[-1])
-    late = last - (last - begin) / 5
-    if late <= begin or not np.isfinite(lifetime).any():
-        return None
-    step = max(1, len(arrival) // ROWS)  # evenly chosen, where there are many
-    arrival, end = arrival[::step], np.minimum(arrival[::step] + lifetime[::step], last)
-
-    def mean(since: float) -> Floats:
-        lasts: Floats = np.maximum(0.0, end - np.maximum(arrival, since))
-        return rows_dot(amounts[::step].T, lasts) * step / (last - since)
-
-    whole, later = mean(begin), mean(late)
-    column = int(np.argmax(later / np.maximum(whole, 1e-9)))
-    grows = later[column] >= GROWN * whole[column] > 0
-    return (column, float(whole[column]), float(later[column]), late) if grows else None
 
 
 def peaks(arrival: Floats, lifetime: Floats, amounts: Mapping[str, Floats]) -> dict[str, float]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -26,12 +25,10 @@ def fit(frame: pl.DataFrame, flavours: int = 16, points: int = 41) -> dict[str, 
     """Fit the keys of `workload:` to the trace's most frequent flavours, rounded to what is easy to read in a YAML.
 
     Arrivals are Poisson with the trace's mean gap and profile of hours and days (its batches and growth are lost);
-    weights are the counts' shares; lifetimes are `points` quantiles per flavour.
+    weights are the counts' shares; lifetimes are `points` values per flavour, whose mean is that of the flavour.
 
-    A request that never ends was only watched until the trace ended, so quantiles come from the Kaplan-Meier
-    estimate of its flavour; where even that knows no end, from the length of the trace. The last quantile is then
-    lowered so that the interpolated quantiles have that estimate's mean: a flavour offers the load that it should.
-    It is not raised: nobody saw what stays longer than the trace.
+    A request that never ends was only watched until the trace ended, so values come from the Kaplan-Meier estimate of
+    its flavour; where even that knows no end, from the length of the trace: nobody saw what stays longer.
     """
     names = resources_in(frame.columns)
     if len(frame) < 2:
@@ -49,9 +46,9 @@ def fit(frame: pl.DataFrame, flavours: int = 16, points: int = 41) -> dict[str, 
     for *amounts, count in kinds.iter_rows():
         same = [pl.col(name) == amount for name, amount in zip(names, amounts, strict=True)]
         mine = frame.select(pl.all_horizontal(same).alias("mine"))["mine"].to_numpy()
-        stays = _quantiles(seen[mine], ended[mine], end, points)
+        stays = _values(seen[mine], ended[mine], end, points)
         demand = readable({name: _round(amount, 6) for name, amount in zip(names, amounts, strict=True) if amount})
-        weight, lifetimes = _round(count / kinds["len"].sum(), 4), {"empirical": {"quantiles": [*stays]}}
+        weight, lifetimes = _round(count / kinds["len"].sum(), 4), {"empirical": {"values": stays}}
         made.append({"weight": weight, **demand, "lifetimes": lifetimes})
     arrivals = _arrivals(arrival).model_dump(mode="json", exclude_defaults=True)
     return {"requests": len(frame), "arrivals": {"poisson": arrivals}, "flavours": made}
@@ -66,7 +63,9 @@ def _arrivals(arrival: Floats) -> Poisson:
     hours = _profile(times // HOUR % 24, 24) if whole >= 2 * DAY else None
     days = _profile(times // DAY % 7, 7) if weeks > 1 else None
     result = Poisson(every=1.0, hours=hours, days=days)
-    steady = _bisected(lambda time: result.at_rate(np.array([0.0, time]))[1] < last, 0.0, 1e3 * last)
+    rates, rest = result.rates, last % (HOUR * len(result.rates))
+    hour = int(rest // HOUR)
+    steady = last - rest + HOUR * rates[:hour].sum() + rest % HOUR * rates[hour]
     return result.model_copy(update={"every": _round(steady / (len(arrival) - 1), 3)})
 
 
@@ -79,33 +78,13 @@ def _profile(of: Floats, parts: int) -> tuple[float, ...] | None:
     return tuple((counts / mean).round(2).tolist())
 
 
-def _bisected(is_below: Callable[[float], bool], low: float, high: float, steps: int = 100) -> float:
-    """Find where `is_below` turns from true to false."""
-    for _ in range(steps):
-        middle = (low + high) / 2
-        low, high = (middle, high) if is_below(middle) else (low, middle)
-    return high
-
-
-def _quantiles(seen: Floats, ended: npt.NDArray[np.bool_], longest: float, points: int) -> tuple[float, ...]:
-    """Return ascending seconds at shares evenly spaced from 0 to 1; see `fit` and `kaplan_meier`."""
+def _values(seen: Floats, ended: npt.NDArray[np.bool_], longest: float, points: int) -> list[float]:
+    """Return the mean seconds of each of so many equal parts of the requests, from those that end first; see `fit`."""
     times, share = kaplan_meier(seen, ended)
     times, share = np.append(times, max([longest, *times[-1:]])), np.append(share, 1.0)
-    mean = float(np.sum(times * np.diff(share, prepend=0.0)))
-    at = np.searchsorted(share, np.linspace(0, 1, points) - 1e-9)
-    *quantiles, low, high = (_round(value, 3) for value in times[np.minimum(at, len(times) - 1)])
-
-    def excess(last: float) -> float:
-        """Return by what the mean of straight lines between log(1 + lifetime), with this last quantile, is above."""
-        logs = np.log1p([*quantiles, low, last])
-        below, step = logs[:-1], np.diff(logs)
-        # The mean of exp over a straight line from a to b is (exp(b) - exp(a)) / (b - a).
-        growth = np.where(step > 1e-12, np.expm1(step) / np.maximum(step, 1e-12), 1.0)
-        return float(np.mean(np.exp(below) * growth)) - 1 - mean
-
-    if excess(low) < 0 < excess(high):
-        high = _round(_bisected(lambda last: excess(last) < 0, low, high), 3)
-    return (*quantiles, low, high)
+    sums = np.cumsum(times * np.diff(share, prepend=0.0))
+    borders = np.interp(np.linspace(0, 1, points + 1), np.append(0.0, share), np.append(0.0, sums))
+    return [_round(value, 3) for value in points * np.diff(borders)]
 
 
 def _round(value: float, digits: int) -> float:

@@ -82,13 +82,8 @@ class ListedStart(Model):
     @cached_property
     def listed(self) -> list[tuple[int, int | None]]:
         """For every seed from 0 on the row, and how many requests, if the column `requests` says it."""
-        file = Path(self.path)
-        try:
-            table = read_text(file, frozenset({"start"}))
-        except WorkloadError as error:
-            error.key = error.key or (None if error.line else KEY)
-            raise
-        columns = []
+        file, columns = Path(self.path), []
+        table = read_text(file, frozenset({"start"}))
         for name, least in (("start", 0), ("requests", 1)):
             if name in table.columns:
                 numbers = table[name].str.strip_chars().cast(pl.Int64, strict=False).fill_null(least - 1)
@@ -188,6 +183,20 @@ class Window(Model):
         """Return how many requests each window of a seed has; None for all to the end."""
         return self.requests or (self.start.at(seed)[1] if isinstance(self.start, ListedStart) else None)
 
+    def bounds(self, trace: pl.DataFrame, file: Path | None = None) -> tuple[int, int]:
+        """Find the first and the last row that a seed's first window may begin at."""
+        start, rows = self.start, [0, 0]
+        if isinstance(start, str):
+            rows = [_row_at(floats_of(trace, "arrival"), start, file)] * 2
+        elif isinstance(start, int):
+            rows = [start, start]
+        elif isinstance(start, ListedStart):
+            rows = sorted(row for row, _ in start.listed) or rows
+        else:
+            rows = [*(start.apart if isinstance(start, ApartStart) else start.random)]
+        first, *_, last = _requests_at(getattr(start, "of", "requests"), rows, trace)
+        return first, last
+
     def firsts(self, seed: int, trace: pl.DataFrame, file: Path | None = None) -> list[int]:
         """Find the row that each window of a seed begins at."""
         start, numbers, length = self.start, range(self.superpose), self.length(seed) or 0
@@ -200,47 +209,23 @@ class Window(Model):
             order = stream(0, "workload", "apart").permutation(count)
             places = [int(order[(seed * self.superpose + number) % count]) for number in numbers]
             return [start.apart[0] + place * length for place in places]
-        if isinstance(start, ListedStart):
-            [first] = _requests_at(start.of, [start.at(seed)[0]], trace)
-        else:
-            first = start if isinstance(start, int) else _row_at(floats_of(trace, "arrival"), seconds_of(start), file)
+        listed = isinstance(start, ListedStart)
+        first = _requests_at(start.of, [start.at(seed)[0]], trace)[0] if listed else self.bounds(trace, file)[0]
         return [first + number * length for number in numbers]
-
-    def earliest(self, trace: pl.DataFrame) -> int:
-        """Find the first row that any seed may begin at; rows before it are met only where they still run then."""
-        start = self.start
-        if self.resample:
-            return 0
-        if isinstance(start, str):
-            return int(np.searchsorted(floats_of(trace, "arrival"), seconds_of(start)))
-        if isinstance(start, int | ApartStart):
-            return start if isinstance(start, int) else start.apart[0]
-        first = start.random[0] if isinstance(start, RandomStart) else min((row for row, _ in start.listed), default=0)
-        return _requests_at(start.of, [first], trace)[0]
 
     def spans(self, trace: pl.DataFrame, seed: int, file: Path | None = None) -> list[tuple[int, int]]:
         """Find the first row, and the row after the last, of each window of a seed; refuses one past the trace."""
-        start, length, rows = self.start, self.length(seed), len(trace)
+        length, rows = self.length(seed), len(trace)
         firsts = self.firsts(seed, trace, file)
         # The highest start that may be drawn is checked, not the one drawn, so that no seed alone finds out.
-        last, key = firsts[-1], "workload.start"
-        value: object = start if isinstance(start, int | str) else firsts[0]
-        if isinstance(start, RandomStart):
-            [last] = _requests_at(start.of, [start.random[1]], trace)
-            key, value = f"{key}.random", [*start.random]
-        elif isinstance(start, ApartStart):
-            last, key, value = start.apart[1], f"{key}.apart", [*start.apart]
+        drawn = isinstance(self.start, RandomStart | ApartStart)
+        last = self.bounds(trace)[1] if drawn else firsts[-1]
         if not 0 <= last < rows or last + (length or 0) > rows:
             wanted = f"{length} requests from row {last}" if length else f"row {last}"
             problem = f"the window leaves the trace: it wants {wanted}"
             remedy = f"The trace has the rows 0 to {rows - 1}."
-            raise WorkloadError(problem, file=file, key=key, value=value, remedy=remedy)
+            raise WorkloadError(problem, file=file, key="workload.start", value=firsts[0], remedy=remedy)
         return [(first, rows if length is None else first + length) for first in firsts]
-
-
-def seconds_of(start: str) -> float:
-    """Read a start that is a time on a trace's clock, or a date."""
-    return seconds_of_date(start) if is_date(start) else TIME.parse(start)
 
 
 def _requests_at(of: str, rows: list[int], trace: pl.DataFrame) -> list[int]:
@@ -256,14 +241,14 @@ def _requests_at(of: str, rows: list[int], trace: pl.DataFrame) -> list[int]:
     return result
 
 
-def _row_at(arrival: Floats, seconds: float, file: Path | None) -> int:
+def _row_at(arrival: Floats, start: str, file: Path | None) -> int:
     """Find the first row that arrives at a time or later; refuses one after all, and no date on a clock of dates."""
+    seconds = seconds_of_date(start) if is_date(start) else TIME.parse(start)
     first = int(np.searchsorted(arrival, seconds))
-    if first == len(arrival) or seconds < DATED <= arrival[0]:
+    undated = seconds < DATED <= arrival[0]
+    if first == len(arrival) or undated:
+        problem = "is a time before all dates of this trace" if undated else "nothing arrives at that time or later"
         remedy = f"Its {len(arrival)} requests arrive from {moment(arrival[0])} to {moment(arrival[-1])}."
-        problem = "nothing arrives at that time or later"
-        if seconds < DATED <= arrival[0]:
-            problem, remedy = "is a time before all dates of this trace", f"Write a date. {remedy}"
         raise WorkloadError(problem, file=file, key="workload.start", value=moment(seconds), remedy=remedy)
     return first
 

@@ -169,7 +169,7 @@ KEPT_APART = ("details", "resources", "tiers")
 """Of a journal's row, what tells whether it still holds and what it is of, and is not a result."""
 NO_METRICS = (
     *("run", "agent", "seed", "version", "status", "error", "seconds"),
-    *("windows", "missing_models", "missing_groups", "unscored", "growing", "reasons", "random"),
+    *("windows", "missing_models", "unscored", "reasons", "random"),
     *("compiled", "check", "sites"),
 )
 """What other columns of runs.parquet, and of the journal, are called."""

@@ -106,14 +106,14 @@ def pair(option: str, text: str) -> tuple[str, str]:
     return key, value
 
 
-def read_yaml(key: str, text: str) -> Any:
+def read_yaml(key: str, text: str, example: str = "best-fit, or '{best-fit: {node: loose}}'") -> Any:
     """Read a value as a scenario has it: `best-fit`, `{best-fit: {node: loose}}`."""
     import yaml
 
     try:
         return yaml.safe_load(text)
     except yaml.YAMLError:
-        remedy = "Write it as in a scenario: best-fit, or '{best-fit: {node: loose}}'."
+        remedy = f"Write it as in a scenario: {example}."
         raise UserError("is not a YAML value", key=key, value=text, remedy=remedy) from None
 
 

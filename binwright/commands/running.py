@@ -16,7 +16,6 @@ from binwright.simcore.errors import UserError
 from binwright.simcore.extras import pl
 from binwright.simcore.files import write_text
 from binwright.simcore.units import many_of
-from binwright.workloads.describe import EVEN
 
 if TYPE_CHECKING:
     from binwright.analysis.results_api import Results
@@ -25,12 +24,6 @@ if TYPE_CHECKING:
 
 SHOWN = 20
 """Reasons of failed runs that are listed at the end."""
-DOUBTS = {
-    "missing_groups": ("rules of placement name groups that no request has", ""),
-    "growing": ("the load grows over the run", EVEN),
-    "unscored": ("requests were refused for a score that is no number", ""),
-}
-"""Columns of runs in which they say what is odd: what that is, and the remedy."""
 
 
 def run(args: Namespace) -> int:
@@ -97,23 +90,15 @@ def _dry_run(batches: list[Batch], fresh: bool) -> int:
         check_scenario(batch.scenario)
         done = f"{len(known)} of them done already, into {batch.folder}"
         print_line(f"{batch.scenario.name}: {many_of(len(batch.runs), 'run')}, {done}")
-        _say_doubts(batch.scenario)
+        warn_of_scenario(batch.scenario)
     return 0
-
-
-def _say_doubts(scenario: Scenario) -> None:
-    """Say what is odd about a scenario that can be run."""
-    from binwright.scenarios.run.check import impossible_of
-
-    warn_of(impossible_of(scenario))
-    warn_of_scenario(scenario)
 
 
 def warn_of_scenario(scenario: Scenario) -> None:
     """Warn of keys without effect, of names that no request has, and of what is not modelled."""
-    from binwright.scenarios.run.check import doubts_of, unknown_names, without_requested
+    from binwright.scenarios.run.check import doubts_of, unknown_names
 
-    warn_of(*doubts_of(scenario), without_requested(scenario))
+    warn_of(*doubts_of(scenario))
     names: Sequence[str] = unknown_names(scenario)
     warn_of(*names[:SHOWN], f"{len(names) - SHOWN} more of the kind." if len(names) > SHOWN else "")
 
@@ -136,23 +121,16 @@ def _warn(results: Results) -> None:
             f"{lost:,} of these requests got no place there, or only later, in {len(done):,} runs (metric "
             "`running_lost`). Give it more servers, or leave them out: `workload: {running: drop}`."
         )
-    warn_of_runs(done)
+    if "unscored" in done.columns:
+        warned = done.filter(pl.col("unscored").is_not_null())
+        last = warned.row(-1, named=True)
+        why = f"{last['unscored']} ({last['agent']}, seed {last['seed']})"
+        warn_of(f"requests were refused for a score that is no number, in {len(warned)} of {len(done)} runs: {why}.")
     if impossible := int(done["impossible"].sum()) if len(done) else 0:
         models = sorted(done["missing_models"].drop_nulls().unique()) if "missing_models" in done.columns else []
         why = "are larger than any server" + f", or ask for models that it lacks ({', '.join(models)})" * bool(models)
         share = impossible / int(done["offered"].sum())
         warn_of(f"{100 * share:.2f} % of the requests {why}: no agent was asked (metric `impossible`).")
-
-
-def warn_of_runs(done: pl.DataFrame, doubts: Sequence[str] = tuple(DOUBTS)) -> None:
-    """Warn of what runs say of themselves in these columns, with the last one as the example."""
-    for name in doubts:
-        if name in done.columns:
-            warned = done.filter(pl.col(name).is_not_null())
-            what, remedy = DOUBTS[name]
-            last = warned.row(-1, named=True)
-            which = f"{last['agent']}, seed {last['seed']}"
-            warn_of(f"{what}, in {len(warned)} of {len(done)} runs: {last[name]} ({which}). {remedy}".rstrip())
 
 
 def list_failed(results: Results) -> None:
@@ -201,6 +179,6 @@ def validate(args: Namespace) -> int:
             print_line("Fix these first; other checks follow.")
         elif not mistakes and not missing:
             say("green", "valid", f"{file}: {many_of(runs, 'run')}")
-            _say_doubts(scenario)
+            warn_of_scenario(scenario)
         wrong = wrong or bool(mistakes or missing)
     return MISTAKE if wrong else 0

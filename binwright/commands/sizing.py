@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from binwright.cli import FAILED
 from binwright.commands.console import out, print_line, print_location
 from binwright.commands.progress import Live
-from binwright.commands.running import list_failed, warn_of_runs, warn_of_scenario
+from binwright.commands.running import list_failed, warn_of_scenario
 from binwright.simcore.extras import pl
 from binwright.simcore.types import QUANTUM
 from binwright.simcore.units import many_of
@@ -41,8 +41,6 @@ def size(args: Namespace) -> int:
         result = size_servers(scenario, until=until, **how)
     warn_of_scenario(scenario)
     out.print(_table(result))
-    best, key = result.frame.filter(pl.col("verdict") == "best").select("size", "agent").head(1), result.question.key
-    warn_of_runs(result.results.done.join(best.rename({"size": key}), on=[key, "agent"]), ["growing"])
     list_failed(result.results)
     _compare(result, folder)
     print_location(f"Answer:  {folder}/sizes.csv")

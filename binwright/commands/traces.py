@@ -11,7 +11,7 @@ from rich.markup import escape
 
 from binwright.analysis.compare.sheet import Cell, Sheet
 from binwright.analysis.measure.metric import duration
-from binwright.commands.console import new_table, out, print_line, print_location
+from binwright.commands.console import new_table, out, print_line, print_location, read_yaml
 from binwright.simcore.errors import UserError
 from binwright.simcore.extras import pl
 
@@ -22,14 +22,13 @@ if TYPE_CHECKING:
 def init(args: Namespace) -> int:
     """Answer `binwright init`."""
     from binwright.scenarios.draft import begin, write_new
-    from binwright.scenarios.run.check import impossible_of
-    from binwright.scenarios.schema.load import load_scenario
 
     if args.servers is not None and args.servers < 1:
         raise UserError("is too few", key="--servers", value=args.servers, remedy="Write a whole number from 1.")
-    write_new(args.out, begin(args.requests, args.servers, args.node, Path(args.out).parent))
-    if doubt := impossible_of(load_scenario(args.out)):
-        print_location(f"? {doubt}")
+    own = {"servers": args.servers} if args.servers else {}
+    if args.node is not None:
+        own["node"] = read_yaml("--node", "{" + args.node.strip("{} ") + "}", "cpu: 40, mem: 90 GB")
+    write_new(args.out, begin(args.requests, own, Path(args.out).parent))
     _say_written(args.out)
     return 0
 
@@ -63,7 +62,8 @@ def describe(args: Namespace) -> int:
     shown = flavours.head(20)
     _print(shown, f"Flavours ({len(shown)} of {len(flavours)}) and their lifetimes")
     _print(lifetimes, "All lifetimes")
-    for line in [""] * bool(requests.doubts) + [f"? {doubt}" for doubt in requests.doubts]:
+    doubts = requests.proposal.doubts if requests.proposal else []
+    for line in [""] * bool(doubts) + [f"? {doubt}" for doubt in doubts]:
         print_line(line)
     if args.out:
         _say_written(args.out)

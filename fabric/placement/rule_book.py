@@ -12,8 +12,7 @@ import numpy.typing as npt
 
 from binwright.fabric.book import Book, Holding
 from binwright.fabric.placement.mask import TAINT, WHERE, Mask, RoleView, Ruling, add, compiled, count, show
-from binwright.fabric.placement.rules import Drain, Rule, ServerLabels, groups_of
-from binwright.simcore.errors import suggest
+from binwright.fabric.placement.rules import Drain, Rule, ServerLabels
 from binwright.simcore.gangs import NO_RULES
 from binwright.simcore.jit import prepared
 from binwright.simcore.roles import NO_ROLE, Role
@@ -43,8 +42,6 @@ class RuleBook(Book):
         self.reasons = (*(f"rule: {each}" for each in (*CLOSED, *self.written, *LAST)), "only other sites have room")
         self.routing: Any = None
         """What sends requests to sites, of which the view then shows one."""
-        self.unasked: dict[str, str] = {}
-        """Groups that rules of placement name and no request has, with what may have been meant."""
         drains = {number: rule for number, rule in enumerate(self.written) if isinstance(rule, Drain)}
         self._draining = {number for number, rule in drains.items() if rule.at <= 0}
         """The rules that keep requests off servers now, of those that empty some."""
@@ -106,9 +103,6 @@ class RuleBook(Book):
         """Get ready for the roles of a workload's requests, and return them, int64 [n]."""
         roles = workload.roles
         self._roles = (NO_ROLE,) if roles is None else roles.all
-        groups = {NO_ROLE.group} if roles is None else {roles.all[role].group for role in np.unique(roles.of).tolist()}
-        named = {group for rule in self.written for _, group in groups_of(rule)}
-        self.unasked = {group: suggest(group, groups - {""}) for group in sorted(named - groups)}
         self._compile()
         return np.zeros(len(workload), np.int64) if roles is None else roles.of
 

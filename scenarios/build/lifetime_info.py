@@ -121,7 +121,7 @@ def _learned(scenario: Scenario, draw: Callable[[int], Workload]) -> Workload:
         remedy = "Take `ends: drop` from the workload, or write `knowledge: {lifetimes: known}`."
         raise UserError("no request ends, so that there is nothing to learn", key=KEY, remedy=remedy)
     table = table_of(spec, scenario.resources)
-    if not (end := spec.earliest(table)):
+    if not (end := 0 if spec.resample else spec.bounds(table)[0]):
         problem, remedy = "there are no rows to learn from", "Let runs `start` later in the trace."
         raise UserError(problem, key=KEY, remedy=remedy)
     every = {"superpose": 1, "time_scale": 1.0, "running": "drop", "inflate": None, "resample": None}

@@ -23,9 +23,8 @@ from binwright.scenarios.schema.trace import Trace
 from binwright.scenarios.schema.workload import MultiServer
 from binwright.scenarios.schema.yaml_source import Place, Source, undotted
 from binwright.simcore.errors import UserError
-from binwright.simcore.fields import Keys, Model
+from binwright.simcore.fields import Keys
 from binwright.simcore.file_tracking import digest_of
-from binwright.simcore.options import Registered
 from binwright.simcore.registry import Registry
 from binwright.workloads.traces.library import find_servers
 
@@ -84,7 +83,7 @@ def asked_of(agent: AgentSpec) -> str:
     """Hash an agent: its options, its code, and what is in the files that they name."""
     data = agent.dump()
     del data["label"]
-    return _hash([_by_content(data), _files_in(agent.options)])
+    return _hash(_by_content(data))
 
 
 def points(scenario: Scenario) -> list[tuple[dict[str, Any], Scenario]]:
@@ -145,42 +144,27 @@ def _identity(scenario: Scenario, content: Content | None) -> dict[str, Any]:
         data["workload"]["path"] = content(scenario.workload)
     if isinstance(scenario.workload, MultiServer) and content and (digest := content(scenario.workload)):
         data["workload"]["demand"][scenario.workload.demand.chosen[0]]["path"] = digest
-    data["files"] = [_files_in(options) for _, options in _brought(scenario)]
     identity: dict[str, Any] = _by_content(data)
     return identity
 
 
-def _brought(part: object) -> list[tuple[str, Any]]:
-    """List what determines the results at a point and may be from outside, each by its name and options."""
-    if isinstance(part, Registered):
-        return [part.chosen]
-    if isinstance(part, AgentSpec):
-        return [(part.name, part.options)]
-    if isinstance(part, Model):
-        part = [value for key, value in part if not (isinstance(part, Scenario) and key in FIXED)]
-    return [each for value in part for each in _brought(value)] if isinstance(part, list | tuple) else []
-
-
 def _by_content(data: Any, key: str = "") -> Any:
-    """Replace every `path` in data, and everything from outside that it names, by what is in the files."""
-    if key == "label":
-        return data
-    if key == "path" and isinstance(data, str):
-        return digest_of(Path(data)) or data  # what cannot be read, the run will report
+    """Replace every name of a file in data, and everything from outside that it names, by what is in the files."""
     if isinstance(data, dict):
         return {_by_content(name): _by_content(value, name) for name, value in data.items()}
     if isinstance(data, list):
         return [_by_content(value) for value in data]
-    thing = _thing(data)
-    if thing is None or not (digest := of(thing)):
+    if key == "label" or not isinstance(data, str):
         return data
-    return f"{digest}:{data.rpartition(':')[2]}"
+    if digest := digest_of(Path(data)):
+        return digest
+    thing = _thing(data)
+    digest = "" if thing is None else of(thing)
+    return f"{digest}:{data.rpartition(':')[2]}" if digest else data
 
 
-def _thing(name: object) -> object:
+def _thing(name: str) -> object:
     """Find what from outside a name stands for: in a file or a module, or registered by a third party; else None."""
-    if not isinstance(name, str):
-        return None
     if re.fullmatch(r".+\.py:\w+", name) or (":" in name and name.partition(":")[0] in sys.modules):
         try:
             thing: object = AGENTS.load(name)
@@ -188,18 +172,6 @@ def _thing(name: object) -> object:
             return None  # a label, say, or what the run will report
         return thing
     return next((registry.load(name) for registry in Registry.every if registry.is_added(name)), None)
-
-
-def _files_in(data: Any) -> Any:
-    """Digest the files that options name, under whatever key but `path`; the result has the shape of the options.
-
-    A `path` counts by what is in its file already, whether it was given or found.
-    """
-    if isinstance(data, Mapping):
-        return [_files_in(value) for key, value in data.items() if key != "path" or not isinstance(value, str | None)]
-    if isinstance(data, list | tuple):
-        return [_files_in(value) for value in data]
-    return digest_of(Path(data)) if isinstance(data, str) else ""
 
 
 def _hash(data: object) -> str:

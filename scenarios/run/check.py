@@ -14,7 +14,6 @@ from binwright.scenarios.build.plan import Run, plan, points
 from binwright.scenarios.build.world import adapt_agent, build_world, measured
 from binwright.scenarios.features import features
 from binwright.scenarios.features.feature import way
-from binwright.scenarios.features.lifetimes import OtherLifetimes
 from binwright.scenarios.run.sandbox import STARTING, limited
 from binwright.scenarios.schema.explain import locate
 from binwright.scenarios.schema.scenario import Scenario
@@ -22,9 +21,7 @@ from binwright.scenarios.schema.trace import Trace
 from binwright.scenarios.schema.yaml_source import dotted, undotted
 from binwright.simcore.errors import FileNeeded, UserError, as_one, suggest
 from binwright.simcore.jit import postponed
-from binwright.simcore.record import IMPOSSIBLE
 from binwright.simcore.rng import stream
-from binwright.simcore.units import say
 from binwright.simcore.workload import Workload
 from binwright.workloads.labels import words_of
 from binwright.workloads.priorities import LABEL as PRIORITY
@@ -76,44 +73,6 @@ def check_scenario(scenario: Scenario, missing: list[UserError] | None = None) -
     if mistakes:
         raise as_one(mistakes.values())
     return len(runs)
-
-
-def impossible_of(scenario: Scenario) -> str:
-    """Say how many requests of the first point and seed no server could hold, even an empty one, and some of them."""
-    _, at_point = points(scenario)[0]
-    try:
-        world = build_world(at_point)
-        workload = world.draw(scenario.seed)
-        large = Simulation(workload, world.ledger(scenario.seed)).record.outcome[: len(workload)] == IMPOSSIBLE
-    except UserError:
-        return ""  # it is said elsewhere
-    if not large.any():
-        return ""
-    kinds = np.unique(workload.demand[large], axis=0)[:3]
-    shown = "; ".join(say(kind, workload.resources) for kind in kinds.tolist())
-    return (
-        f"{100 * large.mean():.2f} % of the requests fit on no server, even an empty one, such as {shown}. They are "
-        "never offered to an agent (metric `impossible`)."
-    )
-
-
-def without_requested(scenario: Scenario) -> str:
-    """Say of how many requests of the first seed agents are told the truth, as nobody knows what users asked for."""
-    lifetimes = scenario.knowledge.lifetimes
-    if (
-        not isinstance(lifetimes, OtherLifetimes)
-        or lifetimes.predicted is None
-        or lifetimes.predicted.chosen[0] != "requested"
-    ):
-        return ""
-    try:
-        requested = build_world(scenario).draw(scenario.seed).requested
-    except UserError:
-        return ""  # it is said elsewhere
-    if requested is None or not (unknown := int(np.isnan(requested).sum())):
-        return ""
-    doubt = f"the log has no requested time for {unknown:,} of {len(requested):,} requests"
-    return f"{doubt}: agents see the actual time of these."
 
 
 def unknown_names(scenario: Scenario) -> list[str]:

@@ -23,15 +23,10 @@ from binwright.scenarios.features import used
 from binwright.scenarios.run.details import write_details
 from binwright.scenarios.run.progress import PORTION, OnProgress, Reporter
 from binwright.scenarios.run.sandbox import STARTING, limited
-from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.memmap import blocks
 from binwright.simcore.record import REJECTED
 from binwright.simcore.rng import TrackedGenerator, stream
-from binwright.simcore.types import QUANTUM, Agent
-from binwright.workloads.describe import growing
-
-LEAST = 100
-"""Requests of which it is told whether their load grows."""
+from binwright.simcore.types import Agent
 
 
 def execute(run: Run, folder: Path, on_progress: OnProgress = lambda progress: None) -> dict[str, Any]:
@@ -99,9 +94,7 @@ def play_run(
 def _row(run: Run, world: World, agent: Agent, over: FinishedRun) -> dict[str, Any]:
     """Put together what the journal notes of the run, beside who ran it."""
     scenario, simulation = run.scenario, over.simulation
-    ledger, unasked, unscored = simulation.ledger, dict[str, str](), ""
-    if ledger.rules:  # groups that rules name and no request has, and what may have been meant
-        unasked = ledger.rules.unasked
+    ledger, unscored = simulation.ledger, ""
     if isinstance(agent, Formula):
         unscored = no_score(int(agent.numbers[2][LOST]), int(agent.numbers[2][DECISIONS]))
     running = simulation.workload.running
@@ -111,9 +104,7 @@ def _row(run: Run, world: World, agent: Agent, over: FinishedRun) -> dict[str, A
         **measure(over, scenario.metrics),
         **({"windows": " ".join(f"{first}-{end - 1}" for first, end in rows)} if rows else {}),
         **({"missing_models": ", ".join(ledger.devices.missing)} if ledger.devices and ledger.devices.missing else {}),
-        **({"missing_groups": "; ".join(map(": ".join, unasked.items()))} if unasked else {}),
         **({"unscored": unscored} if unscored else {}),
-        **_growing(scenario, over),
         **refusals(simulation, over.first),
         **{name: value for feature in used(scenario) for name, value in feature.columns(over).items()},
     }
@@ -153,20 +144,3 @@ def refusals(simulation: Simulation, first: int) -> dict[str, str]:
         codes = record.reason[rows[(record.outcome[rows] == REJECTED) & ~(record.decided[rows] < begin)]]
         counts.update({record.reasons[code]: int(count) for code, count in enumerate(np.bincount(codes)) if count})
     return {"reasons": json.dumps(dict(counts.most_common()), ensure_ascii=False)} if counts else {}
-
-
-def _growing(scenario: Scenario, over: FinishedRun) -> dict[str, str]:
-    """Say how the load grows over the run, and what was accepted at its end; a column if it does so."""
-    simulation, came = over.simulation, over.simulation.offered
-    workload = simulation.workload
-    if scenario.overflow == "stop" or came - over.first < LEAST or any(metric.last for metric in scenario.metrics):
-        return {}
-    arrival = workload.arrival[:came]
-    growth = growing(arrival, workload.duration[:came], workload.demand[:came], float(arrival[over.first]))
-    if growth is None:
-        return {}
-    column, whole, later, late = growth
-    share = over.got_place[np.searchsorted(arrival, late) : came].mean()
-    name = workload.resources[column]
-    warning = f"{whole / QUANTUM:,.4g} {name} are asked for at a time, {later / QUANTUM:,.4g} in the last fifth"
-    return {"growing": f"{warning}, in which {100 * share:.2f} % of the requests were accepted"}

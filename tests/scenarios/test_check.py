@@ -1,7 +1,6 @@
 """What `validate` says of agents that do not go with a scenario, and of names that are gone; `run` says it first."""
 
 import json
-import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -178,21 +177,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("COLUMNS", "200")
     (tmp_path / "s.yaml").write_text(SCENARIO)
     return tmp_path
-
-
-LOG = "\n".join(f"{n} {n} -1 {5 + n} 2 -1 -1 2 {ask} -1 1 1 1 -1 1 -1 -1 -1" for n, ask in enumerate((30, -1, -1, 40)))
-
-
-@pytest.mark.parametrize("command", ["run", "validate"])
-def test_requested_times_that_are_not_known_are_counted(
-    here: Path, capsys: pytest.CaptureFixture[str], command: str
-) -> None:
-    (here / "log.swf").write_text(LOG)
-    text = re.sub("workload: .*", "workload: {trace: swf, path: log.swf}", SCENARIO)
-    (here / "s.yaml").write_text(text + "knowledge: {lifetimes: {predicted: {requested: {}}}}\n")
-    assert main([command, "s.yaml"]) == 0
-    said = " ".join(capsys.readouterr().out.split())
-    assert said.count("has no requested time for 2 of 4 requests") == 1
 
 
 @pytest.mark.long  # kernels that no other fast test needs

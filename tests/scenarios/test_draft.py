@@ -1,10 +1,8 @@
 """Scenarios that are written from a stranger's table and from a few answers."""
 
-import re
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
@@ -14,7 +12,6 @@ from binwright.cli import MISTAKE, main
 from binwright.scenarios.build.world import build_world
 from binwright.scenarios.draft import requests_of, servers_for
 from binwright.scenarios.schema.load import load_scenario
-from binwright.simcore.types import Floats
 from binwright.workloads.column_guesses import propose
 from tests.support.properties import scaled
 
@@ -141,22 +138,12 @@ def test_a_first_scenario_by_options(table: Path, capsys: pytest.CaptureFixture[
     scenario = load_scenario("first.yaml")
     assert scenario.cluster.servers == 7
     assert scenario.cluster.node == {"cpu": 40, "mem": 90, "gpu": 2}
-    for seed in range(3):  # what runs on average is what is said
-        asked = build_world(load_scenario("first.yaml", ["workload.requests=20000"])).draw(seed)
-        load = (asked.demand * asked.duration[:, None]).sum(axis=0) / asked.arrival[-1] / (np.array([40, 90, 2]) * 7e6)
-        assert 0.85 < load.max() < 1.05
+    assert scenario.workload == load_scenario("first").workload
     some = ("--servers", "3", "--out", "sub/own.yaml")
     assert main(["init", "--requests", table.name, *some]) == 0
     scenario = load_scenario("sub/own.yaml")
     assert scenario.cluster.servers == 3
     assert len(build_world(scenario).draw(0)) == 5
-    assert "no server" not in capsys.readouterr().out
-    small = ("--node", "cpu: 40, mem: 256 MB", "--out", "small.yaml")
-    assert main(["init", "--requests", table.name, *small]) == 0
-    assert (
-        "? 100.00 % of the requests fit on no server, even an empty one, such as 2 cpu, 4.096 GB mem; "
-        in capsys.readouterr().out
-    )
     assert main(["init"]) == MISTAKE
     assert "first.yaml: is there already" in capsys.readouterr().err
 
@@ -164,8 +151,8 @@ def test_a_first_scenario_by_options(table: Path, capsys: pytest.CaptureFixture[
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("init", "--node", "cpu: 4 GB"), "--node: 'GB' is not a unit of cpu"),
-        (("init", "--node", "cpu: ["), "--node: does not say what a server has"),
+        (("init", "--node", "cpu: 4 GB"), "cluster.node.cpu: 'GB' is not a unit of cpu"),
+        (("init", "--node", "cpu: ["), "--node: is not a YAML value (got '{cpu: [}')"),
         (("init", "--node", ""), "cluster.node: has nothing on it"),
         (("init", "--requests", "Export of VMs.csv", "--node", "cpu: 4"),
          "workload.columns.mem: is neither a resource of the cluster"),
@@ -197,50 +184,3 @@ def test_proposed_servers_take_every_request_and_the_peak(rows: list[tuple[float
     for name in names:
         assert node[name] >= largest[name]
         assert node[name] * number >= peak[name] * 0.999999
-
-
-# Traces that grow
-
-DAY = 86400.0
-
-
-def stream(seed: int, days: float, rows: int, median: float = 0.5) -> tuple[Floats, Floats]:
-    """Draw arrivals that are steady, and lifetimes around a median, both in seconds."""
-    rng = np.random.default_rng(seed)
-    return np.sort(rng.uniform(0, days * DAY, rows)), DAY * median * np.exp(rng.normal(0, 1.5, rows))
-
-
-def export(file: Path, arrival: Floats, lifetime: Floats, end: float) -> Path:
-    """Write an export that ends then, with dates; what still runs has no end."""
-    base = np.datetime64("2025-03-01T00:00:00", "s")
-    created = base + arrival.astype("timedelta64[s]")
-    deleted = np.where(arrival + lifetime < end, (created + lifetime.astype("timedelta64[s]")).astype(str), "")
-    frame = {"vm": np.arange(len(arrival)), "Created At": created.astype(str), "Deleted At": deleted}
-    pl.DataFrame({**frame, "vCPU": np.arange(len(arrival)) % 3 + 1}).write_csv(file)
-    return file
-
-
-def test_a_load_that_grows_is_doubted_by_describe_run_and_size(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What starts empty, and stays for long, needs more servers at its end than all of it says."""
-    monkeypatch.chdir(tmp_path)
-    arrival, _ = stream(2, 10, 1000)
-    export(tmp_path / "vms.csv", arrival, np.full(1000, 8 * DAY), 10 * DAY)
-
-    def said(*command: str) -> str:
-        assert main([*command, *(["--agents", "best-fit"] if command[0] != "traces" else [])]) == 0
-        return " ".join(capsys.readouterr().out.split())
-
-    assert "? The load grows: " in said("traces", "describe", "vms.csv", "--out", "vms.yaml")
-    servers = "cluster={servers: 15, node: {cpu: 100}}"
-    ran = said("run", "vms.yaml", "--set", servers, "--out", "ran")
-    assert "Warning: the load grows over the run, in 1 of 1 runs: " in ran
-    assert "`warm_start: {until: 50 %, with: self}`, or a later `start` of a trace" in ran
-    sized = said("size", "vms.yaml", "--set", servers, "--until", "acceptance >= 97 %", "--out", "sized")
-    accepted = re.search(r"in the last fifth, in which (\S+) % of the requests were accepted", sized)
-    assert accepted is not None
-    assert float(accepted[1]) < 95
-    servers, last = f"--set={servers}", "--set=metrics=[{acceptance: {last: 20 %}}]"
-    assert "the load grows" not in said("run", "vms.yaml", servers, last, "--out", "last")
-    assert "the load grows" not in said("run", "vms.yaml", servers, "--set=workload.start=2025-03-09", "--out", "late")

@@ -103,7 +103,7 @@ def test_a_scenario_keeps_then_draws_then_counts_events(tmp_path: Path) -> None:
     assert [listed.draw(seed).id.tolist() for seed in (0, 1)] == [[6, 8, 10, 12, 14], [4, 6, 8, 10, 12, 14]]
     assert set(listed.draw(0).duration.tolist()) == {INF}
     spec: Any = scenario(path, keep={"cpu": "< 4"}, start=of_file, ends="drop").workload
-    assert spec.earliest(trace.table_of(spec, ("cpu",))) == 2
+    assert spec.bounds(trace.table_of(spec, ("cpu",))) == (2, 3)
     large = build_world(scenario(path, keep={"cpu": ">= 4"}, resample={"block": "1 d", "length": "3 d"}))
     drawn, other = large.draw(0), large.draw(1)
     assert len(drawn) == len(other) == 6

@@ -263,7 +263,7 @@ def test_real_azure_and_its_fit() -> None:
     frame = read("azure-vm-2017", real("azure-vm-2017"))
     assert len(frame) == 669_435
     assert frame["lifetime"].is_infinite().sum() == 37_628
-    spec = fit(frame, flavours=6, points=11) | {"requests": 100_000}
+    spec = fit(frame, flavours=6) | {"requests": 100_000}
     workload = Generated.model_validate(spec).draw(("cpu", "mem"), seed=0)
     drawn, wanted = workload.demand.mean(axis=0) / 1e6, frame.select("cpu", "mem").mean().row(0)
     assert drawn == pytest.approx(wanted, rel=0.02)
