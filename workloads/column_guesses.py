@@ -41,8 +41,8 @@ class Guess(NamedTuple):
 class _Column:
     """Looks at one column: the words of its name, and what its cells are.
 
-    `kind` is `empty`, `date`, `duration`, `number`, `amount` (half or more are numbers, some with a unit) or `words`;
-    `numbers` float64 are the cells that are plain numbers.
+    `kind` is `empty`, `date`, `number` or, as the first cell is, `amount` (a number with a unit) or `words`; of other
+    cells, reading says the line. `numbers` float64 are the cells that are plain numbers.
     """
 
     def __init__(self, frame: pl.DataFrame, name: str) -> None:
@@ -56,19 +56,15 @@ class _Column:
         readable = is_text or dtype.is_numeric()
         self.numbers = self.there.cast(pl.Float64, strict=False).drop_nulls() if readable else pl.Series([0.0])[:0]
         self.middle = float(self.numbers.median() or 0)  # type: ignore[arg-type]  # a number
-        # Half of the first texts or more are so; of the others, reading says the line.
-        some: list[str] = self.there.head(50).to_list() if is_text else []
-        amounts = [plain_number(text) is not None or AMOUNT.fullmatch(text) for text in some]
+        first = self.there[0] if is_text and len(self.there) else ""
         if self.there.is_empty():
             self.kind = "empty"
-        elif dtype in (pl.Date, pl.Datetime) or (some and sum(map(is_date, some)) >= 0.5 * len(some)):
+        elif dtype in (pl.Date, pl.Datetime) or is_date(first):
             self.kind = "date"
-        elif dtype == pl.Duration:
-            self.kind = "duration"
         elif len(self.numbers) == len(self.there):
             self.kind = "number"
         else:
-            self.kind = "amount" if some and sum(map(bool, amounts)) >= 0.5 * len(some) else "words"
+            self.kind = "amount" if plain_number(first) is not None or AMOUNT.fullmatch(first) else "words"
 
     def rank(self, name: str) -> int | None:
         """Tell how well its name says what it is, 0 the best; `None` where it does not."""
@@ -128,10 +124,10 @@ class Proposal:
             self.keep[arrival.name] = "!="
             self._doubt(arrival, arrival.missing, "empty", "they are left out")
         key, end = "end", self._take_moment("end")
-        if end is None and (end := self._best("lifetime", lambda each: each.kind in ("number", "duration"))):
+        if end is None and (end := self._best("lifetime", lambda each: each.kind == "number")):
             key, unit = "lifetime", end.unit("time")
             self._guess(key, end, unit, f"its name; {'in it the unit' if unit else 'seconds'}")
-            if not unit and end.kind == "number":
+            if not unit:
                 self.doubts.append(f"{end.name} does not say its unit: seconds are assumed.")
         if end is None and (end := self._best("end", lambda each: each.kind == "empty")):
             self._guess(key, end)
@@ -177,20 +173,16 @@ class Proposal:
 
     def _unit_of(self, name: str, column: _Column) -> tuple[str, str]:
         """Guess the unit of a demand from those numbers that do not say it themselves, and say why."""
-        data, values = name in ("mem", "disk"), column.numbers
-        if values.is_empty():
+        data, unit, middle = name in ("mem", "disk"), column.unit(name), column.middle
+        if column.numbers.is_empty():
             return DATA.base if data else "", f"its name; {column.there[0]!r} says the unit"
-        unit, middle, binary = column.unit(name), column.middle, bool((values % 1024 == 0).all())
         if unit:
-            if unit in ("kB", "MB") and binary:
-                self.doubts.append(f"{column.name} has multiples of 1024 only: perhaps {unit[0].upper()}iB is meant.")
             return unit, f"its name says {unit}"
         why = f"{middle:,.10g} in the middle"
         if data and middle >= 1e8:
             return "B", f"as large as bytes: {why}"
         if data:
-            small, large = "KiB" if binary else "kB", "MB" if (values % 1000 == 0).any() and not binary else "MiB"
-            unit = small if middle >= 2e5 else large if middle >= 200 else "GiB"
+            unit = "KiB" if middle >= 2e5 else "MiB" if middle >= 200 else "GiB"
         elif name == "cpu" and middle >= 100:
             unit = "millicores"
         else:

@@ -28,69 +28,62 @@ SHOWN = 20
 
 def run(args: Namespace) -> int:
     """Answer `binwright run FILE...`."""
-    from binwright.analysis.compare.table import site_table
-    from binwright.scenarios.batch.batch import run_batches
-    from binwright.scenarios.batch.pool import checked_jobs
-
-    checked_jobs(args.jobs)
-    batches = _batches(args)
-    if args.dry_run:
-        return _dry_run(batches, args.fresh)
-    for batch in batches:
-        if count := batch.journal()[1]:
-            note(f"{batch.folder / 'journal.jsonl'}: {many_of(count, 'damaged line')}; these runs are repeated.")
-    done = [{} if args.fresh else batch.done() for batch in batches]
-    with Live(sum(len(batch.runs) for batch in batches), sum(map(len, done))) as live:
-        how = {"done": done, "jobs": args.jobs, "on": args.on}
-        result = run_batches(batches, **how, finished=live, on_progress=live.on_progress)
-    for batch, results in zip(batches, result, strict=True):
-        if len(batches) > 1:
-            out.rule(escape(batch.scenario.name))
-        if len(results.done):
-            out.print(results.table().rich(out.width))
-            if sites := site_table(results):
-                out.print(sites.terminal(out.width))
-        _warn(results)
-        warn_of_scenario(batch.scenario)
-        list_failed(results)
-        print_location(f"Results: {results.folder}/runs.parquet")
-        if results.done["agent"].n_unique() > 1:
-            from binwright.analysis.figures.kind import summary  # matplotlib takes a third of a second
-
-            if figure := summary(results):
-                print_location(f"Figure:  {figure}")
-    return FAILED if any(len(results.failed) for results in result) else 0
-
-
-def _batches(args: Namespace) -> list[Batch]:
-    """Prepare the batches of all files, each with a folder of its own."""
     from binwright.api import as_overrides
     from binwright.scenarios.batch.batch import Batch
+    from binwright.scenarios.batch.pool import checked_jobs
     from binwright.scenarios.schema.load import folder_for, load_to_run
 
-    if args.out == "":
-        raise UserError("is empty", key="--out", remedy="Name a folder, or leave it out: then it is results/NAME.")
+    checked_jobs(args.jobs)
     overrides = as_overrides(args.sets, args.agents, args.seeds)
     batches: dict[Path, Batch] = {}
     for file in args.files:
         scenario = load_to_run(file, overrides)
-        folder = Path(args.out or ".") / scenario.name if len(args.files) > 1 and args.out else args.out
-        batch = Batch(scenario, folder_for(scenario, folder or None))
+        folder = Path(args.out) / scenario.name if len(args.files) > 1 and args.out else args.out
+        batch = Batch(scenario, folder_for(scenario, folder))
         if batches.setdefault(batch.folder.absolute(), batch) is not batch:
             remedy = "Give one of them another `name:`, or run them one after the other with --out."
             raise UserError("two scenarios have this name", file=file, key="name", value=scenario.name, remedy=remedy)
-    return list(batches.values())
+    codes = []
+    for batch in batches.values():
+        if len(batches) > 1:
+            out.rule(escape(batch.scenario.name))
+        codes.append(_dry_run(batch, args.fresh) if args.dry_run else _run(batch, args))
+    return max(codes)
 
 
-def _dry_run(batches: list[Batch], fresh: bool) -> int:
+def _run(batch: Batch, args: Namespace) -> int:
+    """Run a batch, and print its table and what there is to know of it."""
+    from binwright.analysis.compare.table import site_table
+
+    if count := batch.journal()[1]:
+        note(f"{batch.folder / 'journal.jsonl'}: {many_of(count, 'damaged line')}; these runs are repeated.")
+    with Live(len(batch.runs), 0 if args.fresh else len(batch.done())) as live:
+        how = {"fresh": args.fresh, "jobs": args.jobs, "on": args.on}
+        results = batch.run(**how, finished=live, on_progress=live.on_progress)
+    if len(results.done):
+        out.print(results.table().rich(out.width))
+        if sites := site_table(results):
+            out.print(sites.terminal(out.width))
+    _warn(results)
+    warn_of_scenario(batch.scenario)
+    list_failed(results)
+    print_location(f"Results: {results.folder}/runs.parquet")
+    if results.done["agent"].n_unique() > 1:
+        from binwright.analysis.figures.kind import summary  # matplotlib takes a third of a second
+
+        if figure := summary(results):
+            print_location(f"Figure:  {figure}")
+    return FAILED if len(results.failed) else 0
+
+
+def _dry_run(batch: Batch, fresh: bool) -> int:
     from binwright.scenarios.run.check import check_scenario
 
-    for batch in batches:
-        known = {} if fresh else batch.done()
-        check_scenario(batch.scenario)
-        done = f"{len(known)} of them done already, into {batch.folder}"
-        print_line(f"{batch.scenario.name}: {many_of(len(batch.runs), 'run')}, {done}")
-        warn_of_scenario(batch.scenario)
+    known = {} if fresh else batch.done()
+    check_scenario(batch.scenario)
+    done = f"{len(known)} of them done already, into {batch.folder}"
+    print_line(f"{batch.scenario.name}: {many_of(len(batch.runs), 'run')}, {done}")
+    warn_of_scenario(batch.scenario)
     return 0
 
 

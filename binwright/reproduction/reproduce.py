@@ -14,7 +14,7 @@ from binwright.reproduction.claims import Published, Row, Value
 from binwright.reproduction.experiment import Experiment, Key, Publication, note_on, publication
 from binwright.reproduction.measures import Runs
 from binwright.reproduction.pages import FIGURES, Picture, Place, counted, page, pictures
-from binwright.scenarios.batch.batch import Batch, run_batches
+from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.schema.load import load_to_run
 from binwright.simcore.errors import ResultsError, UserError
 from binwright.simcore.extras import need, pl
@@ -73,8 +73,8 @@ class Reproduced:
     def _measure(self, experiment: Experiment, jobs: int | None, finished: Finished) -> None:
         """Run the conditions of an experiment, and read the values."""
         batches = {name: batch for (of, name), batch in self.batches.items() if of == experiment.name}
-        every = run_batches(list(batches.values()), jobs=jobs, finished=finished)
-        for (name, batch), results in zip(batches.items(), every, strict=True):
+        for name, batch in batches.items():
+            results = batch.run(jobs=jobs, finished=finished)
             self.failed += len(results.failed)
             condition = experiment.conditions[name]
             specs = dict.fromkeys(condition.agents.values())

@@ -21,9 +21,8 @@ VERSION = version("binwright")
 
 
 class Task(NamedTuple):
-    """A run to do, for the batch of this number among those that go on together; details go below `folder`."""
+    """A run to do; details go below `folder`."""
 
-    batch: int
     run: Run
     folder: Path
 

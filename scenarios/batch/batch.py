@@ -2,10 +2,9 @@
 
 import logging
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager, nullcontext
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, nullcontext
 from io import FileIO
-from itertools import chain
 from pathlib import Path
 from time import monotonic
 
@@ -92,10 +91,22 @@ class Batch:
         `on_progress` is called now and then with how far a run is.
 
         Interrupted at any moment, what is finished stays, and the same call goes on from there. `jobs` and `on` say
-        where runs are done, see `scenarios.batch.pool.backend`.
+        where runs are done, see `scenarios.batch.pool.backend`. When a file changes that runs are named by, a trace or
+        an agent's code, what was done since is not believed.
         """
-        done: Sequence[Mapping[str, Row]] | None = [{}] if fresh else None
-        return run_batches([self], done=done, jobs=jobs, on=on, finished=finished, on_progress=on_progress)[0]
+        done = {} if fresh else self.done()
+        tasks = [Task(run, self.folder.absolute()) for run in self.runs if run.name not in done]
+        forget()
+        with backend(on if tasks else "local", jobs) as do:
+            self.check(done)
+            with self.recording(done.values()) as record, closing(do(tasks, on_progress)) as rows:
+                for row in done.values():
+                    finished(row)
+                for row in rows:
+                    self.check_inputs()
+                    record(row)
+                    finished(row)
+        return Results(self.folder)
 
     def check(self, done: Collection[str]) -> None:
         """Find out what the user must mend before anything is written, about who answers in runs not `done`, too."""
@@ -184,39 +195,3 @@ def _append(journal: FileIO, content: bytes) -> None:
 def _sync(journal: FileIO) -> None:
     with writing(journal.name):
         os.fsync(journal.fileno())
-
-
-def run_batches(
-    batches: Sequence[Batch],
-    *,
-    done: Sequence[Mapping[str, Row]] | None = None,
-    jobs: int | None = 1,
-    on: str = "local",
-    finished: Callable[[Row], None] = lambda row: None,
-    on_progress: OnProgress = lambda progress: None,
-) -> list[Results]:
-    """Run several batches as one, each into its folder: see `Batch.run`. Nothing runs before all are checked.
-
-    `done` are the rows of each that need not run again, by default all `Batch.done`.
-    When a file changes that runs are named by, a trace or an agent's code, what was done since is not believed.
-    """
-    plans = list(zip(batches, [batch.done() for batch in batches] if done is None else done, strict=True))
-    tasks = [
-        Task(number, run, batch.folder.absolute())
-        for number, (batch, done_before) in enumerate(plans)
-        for run in batch.runs
-        if run.name not in done_before
-    ]
-    forget()
-    with ExitStack() as stack:
-        do = stack.enter_context(backend(on if tasks else "local", jobs))
-        for batch, done_before in plans:
-            batch.check(done_before)
-        record = [stack.enter_context(batch.recording(done_before.values())) for batch, done_before in plans]
-        for row in chain(*(done_before.values() for _, done_before in plans)):
-            finished(row)
-        for task, row in stack.enter_context(closing(do(tasks, on_progress))):
-            batches[task.batch].check_inputs()
-            record[task.batch](row)
-            finished(row)
-    return [Results(batch.folder) for batch in batches]

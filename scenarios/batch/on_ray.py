@@ -79,7 +79,7 @@ def ray_cluster(address: str, jobs: int | None) -> Iterator[DoTasks]:
             ray.shutdown()
 
 
-def _rows(jobs: int | None, tasks: Sequence[Task], on_progress: OnProgress) -> Generator[tuple[Task, Row], None, None]:
+def _rows(jobs: int | None, tasks: Sequence[Task], on_progress: OnProgress) -> Generator[Row, None, None]:
     """Do tasks, and give each one's row as it finishes; `on_progress` is not called."""
     do = ray.remote(num_cpus=1, max_retries=TRIES - 1)(_do)
     left, going, seen = deque(tasks), dict[Any, Task](), monotonic()
@@ -99,7 +99,7 @@ def _rows(jobs: int | None, tasks: Sequence[Task], on_progress: OnProgress) -> G
                 except ray.exceptions.RayError as error:
                     problem = f"its Ray worker or node was lost: {str(error).splitlines()[0]}"
                     row = failed(task, f"{problem} (it was tried {TRIES} times)")
-                yield task, row
+                yield row
     finally:
         for ref in going:
             ray.cancel(ref, force=True)

@@ -21,7 +21,7 @@ from binwright.simcore.cores import ONE_THREAD, usable_cpus
 from binwright.simcore.errors import UserError
 from binwright.simcore.jit.kept import folder
 
-DoTasks: TypeAlias = Callable[[Sequence[Task], OnProgress], Generator[tuple[Task, Row], None, None]]
+DoTasks: TypeAlias = Callable[[Sequence[Task], OnProgress], Generator[Row, None, None]]
 """Does tasks, and gives each one's row as it finishes."""
 TRIES = 2
 """A run whose worker dies is tried once more."""
@@ -231,7 +231,7 @@ class _Longer(KeyboardInterrupt):
     """Ends a run that workers had better do: `attempt` lets it through, as an interrupt."""
 
 
-def _done_here(jobs: int, tasks: Sequence[Task], on_progress: OnProgress) -> Generator[tuple[Task, Row], None, None]:
+def _done_here(jobs: int, tasks: Sequence[Task], on_progress: OnProgress) -> Generator[Row, None, None]:
     """Do tasks in this process, and call workers in when it turns out that there is work for them.
 
     Gives each one's row as it finishes, in any order, and says how far runs are.
@@ -251,8 +251,9 @@ def _done_here(jobs: int, tasks: Sequence[Task], on_progress: OnProgress) -> Gen
             row = attempt(task, impatient if several else on_progress)
         except _Longer:  # workers begin it anew
             break
-        yield task, row
+        yield row
     else:
         return
     with closing(Pool(jobs)) as pool:
-        yield from pool.rows(tasks[number:], lambda task, progress: on_progress(progress))
+        for _, row in pool.rows(tasks[number:], lambda task, progress: on_progress(progress)):
+            yield row

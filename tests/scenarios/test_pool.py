@@ -20,7 +20,7 @@ from binwright.commands import progress
 from binwright.commands.progress import Live, duration
 from binwright.scenarios.batch import pool
 from binwright.scenarios.batch.attempt import Task
-from binwright.scenarios.batch.batch import Batch, run_batches
+from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.batch.journal import Row, rows_of
 from binwright.scenarios.batch.pool import Pool, ending
 from binwright.scenarios.schema.load import scenario_from
@@ -37,7 +37,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def tasks() -> list[Task]:
-    return [Task(0, run, Path("nowhere")) for run in Batch(scenario(), "nowhere").runs]
+    return [Task(run, Path("nowhere")) for run in Batch(scenario(), "nowhere").runs]
 
 
 # -- the same results --------------------------------------------------------------------------------------------------
@@ -45,18 +45,15 @@ def tasks() -> list[Task]:
 
 @pytest.mark.long
 @pytest.mark.usefixtures("at_once")
-def test_workers_give_the_same_bytes_of_several_batches_as_one(tmp_path: Path) -> None:
-    scenarios = [scenario(**ASKED, sweep={"product": {"overflow": ["drop", "wait"]}}), scenario(name="b", seed=1)]
+def test_workers_give_the_same_bytes(tmp_path: Path) -> None:
+    asked = scenario(**ASKED, sweep={"product": {"overflow": ["drop", "wait"]}})
     rows: list[Row] = []
-    pooled = run_batches([Batch(one, tmp_path / one.name) for one in scenarios], jobs=2, finished=rows.append)
-    for one, found in zip(scenarios, pooled, strict=True):
-        alone = Batch(one, tmp_path / "alone" / one.name).run()
-        assert same(found, alone)
-        assert tree(found.folder / "details") == tree(alone.folder / "details")
-        journal, _ = rows_of(found.folder / "journal.jsonl")
-        assert journal == [row for row in rows if row in journal]
-        assert len(journal) == len(alone.runs)
-    assert len(rows) == 18 + 6
+    found = Batch(asked, tmp_path / "out").run(jobs=2, finished=rows.append)
+    alone = Batch(asked, tmp_path / "alone").run()
+    assert same(found, alone)
+    assert tree(found.folder / "details") == tree(alone.folder / "details")
+    assert rows_of(found.folder / "journal.jsonl") == (rows, 0)
+    assert len(rows) == len(alone.runs) == 18
 
 
 def test_few_short_runs_start_no_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,18 +226,6 @@ def test_kill_9_at_any_moment_loses_the_runs_in_flight_at_most(tmp_path: Path, s
     left.parent.mkdir(exist_ok=True)  # it may have been killed before the first run ended
     left.write_bytes(b"PAR1")
     goes_on_to_the_same_end(tmp_path)
-
-
-# -- several at once ---------------------------------------------------------------------------------------------------
-
-
-def test_nothing_runs_when_one_of_several_is_wrong(tmp_path: Path) -> None:
-    wrong = scenario(workload={"trace": "huawei-east-1", "path": str(tmp_path / "t.csv")})
-    (tmp_path / "t.csv").write_text("vmid,cpu,mem,at,lt\n1,-1,1,0,1\n")
-    batches = [Batch(scenario(), tmp_path / "right"), Batch(wrong, tmp_path / "wrong")]
-    with pytest.raises(UserError, match="negative demand"):
-        run_batches(batches)
-    assert [path.name for path in tmp_path.iterdir()] == ["t.csv"]
 
 
 # -- how long ----------------------------------------------------------------------------------------------------------

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from operator import add
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from binwright.simcore.csv_files import contents
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.extras import pl
 from binwright.workloads.traces.check import LABELS
 
-T = TypeVar("T")
 HOST = "host"
 """The label of every server that is the name of its node: pods that are there ask for it."""
 NAMES = {"cpu": ("cpu", 1.0), "memory": ("mem", 1e-9), "nvidia.com/gpu": ("gpu", 1.0), "pods": ("pods", 1.0)}
@@ -41,9 +41,9 @@ def pods(path: Path) -> pl.DataFrame:
     A pod asks for what its containers request together, or for the largest of its init containers if that is more, and
     for one of `pods`. Those that have ended, or are being deleted, are left out.
     """
-    items = _items(path)
-    nodes = {node.name: node for node in _each(items, "Node", _node, path)}
-    rows = [row for row in _each(items, "Pod", lambda item: _pod(item, nodes), path) if row]
+    with _snapshot(path) as snapshot:
+        nodes = {node.name: node for node in map(_node, snapshot("Node"))}
+        rows = [row for item in snapshot("Pod") if (row := _pod(item, nodes))]
     has_gpus = any(row["gpu"] for row in rows) or any(node.amounts.get("gpu") for node in nodes.values())
     names = ["cpu", "mem", "pods"] + ["gpu"] * has_gpus
     texts = ["group", "where", "tolerates", f"{LABELS}tenant", f"{LABELS}priority"]
@@ -54,14 +54,12 @@ def pods(path: Path) -> pl.DataFrame:
 
 def read_nodes(path: Path) -> list[Node]:
     """Read the servers of a snapshot; each has its name as the label `host`, and all the labels that pods ask for."""
-    items = _items(path)
-    wanted = sorted(
-        {label for each in _each(items, "Pod", lambda item: _selected(item["spec"]), path) for label in each}
-    )
-    return [
-        node._replace(labels={HOST: node.name} | {label: node.labels.get(label, "") for label in wanted})
-        for node in _each(items, "Node", _node, path)
-    ]
+    with _snapshot(path) as snapshot:
+        wanted = sorted({label for pod in snapshot("Pod") for label in _selected(pod["spec"])})
+        return [
+            node._replace(labels={HOST: node.name} | {label: node.labels.get(label, "") for label in wanted})
+            for node in map(_node, snapshot("Node"))
+        ]
 
 
 def quantity(text: str | float) -> float:
@@ -74,33 +72,18 @@ def quantity(text: str | float) -> float:
     return float(digits) * _SUFFIXES[suffix]
 
 
-def _items(path: Path) -> list[dict[str, Any]]:
-    data = contents(path)
+@contextmanager
+def _snapshot(path: Path) -> Iterator[Callable[[str], list[dict[str, Any]]]]:
+    """Yield what lists the items of a kind; within, what is not as Kubernetes has it is refused."""
     try:
-        content = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        problem, line = f"not JSON: {getattr(error, 'msg', error)}", getattr(error, "lineno", None)
-        raise WorkloadError(problem, file=path, line=line, remedy=GET) from None
-    items = content.get("items") if isinstance(content, dict) else None
-    if not isinstance(items, list):
-        raise WorkloadError("has no items", file=path, remedy=GET)
-    return items
-
-
-def _each(items: Iterable[Mapping[str, Any]], kind: str, make: Callable[[Mapping[str, Any]], T], path: Path) -> list[T]:
-    """Make something of every item of a kind; one that is not as Kubernetes has it is refused."""
-    result = []
-    for number, item in enumerate(items):
-        try:
-            if item.get("kind") == kind:
-                result.append(make(item))
-        except WorkloadError as error:
-            error.file = path
-            raise
-        except (AttributeError, KeyError, TypeError) as error:
-            problem = f"items.{number} is no {kind} as Kubernetes has it: {error}"
-            raise WorkloadError(problem, file=path, remedy=GET) from None
-    return result
+        items = json.loads(contents(path))["items"]
+        yield lambda kind: [item for item in items if item.get("kind") == kind]
+    except WorkloadError as error:
+        error.file = path
+        raise
+    except (ValueError, RecursionError, LookupError, AttributeError, TypeError) as error:
+        line = getattr(error, "lineno", None)
+        raise WorkloadError(f"not as Kubernetes has it: {error!r}", file=path, line=line, remedy=GET) from None
 
 
 def _node(item: Mapping[str, Any]) -> Node:
