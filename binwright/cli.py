@@ -97,10 +97,13 @@ def _answer(top: argparse.ArgumentParser, args: argparse.Namespace) -> int:
         top.print_help()
         return MISTAKE
     module, _, function = args.answer.partition(".")
-    from binwright.commands.console import talking
+    from binwright.commands.console import notes
 
-    with talking(args.quiet, args.verbose):
+    notes.quiet = args.quiet
+    try:
         code: int = getattr(import_module(f"binwright.commands.{module}"), function)(args)
+    finally:
+        notes.quiet = False
     return code
 
 

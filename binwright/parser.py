@@ -223,10 +223,6 @@ COMMANDS: Sequence[tuple[str, str, str, Sequence[Option]]] = (
 """The commands in the order of `--help`: name, function below `binwright.commands`, purpose, options."""
 ABOVE = {"traces": "look into traces of requests", "agents": "check an agent of your own"}
 """Commands that have others below them."""
-SPEECH = (
-    ("-q", "--quiet", "no progress, and no notes beside the answer"),
-    ("-v", "--verbose", "say what is done, and show where it failed"),
-)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -247,8 +243,7 @@ def parser() -> argparse.ArgumentParser:
             command.add_argument(*names, **how)
         every.append(command)
     for each in every:
-        speech = each.add_mutually_exclusive_group()
-        for letter, word, meaning in SPEECH:
-            speech.add_argument(letter, word, action="store_true", default=argparse.SUPPRESS, help=meaning)
-    top.set_defaults(quiet=False, verbose=False)
+        meaning = "no progress, and no notes beside the answer"
+        each.add_argument("-q", "--quiet", action="store_true", default=argparse.SUPPRESS, help=meaning)
+    top.set_defaults(quiet=False)
     return top

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 _BY_REMEDY = {
     "Leave it out.": "option solve --priority, option search --islands, option search --random, option figures --at, "
     "option evaluate --seconds, option evaluate --memory, option pack --count, option pack --seeds, "
-    "option run --engine, moves.fixed, moves.per_hour, workload.inflate.draws, workload.fitted, workload.parts.least, "
+    "option run --engine, option run --verbose, option run -v, workload.use.*.busiest, workload.use.*.persists, "
+    "moves.fixed, moves.per_hour, workload.inflate.draws, workload.fitted, workload.parts.least, "
     "workload.parts.work, workload.flavours.parts.least, workload.flavours.parts.work, workload.networks.hose.group, "
     "workload.networks.hose.oversubscription, knowledge.training, rescheduling.within, overflow.make_room.within, "
     "overflow.wait.window, "

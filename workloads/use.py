@@ -18,11 +18,11 @@ import numpy.typing as npt
 from pydantic import BeforeValidator, Field, model_validator
 
 from binwright.simcore.errors import WorkloadError
-from binwright.simcore.fields import Model, Quantity, Share, Shown, Time, Where, checked, wrong
+from binwright.simcore.fields import Model, Quantity, Share, Shown, Where, checked, wrong
 from binwright.simcore.rng import stream
 from binwright.simcore.roles import where_of
 from binwright.simcore.types import Floats, Ints
-from binwright.simcore.units import SHARE, TIME
+from binwright.simcore.units import SHARE
 from binwright.simcore.workload import Workload
 from binwright.workloads.arrivals import DAY
 from binwright.workloads.labels import matching, words_of
@@ -30,6 +30,8 @@ from binwright.workloads.traces.cells import plain_number
 
 LARGEST = 100.0
 """A share that no request uses of what it asks for: percent were taken for shares."""
+BUSIEST, PERSISTS = 14 * 3600.0, 3600.0
+"""When in a day of the trace's clock requests use most, and for about how long use stays the same, in seconds."""
 
 
 class Shape(NamedTuple):
@@ -102,11 +104,9 @@ class GeneratedUse:
 
         result = np.empty((len(requests), last - first, len(self.seeds)))
         steps, day = np.arange(first, last), DAY / self.step
-        busiest = [(each.busiest - self.origin % DAY) / self.step - 0.5 for each in self.cases]
-        waves = [
-            sqrt(2 * each.daily) * np.cos(2 * pi * (steps - highest) / day)
-            for each, highest in zip(self.cases, busiest, strict=True)
-        ]
+        busiest = (BUSIEST - self.origin % DAY) / self.step - 0.5
+        wave = np.cos(2 * pi * (steps - busiest) / day)
+        waves = [sqrt(2 * each.daily) * wave for each in self.cases]
         tables = (*self._tables, np.stack(waves))
         generate(requests, first, self.shape, tables, self.of, self.names, self.seeds, result)
         return result
@@ -117,11 +117,11 @@ class GeneratedUse:
         from binwright.workloads.use_kernels import NORMAL, ranks_of
 
         own = np.sqrt([1 - each.daily for each in self.cases])
-        persists = np.array([max(1, round(each.persists / self.step)) for each in self.cases], np.int64)
-        after = np.arange(persists.max()) / persists[:, None]
-        weights = np.stack([1 - after, after], axis=2)
-        weights /= np.sqrt((weights**2).sum(axis=2, keepdims=True))
-        return NORMAL, own, persists, weights, np.stack([ranks_of(each.daily) for each in self.cases])
+        persists = max(1, round(PERSISTS / self.step))
+        after = np.arange(persists) / persists
+        weights = np.stack([1 - after, after], axis=1)
+        weights /= np.sqrt((weights**2).sum(axis=1, keepdims=True))
+        return NORMAL, own, weights, np.stack([ranks_of(each.daily) for each in self.cases])
 
 
 def _share_or_label(value: Any) -> Any:
@@ -145,12 +145,6 @@ class UseCase(Model):
     unit: Share = Field(default=1.0, description="What a 1 in these labels is.", examples=["1 %"])
     daily: Annotated[float, Quantity("share from 0", SHARE, most="95 %")] = Field(default=0.0, examples=["40 %"])
     """The share of the variance that follows the time of day."""
-    busiest: Time = Field(default=14 * 3600.0, examples=["20 h"])
-    """When in a day of the trace's clock they use most."""
-    persists: Annotated[float, Quantity("time above 0", TIME, above_zero=True, most="366 d")] = Field(
-        default=3600.0, examples=["30 min"]
-    )
-    """For about how long use stays the same."""
 
     @property
     def labels(self) -> list[str]:

@@ -32,17 +32,18 @@ def ranks_of(daily: float) -> Floats:
 
 
 @inlined
-def noise(name: np.uint64, step: int, persists: int, kind: int, weights: Floats, normal: Floats) -> float:
+def noise(name: np.uint64, step: int, weights: Floats, normal: Floats) -> float:
     """Return normal noise that goes on in time: between two knots it is a mean of both, of variance 1.
 
-    `weights` float64 [processes, persists, 2] are those of the knots before and after.
+    `weights` float64 [steps between knots, 2] are those of the knots before and after.
     """
+    persists = len(weights)
     moved = step + int(name >> np.uint64(40)) % persists
     knot = moved // persists
     phase = moved - knot * persists
-    result: float = weights[kind, phase, 0] * normal[int(mixed(name + np.uint64(knot) * GAMMA) >> np.uint64(52))]
+    result: float = weights[phase, 0] * normal[int(mixed(name + np.uint64(knot) * GAMMA) >> np.uint64(52))]
     if phase:
-        result += weights[kind, phase, 1] * normal[int(mixed(name + np.uint64(knot + 1) * GAMMA) >> np.uint64(52))]
+        result += weights[phase, 1] * normal[int(mixed(name + np.uint64(knot + 1) * GAMMA) >> np.uint64(52))]
     return result
 
 
@@ -55,7 +56,7 @@ def generate(
     `cases` is what `_tables` of `workloads.use.GeneratedUse` has, with the wave float64 [cases, steps]; the others are
     its fields.
     """
-    normal, own, persists, weights, ranks, waves = cases
+    normal, own, weights, ranks, waves = cases
     for place in range(len(requests)):
         row = requests[place]
         for r in range(len(seeds)):
@@ -66,7 +67,7 @@ def generate(
                 continue
             mine = mixed(np.uint64(names[row]) * GAMMA + np.uint64(seeds[r]))
             for k in range(out.shape[1]):
-                z = waves[kind, k] + own[kind] * noise(mine, first + k, persists[kind], kind, weights, normal)
+                z = waves[kind, k] + own[kind] * noise(mine, first + k, weights, normal)
                 at = min(max((z + WIDEST) * ((LEVELS - 1) / (2 * WIDEST)), 0.0), LEVELS - 1.000001)
                 below = int(at)
                 u = ranks[kind, below] + (at - below) * (ranks[kind, below + 1] - ranks[kind, below])

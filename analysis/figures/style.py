@@ -1,6 +1,5 @@
 """What all figures share: colours and markers by agent, headings, legends, and files whose bytes do not change."""
 
-import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -70,8 +69,6 @@ def letters(figure: Figure, columns: int = 1, beside: float = 0.0) -> int:
     """Count the letters of text that are as wide as one of so many panels, with `beside` points left of them."""
     return max(1, int((figure.get_figwidth() * 72 - beside) / columns / (0.6 * points("text"))))
 
-
-LOG = logging.getLogger("binwright")
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#882255")
 """Okabe and Ito's, told apart by colour-blind readers too; Tol's wine is in place of their yellow, too pale for lines.
@@ -242,7 +239,6 @@ def save(figure: Figure, path: str | Path, content: bytes | None = None) -> Path
     content = content or rendered(figure, path.suffix.removeprefix(".").lower())
     with replacing(path) as unfinished:
         unfinished.write_bytes(content)
-    LOG.info("drew %s", path)
     return path
 
 

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from logging import INFO, NOTSET, Handler, LogRecord, getLogger
-from traceback import format_exc
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -59,35 +55,6 @@ def new_table(*headings: str, **how: Any) -> Table:
         is_number = heading.startswith(">")
         table.add_column(escape(heading.removeprefix(">")), justify="right" if is_number else "left", no_wrap=is_number)
     return table
-
-
-class _Aside(Handler):
-    """Says as a note what the packages below log."""
-
-    def emit(self, record: LogRecord) -> None:
-        note(record.getMessage())
-
-
-@contextmanager
-def talking(quiet: bool, verbose: bool) -> Iterator[None]:
-    """Within, notes are as a command line asked for: none, or also what is done, and where it failed."""
-    aside, log = _Aside(), getLogger("binwright")
-    notes.quiet = quiet
-    if verbose:
-        log.addHandler(aside)
-        log.setLevel(INFO)
-    try:
-        yield
-    except BrokenPipeError:
-        raise
-    except Exception:
-        if verbose:
-            note(format_exc())
-        raise
-    finally:
-        log.removeHandler(aside)
-        log.setLevel(NOTSET)
-        notes.quiet = False
 
 
 def seconds(option: str, text: str) -> float:

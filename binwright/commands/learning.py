@@ -6,9 +6,10 @@ from math import isnan
 from time import monotonic
 from typing import Any
 
+from binwright.analysis.measure.metric import duration
 from binwright.cli import FAILED
 from binwright.commands.console import new_table, note, out, pair, print_line, print_location, read_yaml
-from binwright.commands.progress import Live, StatusLine, duration
+from binwright.commands.progress import Live, StatusLine
 from binwright.scenarios.schema.load import folder_for, load_scenario
 
 

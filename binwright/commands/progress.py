@@ -6,16 +6,14 @@ import os
 import sys
 from contextlib import suppress
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import rich.live
 from rich.text import Text
 
+from binwright.analysis.measure.metric import duration
 from binwright.commands.console import note, notes
 from binwright.simcore.compiling import now_compiled
-
-if TYPE_CHECKING:
-    from binwright.scenarios.run.progress import RunProgress
 
 EVERY = 10.0
 """Seconds between lines where there is no terminal to keep one alive on."""
@@ -31,7 +29,7 @@ class StatusLine:
         self.what, self.total, self.said = what, total, said
         self.alive = False
         self._live: rich.live.Live | None = None
-        self._pace: tuple[float, float] | None = None
+        self._pace: tuple[float, int] | None = None
         self._printed = monotonic()
 
     def __enter__(self) -> Self:
@@ -52,7 +50,7 @@ class StatusLine:
         """Note which figure is being drawn."""
         self.said = f"drawing {figure}"
 
-    def left(self, done: float) -> str:
+    def left(self, done: int) -> str:
         """Say how long it takes until all is done, by the pace since the first call: what comes before compiles."""
         now = monotonic()
         began, first = self._pace = self._pace or (now, done)
@@ -88,7 +86,7 @@ class StatusLine:
 
 
 class Live(StatusLine):
-    """The line of runs: call it with the row of each, `on_progress` with how far runs are.
+    """The line of runs: call it with the row of each.
 
     Of a `total`, `before` were there already; without one it says how many there were in how long.
     """
@@ -97,35 +95,16 @@ class Live(StatusLine):
         super().__init__("runs", total)
         self._before, self._began = before, self._printed
         self._rows = self._failed = 0
-        self._going: dict[str, RunProgress] = {}
 
     def __call__(self, row: dict[str, Any]) -> None:
         self._rows += 1
         self._failed += row["status"] != "done"
-        self._going.pop(row.get("run", ""), None)
-        self.now_and_then()
-
-    def on_progress(self, progress: RunProgress) -> None:
-        """Note how far a run is."""
-        self._going[progress.run] = progress
         self.now_and_then()
 
     def far(self) -> str:
         """Say how far it is, as in `312 of 1000, 2 failed, 7 s left`."""
         if not self.total:
             return f"{self._rows:,} in {duration(monotonic() - self._began)}"
-        shares = [each.requests / max(1, each.of) for each in self._going.values()]
-        parts = [
-            f"{self._rows} of {self.total}",
-            f"{self._failed} failed" if self._failed else "",
-            f"under way: {sum(shares) / len(shares):.1%}" if shares else "",
-            self.left(self._rows + sum(shares)) if shares or self._rows > self._before else "",
-        ]
-        return ", ".join(filter(None, parts))
-
-
-def duration(seconds: float) -> str:
-    """For people: `7 s`, `12 min`, `3.5 h`."""
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+        failed = f"{self._failed} failed" if self._failed else ""
+        left = self.left(self._rows) if self._rows > self._before else ""
+        return ", ".join(filter(None, (f"{self._rows} of {self.total}", failed, left)))

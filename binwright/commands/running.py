@@ -59,7 +59,7 @@ def _run(batch: Batch, args: Namespace) -> int:
         note(f"{batch.folder / 'journal.jsonl'}: {many_of(count, 'damaged line')}; these runs are repeated.")
     with Live(len(batch.runs), 0 if args.fresh else len(batch.done())) as live:
         how = {"fresh": args.fresh, "jobs": args.jobs, "on": args.on}
-        results = batch.run(**how, finished=live, on_progress=live.on_progress)
+        results = batch.run(**how, finished=live)
     if len(results.done):
         out.print(results.table().rich(out.width))
         if sites := site_table(results):

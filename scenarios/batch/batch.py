@@ -1,6 +1,5 @@
 """Many runs: what is done already is believed, what fails is recorded and stops no other."""
 
-import logging
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
@@ -30,7 +29,6 @@ from binwright.simcore.files import clear, make_folder, sync, write_text, writin
 from binwright.simcore.jit import postponed
 from binwright.simcore.memmap import in_files
 
-LOG = logging.getLogger("binwright")
 EVERY = 30.0
 """Seconds after which `runs.parquet` is written again while a batch goes on, for whoever looks at it."""
 SYNCED = 1.0
@@ -110,7 +108,6 @@ class Batch:
 
     def check(self, done: Collection[str]) -> None:
         """Find out what the user must mend before anything is written, about who answers in runs not `done`, too."""
-        LOG.info(f"{self.scenario.name}: {len(self.runs)} runs, {len(done)} of them done already, into {self.folder}")
         first = self.runs[0]
         measured(first.scenario, first.seed)
         world = build_world(first.scenario)
@@ -145,8 +142,6 @@ class Batch:
 
             def record(row: Row) -> None:
                 nonlocal written, synced
-                point = "".join(f", {key} {row[key]}" for key in self.runs[0].point)
-                LOG.info(f"{row['agent']}, seed {row['seed']}{point}: {row['status']} after {row['seconds']:.3g} s")
                 _append(journal, line_of(row).encode())
                 rows.append(row)
                 if monotonic() - synced > SYNCED:

@@ -106,9 +106,6 @@ class Inflate(Model):
 
 def _known(name: str) -> str:
     """Refuse what is no format of traces; says what to write where a file or a class stands in its place."""
-    if ":" in name:
-        remedy = f'Draw requests by a workload of your own, `workload: {{"{name}": {{}}}}`, or write `trace: table`.'
-        raise UserError("is a class, and the name of a format belongs here", value=name, remedy=remedy)
     if name not in TRACES and any(letter in name for letter in "./"):
         remedy = (
             f"A file of your own is `trace: table` with `path: {name}`; `binwright traces describe {name} --out FILE` "
@@ -152,14 +149,6 @@ class Trace(PlacementKeys, Window, WorkloadKind):
     """How many parts every request has, placed together or not at all."""
     inflate: Inflate | None = Field(None, examples=["{until: 1.3, of: gpu}"])
     """Fill the cluster with these requests again and again."""
-
-    @classmethod
-    def prepare(cls, data: Any) -> Any:
-        for key in ("arrivals", "flavours"):
-            if isinstance(data, Mapping) and data.get(key) is not None:
-                remedy = "A workload is a trace or generated; what an extended file says is taken back by `key: null`."
-                raise wrong("does not go with a trace", remedy, (key,))
-        return data
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

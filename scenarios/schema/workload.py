@@ -201,12 +201,6 @@ class OwnWorkload(Registered, WorkloadKind):
     registry: ClassVar[Registry] = WORKLOADS
     what: ClassVar[str] = "kind of workload"
 
-    @classmethod
-    def check(cls, name: str, options: Any) -> None:
-        super().check(name, options)
-        if not callable(getattr(WORKLOADS.load(name), "draw", None)):
-            raise wrong("draw is missing", "Write `def draw(self, resources, seed): ...` into the class.", (name,))
-
 
 class Demand(Registered):
     """What requests ask for, by name, with its options: `uniform`, or `{azure: {path: packing.sqlite}}`."""

@@ -1,6 +1,5 @@
 """YAML as plain data that remembers which file and line every key came from."""
 
-import logging
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -11,8 +10,6 @@ import yaml
 
 from binwright.simcore.errors import ScenarioError, short
 from binwright.simcore.fields import Keys
-
-LOG = logging.getLogger("binwright")
 
 LIBRARY = Path(__file__).parents[1] / "library"
 """The scenarios that are shipped: named by their path below here, without `.yaml`."""
@@ -124,7 +121,6 @@ def read(file: Path, _above: tuple[Path, ...] = ()) -> Source:
     file = file.resolve() if file.is_file() else file.absolute()  # a pipe has a name that leads nowhere
     try:
         content = file.read_bytes()
-        LOG.info("read %s", file)
         text = content.decode("utf-8-sig")
     except OSError as error:
         remedy = "A scenario is a YAML file in UTF-8."

@@ -98,26 +98,6 @@ def files() -> set[str]:
 # -- run ---------------------------------------------------------------------------------------------------------------
 
 
-def test_verbose_says_what_is_done_and_where_it_failed(binwright: Asker) -> None:
-    how = ("run", "s.yaml", "--agents", "first-fit,best-fit", "--jobs", "1", "--verbose")
-    said, again = binwright(*how), binwright(*how)
-    assert [line.partition(" after ")[0] for line in said.err.splitlines()] == [
-        f"read {Path('s.yaml').resolve()}",
-        "s: 4 runs, 0 of them done already, into results/s",
-        "first-fit, seed 0: done",
-        "best-fit, seed 0: done",
-        "first-fit, seed 1: done",
-        "best-fit, seed 1: done",
-    ]
-    assert "s: 4 runs, 4 of them done already" in again.err
-    assert binwright("run", "s.yaml", "--jobs", "1").err == ""
-    wrong = binwright("-v", "run", "none.yaml")
-    assert wrong.code == MISTAKE
-    assert wrong.err.startswith("Traceback")
-    assert "\nbinwright: none.yaml: there is no such file" in wrong.err
-    assert binwright("run", "s.yaml", "-q", "-v").code == MISTAKE
-
-
 def test_run_prints_a_table_and_says_where_the_files_are(binwright: Asker) -> None:
     said = binwright(*SHORT)
     assert said.code == 0, said.everything

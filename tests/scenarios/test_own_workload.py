@@ -101,7 +101,7 @@ class Constant:
         ("{requets: 40}", "", "mine.py:Waves.requets: unknown option (got 40)"),
         ("{}", "", "mine.py:Waves.requests: is missing"),
         ("{requests: 40}", "class Wave:", "there is no Waves in it"),
-        ("{requests: 40}", "draw = None", "mine.py:Waves: draw is missing"),
+        ("{requests: 40}", "draw = None", "mine.py:Waves raised TypeError"),
         ("{requests: 40}", "draw = lambda *_: 1 / 0", "mine.py:Waves raised ZeroDivisionError"),
         ("{requests: 40}", "draw = lambda *_: 7", "of the type int, not a Workload"),
         ("{requests: 40}", "draw = lambda *_: Workload.of_units([0], 1, {'cpu': 1})", "its resources are ('cpu',)"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import logging
 import os
 import re
 import zlib
@@ -22,7 +21,6 @@ from binwright.workloads.traces.filters import kept
 from binwright.workloads.traces.presets import Format, ServerFile
 from binwright.workloads.traces.table import PARQUET, Table, is_parquet, read_parquet
 
-LOG = logging.getLogger("binwright")
 FOLDER = "BINWRIGHT_TRACES"
 SQLITE = b"SQLite format 3\0"
 
@@ -117,7 +115,6 @@ def read(
     `resources` are read if they are given.
     """
     file, known, given = find(name, path), TRACES.load(name), dict(options or {})
-    LOG.info("read the trace %s from %s", name, file)
     if name == "table":
         return Table(**given).read(file, resources)
     frame = Table().read(file, resources) if is_parquet(file) and not known.parquet else known.read(file)
