@@ -6,7 +6,7 @@ _BY_REMEDY = {
     "Leave it out.": "option solve --priority, option search --islands, option search --random, option figures --at, "
     "option evaluate --seconds, option evaluate --memory, option pack --count, option pack --seeds, "
     "option run --engine, option run --verbose, option run -v, workload.use.*.busiest, workload.use.*.persists, "
-    "moves.fixed, moves.per_hour, workload.inflate.draws, workload.fitted, workload.parts.least, "
+    "workload.offline.requests, moves.fixed, moves.per_hour, workload.inflate.draws, workload.fitted, workload.parts.least, "
     "workload.parts.work, workload.flavours.parts.least, workload.flavours.parts.work, workload.networks.hose.group, "
     "workload.networks.hose.oversubscription, knowledge.training, rescheduling.within, overflow.make_room.within, "
     "overflow.wait.window, "
@@ -29,6 +29,7 @@ _BY_REMEDY = {
     "Take `binwright traces describe --fit`.": "command fit",
     "Leave it out; `start` of a scenario's trace says where to begin.": "option traces describe --flavours, "
     "option traces describe --start",
+    "Write it beside `groups`, for all servers.": "cluster.groups.overcommit",
     "Write the servers as `groups`, equal ones together; a few lines of Python make these of a file.": "cluster.csv",
     "Write `time_scale: 0.8` for a quarter more requests per hour; `keep` leaves some out.": "workload.changes",
     "Give each request's mean and peak in columns: `{mean: avg, peak: max}`.": "workload.use.*.path",

@@ -50,17 +50,17 @@ class Machines:
     names: tuple[str, ...] | None = None
     """What the machines are called, if somebody has said it."""
 
-    def requests(self, resources: tuple[str, ...], most: int | None = None) -> Workload:
-        """Make requests of all, or the first so many, at time 0, never ending, on servers with these resources.
+    def requests(self, resources: tuple[str, ...]) -> Workload:
+        """Make requests of all at time 0, never ending, on servers with these resources.
 
         Of resources that the machines do not know they need nothing.
         """
         if missing := [name for name in self.resources if name not in resources]:
             remedy = f"Give the servers {', '.join(self.resources)}."
             raise WorkloadError(f"{self.name} asks for {missing[0]}", key="workload.offline", remedy=remedy)
-        count = len(self.demand[:most])
+        count = len(self.demand)
         demand = np.zeros((count, len(resources)), np.int64)
-        demand[:, [resources.index(name) for name in self.resources]] = self.demand[:most]
+        demand[:, [resources.index(name) for name in self.resources]] = self.demand
         return Workload(resources, np.zeros(count), np.full(count, np.inf), demand, np.arange(count))
 
 

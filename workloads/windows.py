@@ -209,8 +209,10 @@ class Window(Model):
             order = stream(0, "workload", "apart").permutation(count)
             places = [int(order[(seed * self.superpose + number) % count]) for number in numbers]
             return [start.apart[0] + place * length for place in places]
-        listed = isinstance(start, ListedStart)
-        first = _requests_at(start.of, [start.at(seed)[0]], trace)[0] if listed else self.bounds(trace, file)[0]
+        if isinstance(start, ListedStart):
+            [first] = _requests_at(start.of, [start.at(seed)[0]], trace)
+        else:
+            first = self.bounds(trace, file)[0]
         return [first + number * length for number in numbers]
 
     def spans(self, trace: pl.DataFrame, seed: int, file: Path | None = None) -> list[tuple[int, int]]:

@@ -15,7 +15,6 @@ from binwright.simcore.errors import RunError, UserError
 from binwright.simcore.extras import pl
 from binwright.simcore.files import write_text
 from binwright.simcore.units import many_of, say
-from binwright.workloads.traces.cells import moment
 
 if TYPE_CHECKING:
     from binwright.scenarios.run.why import RefusedRequests, Why
@@ -57,7 +56,7 @@ def why(args: Namespace) -> int:
 
 
 def _print_refused(which: str, counted: RefusedRequests) -> None:
-    reasons, kinds, origin = counted.reasons, counted.kinds, counted.origin
+    reasons, kinds = counted.reasons, counted.kinds
     offered, refused = int(kinds["offered"].sum()), int(kinds["refused"].sum())
     share = f" ({100 * refused / offered:.2f} %)" if offered else ""
     print_line(f"{which}: {refused:,} of {many_of(offered, 'request')} refused{share}")
@@ -65,7 +64,7 @@ def _print_refused(which: str, counted: RefusedRequests) -> None:
         return
     table = new_table("reason", ">requests", ">first", ">last", "for example")
     for row in reasons.iter_rows(named=True):
-        times = _moment(row["first"], origin), _moment(row["last"], origin)
+        times = duration(row["first"]), duration(row["last"])
         table.add_row(row["reason"], f"{row['requests']:,}", *times, ", ".join(row["ids"]))
     out.print(table)
     names = [name for name in kinds.columns if name not in ("offered", "refused")]  # resources, and maybe the group
@@ -92,18 +91,12 @@ def _share(row: dict[str, Any]) -> tuple[str, str, str]:
     return f"{row['offered']:,}", f"{row['refused']:,}", f"{share:.1f}"
 
 
-def _moment(seconds: float, origin: float) -> str:
-    """Write a time since the first request, as a date where the trace has dates."""
-    return moment(origin + seconds) if origin else duration(seconds)
-
-
 def _print(which: str, result: Why) -> None:
     request, resources = result.request, result.resources
     where = "an even part of every node of one server" if request.spread else "one node"
     where = "servers" if result.networked else where
     lasts = "for ever" if request.duration == inf else f"for {duration(request.duration)}"
     when = f"{duration(request.arrival)} after the first one"
-    when += f", at {_moment(request.arrival, result.origin)}" if result.origin else ""
     print_line(f"{which}: request {result.id} (row {request.index}), {result.answer}")
     print_line(f"It asked for {say(request.demand, resources)} on {where}, {lasts}, {when}.")
     if result.time > request.arrival:

@@ -16,7 +16,6 @@ from binwright.scenarios.schema.network import routing
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.scenarios.schema.trace import Trace
 from binwright.simcore.csv_files import read_text
-from binwright.simcore.errors import ScenarioError
 from binwright.simcore.extras import pl
 from binwright.simcore.rng import stream
 from binwright.simcore.types import QUANTUM, Floats, Ints
@@ -51,9 +50,9 @@ def cluster_of(spec: ClusterSpec, servers: Servers) -> Cluster:
     """Make the cluster at the start of a run. Servers that are added later are like those of the last group or row."""
     above = tuple(quanta(spec.spread_above[name]) if name in spec.spread_above else NEVER for name in spec.resources)
     capacity, physical, like = servers.capacity, None, servers.labels.like
-    ratios = ratios_of(spec, len(capacity))[servers.order]
+    ratios = ratios_of(spec)
     if (ratios != 1).any():
-        physical, capacity = capacity, np.rint(capacity * ratios[:, None]).astype(np.int64)
+        physical, capacity = capacity, np.rint(capacity * ratios).astype(np.int64)
     devices = None
     if spec.has_devices:
         models = tuple(sorted({*servers.model.tolist()} - {""}))
@@ -84,13 +83,10 @@ def _order(scenario: Scenario, servers: Servers, seed: int) -> Ints:
     return stream(seed, "cluster", "numbering").permutation(len(servers.capacity))
 
 
-def ratios_of(spec: ClusterSpec, servers: int) -> Floats:
-    """Return how overcommitted each server is, in the order in which they are written, float64 [servers, resources]."""
-    common = {name: how for name, how in spec.overcommit.items() if isinstance(how, float)}
-    kinds = [(group.count, {**common, **group.overcommit}) for group in spec.groups or ()]
-    kinds = kinds or [(servers, common)]
-    each = np.array([[ratios.get(name, 1.0) for name in spec.resources] for _, ratios in kinds])
-    return np.repeat(each, [count for count, _ in kinds], axis=0)
+def ratios_of(spec: ClusterSpec) -> Floats:
+    """Return how overcommitted each resource is, float64 [resources]; 1 where predicted peaks decide."""
+    ratios = {name: how for name, how in spec.overcommit.items() if isinstance(how, float)}
+    return np.array([ratios.get(name, 1.0) for name in spec.resources])
 
 
 def _servers(
@@ -146,11 +142,8 @@ def _from_groups(spec: ClusterSpec) -> Servers:
 def _from_trace(spec: ClusterSpec, trace: TracedServers) -> Servers:
     """Read the servers that a trace comes with, a row for each; their model is their kind."""
     path, known = find_servers(trace.name, trace.path)
-    frame = read_text(path).filter(pl.any_horizontal(pl.exclude("line").is_not_null()))
-    for column in (*(column for column, _ in known.columns.values()), known.devices, known.model):
-        if column not in frame.columns:
-            remedy = f"Its columns: {', '.join(frame.columns[1:])}."
-            raise ScenarioError(f"has no column {column}", file=path, line=1, key="cluster.trace", remedy=remedy)
+    wanted = frozenset({*(column for column, _ in known.columns.values()), known.devices, known.model})
+    frame = read_text(path, wanted).filter(pl.any_horizontal(pl.exclude("line").is_not_null()))
     count, remedy = pl.col(known.devices), f"Give a whole number from 0 to {MOST_DEVICES}."
     right = count.is_null() | (count.is_between(0, MOST_DEVICES) & (count == count.round()))
     devices = np.rint(_numbers(frame, known.devices, path, right, "is no number of devices", remedy)).astype(np.int64)

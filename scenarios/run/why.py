@@ -12,7 +12,6 @@ from binwright.scenarios.build.plan import Run
 from binwright.scenarios.build.world import agents_of, build_world
 from binwright.scenarios.features import features
 from binwright.scenarios.run.execute import play_run, prepare_run
-from binwright.scenarios.schema.trace import Trace
 from binwright.simcore.agent_calls import answer_all, describe_request, raised
 from binwright.simcore.errors import UserError
 from binwright.simcore.extras import pl
@@ -20,7 +19,6 @@ from binwright.simcore.record import IMPOSSIBLE, PENDING, QUEUE, QUOTA, REJECTED
 from binwright.simcore.rng import stream
 from binwright.simcore.types import QUANTUM, Agent, Ints, Request, part
 from binwright.simcore.workload import Workload
-from binwright.workloads.traces.cells import DATED
 from binwright.workloads.traces.check import LABELS
 
 ROOM = "room"
@@ -34,8 +32,7 @@ class Why:
     `answer` says in words what became of it. `servers` has a row per server: `server`, the `node` that lacks least
     (null where the request takes a part of every node), of every resource what is `free_<resource>` there and what it
     `lacks_<resource>`, in units, and `why`: `room`, what lacks, or what kept the request out whatever is free.
-    `parts` says how many of a gang had room. Times count from `origin`, in seconds since 1970 where the trace has
-    dates, and 0 elsewhere.
+    `parts` says how many of a gang had room.
     """
 
     request: Request
@@ -46,7 +43,6 @@ class Why:
     servers: pl.DataFrame
     networked: bool = False
     parts: str = ""
-    origin: float = 0.0
 
 
 def why(run: Run, wanted: str) -> Why:
@@ -62,15 +58,13 @@ def why(run: Run, wanted: str) -> Why:
     if simulation.record.outcome[row] == IMPOSSIBLE:
         simulation = world.simulation(run.seed)
         request, answer = simulation.request(row), "impossible: no server could hold it, even empty"
-        result = replace(_look(simulation, request, simulation.view.capacity), time=request.arrival, answer=answer)
-    elif row < simulation.offered:
+        return replace(_look(simulation, request, simulation.view.capacity), time=request.arrival, answer=answer)
+    if row < simulation.offered:
         remedy = f"The agent's own requests begin at row {simulation.offered}."
         raise UserError("came during the warm start", key="--request", value=wanted, remedy=remedy)
-    else:
-        world.begin(simulation, run.seed, luck)
-        agent.start(simulation.view, luck("agent"))
-        result = _until_answered(simulation, agent, row)
-    return replace(result, origin=_origin(run, simulation.workload))
+    world.begin(simulation, run.seed, luck)
+    agent.start(simulation.view, luck("agent"))
+    return _until_answered(simulation, agent, row)
 
 
 class RefusedRequests(NamedTuple):
@@ -83,22 +77,12 @@ class RefusedRequests(NamedTuple):
 
     `labels` has a row per `label` and `value` of it, such as each tenant: how many were `offered`, how many `refused`,
     and how many are `expected`: so many would be if each were refused as often as all of its kind. Who is refused more
-    than that is treated worse than the others, and does not only ask for more. Times count from `origin`, in seconds
-    since 1970 where the trace has dates, and 0 elsewhere.
+    than that is treated worse than the others, and does not only ask for more.
     """
 
     reasons: pl.DataFrame
     kinds: pl.DataFrame
     labels: pl.DataFrame
-    origin: float = 0.0
-
-
-def _origin(run: Run, workload: Workload) -> float:
-    """Return when the requests begin on the clock of their trace, 0 where that has no dates or is not kept."""
-    spec = run.scenario.workload
-    if isinstance(spec, Trace) and (spec.superpose > 1 or spec.time_scale != 1):
-        return 0.0
-    return workload.origin if workload.origin >= DATED else 0.0
 
 
 def refused(run: Run) -> RefusedRequests:
@@ -146,7 +130,6 @@ def refused(run: Run) -> RefusedRequests:
         by_reason.sort("requests", **largest_first),
         kinds.sort("refused", **largest_first),
         _by_label(frame.with_columns(pl.col("no").mean().over([*by]).alias("expected"))),
-        _origin(run, simulation.workload),
     )
 
 

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 from binwright.fabric.placement.rules import SERVER
 from binwright.scenarios.features import with_keys
 from binwright.scenarios.features.feature import WithFeatures
-from binwright.scenarios.features.overcommit import Predict, Ratios
+from binwright.scenarios.features.overcommit import Predict
 from binwright.scenarios.features.placement import KnownServers, Labels
 from binwright.scenarios.schema.network import Network
 from binwright.simcore.amounts import NamedAmounts, Units
@@ -64,8 +64,6 @@ class Group(WithFeatures):
     name: Text | None = Field(default=None, description="A name for people.")
     devices: DevicesSpec | None = Field(None, examples=["{model: V100, count: 8}"])
     """Its devices, if it has any."""
-    overcommit: Ratios = Field(default_factory=dict, examples=["{cpu: 2}"])
-    """As the cluster's `overcommit`, for this group."""
     labels: Labels = Field(default_factory=dict, examples=["{zone: a, kind: large}"])
     """Labels for requests and rules of placement."""
     taints: Names = Field(default=(), description="Only requests that tolerate all of these may lie here.")
@@ -115,7 +113,10 @@ class ClusterSpec(WithFeatures):
                 if name in ClusterSpec.model_fields or name in Group.model_fields:
                     raise wrong("is a key of the cluster, and no resource", f"Write {name} beside node.", (*at, name))
         self._check_devices()
-        self._check_ratios(self.overcommit, ("overcommit",))
+        known_resources(self.overcommit, self.resources, ("overcommit",))
+        if self.has_devices and DEVICE in self.overcommit:
+            remedy = "Take it out; requests take parts of devices."
+            raise wrong("a device is not overcommitted", remedy, ("overcommit", DEVICE))
         if SERVER in self.domains:
             raise wrong("is reserved for single servers", "Give the label another name.", ("domains", SERVER))
         for number, group in enumerate(self.groups or ()):
@@ -137,11 +138,6 @@ class ClusterSpec(WithFeatures):
             problem = f"has {many_of(count, 'node')}, and the groups before it have {usual}"
             remedy = f"Take out spread_above, or give all groups {usual}: spread requests need equal servers."
             raise wrong(problem, remedy, (*at, "nodes"), count)
-        self._check_ratios(group.overcommit, (*at, "overcommit"))
-        for name in group.overcommit:
-            if name in self.predicted:
-                remedy = "Take one of the two out."
-                raise wrong("is admitted by predicted peaks, on all servers", remedy, (*at, "overcommit", name))
         self._check_labels(group.labels, (*at, "labels"))
 
     def _check_devices(self) -> None:
@@ -162,13 +158,6 @@ class ClusterSpec(WithFeatures):
             if DEVICE in names:
                 remedy = f"Take {DEVICE} out here; `devices` says how many there are."
                 raise wrong("comes from the devices", remedy, (*at, DEVICE))
-
-    def _check_ratios(self, ratios: Collection[str], at: Keys) -> None:
-        """Refuse ratios of what servers do not have, or cannot be shared."""
-        known_resources(ratios, self.resources, at)
-        if self.has_devices and DEVICE in ratios:
-            remedy = "Take it out; requests take parts of devices."
-            raise wrong("a device is not overcommitted", remedy, (*at, DEVICE))
 
     def _check_labels(self, labels: Collection[str], at: Keys) -> None:
         """Refuse labels that are said twice, and `server`, which all servers have by themselves."""

@@ -1,8 +1,8 @@
 """The schema of `workload:`: a trace, generators, a published input, tenants, or a class of one's own."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Annotated, Any, ClassVar, Self, TypeAlias
+from typing import Annotated, Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from pydantic import (
@@ -36,22 +36,54 @@ from binwright.simcore.fields import (
     together,
     wrong,
 )
-from binwright.simcore.memmap import zeros
+from binwright.simcore.memmap import blocks, zeros
 from binwright.simcore.options import Registered
 from binwright.simcore.registry import Registry
 from binwright.simcore.rng import stream
 from binwright.simcore.roles import NO_ROLE, Roles
-from binwright.simcore.types import QUANTUM, Form
+from binwright.simcore.types import QUANTUM, Floats, Form, Ints
 from binwright.simcore.units import quanta
 from binwright.simcore.workload import Workload as Requests
 from binwright.workloads import ARRIVALS, LIFETIMES, WORKLOADS
 from binwright.workloads.arrivals import Bursty, Fixed, Poisson
 from binwright.workloads.demands import DEMANDS
-from binwright.workloads.generators import Columns, check_times
 from binwright.workloads.lifetimes import Empirical, Exponential, Lognormal, pick
 from binwright.workloads.offline import FITTED, NAMES, machines
 from binwright.workloads.parts import Parts, gangs_of
 from binwright.workloads.virtual import Bandwidth, DrawnNetworks, Networks
+
+
+class Columns(NamedTuple):
+    """Draws the columns of the `n` requests of a seed, each from the stream of its name.
+
+    Every request takes one uniform of each, whatever the distributions are: a change of one part moves no other, and
+    more requests continue fewer.
+    """
+
+    seed: int
+    n: int
+
+    def uniform(self, *name: str) -> Floats:
+        """Draw float64 [n] in [0, 1)."""
+        return stream(self.seed, "workload", *name).random(self.n)
+
+    def whole(self, name: str, low: int, high: int) -> Ints:
+        """Draw int64 [n] from `low` to `high`, both included."""
+        return low + (self.uniform(name) * (high - low + 1)).astype(np.int64)
+
+    def in_blocks(self, *names: str) -> Iterator[tuple[slice, list[Floats]]]:
+        """Draw uniform columns of these names block by block of rows, where all rows may not fit into memory."""
+        streams = [stream(self.seed, "workload", name) for name in names]
+        for rows in blocks(self.n):
+            yield rows, [each.random(rows.stop - rows.start) for each in streams]
+
+
+def _check_times(key: str, times: Floats, *, finite: bool) -> None:
+    """Refuse what somebody else's distribution draws, if it is no times."""
+    wrong = ~(times >= 0) | (finite & ~np.isfinite(times))
+    if wrong.any():
+        problem, remedy = f"a draw of {key} is not a time", "Every gap, mean and lifetime is zero or more seconds."
+        raise WorkloadError(problem, key=f"workload.{key}", value=float(times[wrong][0]), remedy=remedy)
 
 
 class Arrivals(Registered):
@@ -146,8 +178,8 @@ class Generated(WorkloadKind):
             for number, lifetimes in enumerate(stays):
                 chosen = drawn == number
                 lasts[chosen] = lifetimes.at(ends[chosen])
-            check_times("arrivals", arrival[rows], finite=True)
-            check_times("lifetimes", lasts, finite=False)
+            _check_times("arrivals", arrival[rows], finite=True)
+            _check_times("lifetimes", lasts, finite=False)
             of[rows], duration[rows], demand[rows] = drawn, lasts, demands[drawn]
             ids[rows] = np.arange(rows.start, rows.stop)
             if len(roles) > 1:
@@ -250,8 +282,6 @@ class Offline(WorkloadKind):
         "one of the literature's, such as `binpack1`, of the resource `size`.",
         examples=["pgrank"],
     )
-    requests: Count | None = Field(None, examples=[100])
-    """How many machines; by default the input's own number."""
 
     @model_validator(mode="after")
     def _known(self) -> Self:
@@ -261,7 +291,7 @@ class Offline(WorkloadKind):
 
     def draw(self, resources: tuple[str, ...], seed: int) -> Requests:
         """Draw the machines of a seed, for a cluster's resources."""
-        return machines(self.offline, seed).requests(resources, self.requests)
+        return machines(self.offline, seed).requests(resources)
 
 
 AT = ("workload", "networks")

@@ -257,15 +257,8 @@ class Runs:
         if len(self.failed) == len(self.looked):
             agent, error = next(iter(self.failed.items()))
             return UserError(f"no agent's runs finished: {error.strip()}", key=agent)
-        targets, most = self._question.targets, self._question.most
-        means = {agent: [mean for mean, _ in self.looked[agent][most].means] for agent in self.sizes}
-        nearest = max(means, key=lambda agent: targets[0].sign * means[agent][0])
-        reached = " and ".join(
-            f"{metric.name} {metric.write(mean, exact=True)}{' %' if metric.unit == '%' else ''}"
-            for metric, mean in zip((target.metric for target in targets), means[nearest], strict=True)
-        )
         remedy = "Lower the target, look further with `size: {most: N}`, or turn its sign round."
-        problem = f"no agent meets this with {many_of(most, 'server')}: the nearest, {nearest}, comes to {reached}"
+        problem = f"no agent meets this with {many_of(self._question.most, 'server')}"
         return UserError(problem, key="until", value=self._question.until, remedy=remedy)
 
 
@@ -285,7 +278,7 @@ def _binding(question: "Question", results: Results, agent: str, size: int) -> R
     cluster = question.scenario.cluster
     runs = results.done.filter((pl.col("agent") == agent) & (pl.col(question.key) == size))
     shares = {}
-    for name, ratio in zip(cluster.resources, ratios_of(cluster, 1).mean(axis=0).tolist(), strict=True):
+    for name, ratio in zip(cluster.resources, ratios_of(cluster).tolist(), strict=True):
         if (column := f"allocation_{name}") in runs.columns and runs[column].count():
             shares[name] = float(runs[column].mean()) / ratio  # type: ignore[arg-type]  # a number
     binds = max(shares, key=lambda name: shares[name], default=None)

@@ -14,7 +14,7 @@ from tests.support.batches import TIMES, data, plain
 from tests.support.scenarios import Way, build_cluster, deciding, random_requests
 
 GROUPS = [
-    {"count": 2, "node": {"cpu": 4, "mem": "8 GB"}, "overcommit": {"cpu": 2}},
+    {"count": 2, "node": {"cpu": 4, "mem": "8 GB"}},
     {"count": 1, "node": {"cpu": 8, "mem": "8 GB"}},
 ]
 POWER = {"servers": {"power": {"idle": "100 W", "peak": "300 W"}}}
@@ -31,23 +31,23 @@ def overcommitted(times: float, cpu: float = 1, **changes: Any) -> dict[str, Any
     return given
 
 
-def test_each_kind_has_its_own_ratio_and_others_that_of_the_cluster() -> None:
+def test_all_kinds_have_the_ratios_of_the_cluster() -> None:
     given = plain().dump() | {"cluster": {"groups": GROUPS, "overcommit": {"cpu": 1.5, "mem": 1.25}}}
     cluster = build_cluster(scenario_from(given))
     assert cluster.physical is not None
     assert (cluster.physical[:, 0] // QUANTUM).tolist() == [[4, 8], [4, 8], [8, 8]]
-    assert (cluster.capacity[:, 0] // QUANTUM).tolist() == [[8, 10], [8, 10], [12, 10]]
+    assert (cluster.capacity[:, 0] // QUANTUM).tolist() == [[6, 10], [6, 10], [12, 10]]
     assert (cluster.installed(4)[3] // QUANTUM).tolist() == [[8, 8]]
     assert (cluster.growth // QUANTUM).tolist() == [[12, 10]]
 
 
 @pytest.mark.parametrize("numbering", ["drawn", "given"])
 def test_ratios_stay_with_their_servers(numbering: str) -> None:
-    given = plain().dump() | {"cluster": {"groups": GROUPS, "numbering": numbering}}
+    given = plain().dump() | {"cluster": {"groups": GROUPS, "numbering": numbering, "overcommit": {"cpu": 2}}}
     for seed in range(4):
         cluster = build_cluster(scenario_from(given), seed)
         assert cluster.physical is not None
-        assert (cluster.capacity[:, 0, 0] == 8 * QUANTUM).all()
+        assert (cluster.capacity[:, 0, 0] == 2 * cluster.physical[:, 0, 0]).all()
         assert sorted(cluster.physical[:, 0, 0].tolist()) == [4 * QUANTUM, 4 * QUANTUM, 8 * QUANTUM]
         assert cluster.physical_growth is not None
         assert cluster.physical_growth[0, 0] == 8 * QUANTUM

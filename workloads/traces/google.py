@@ -19,7 +19,7 @@ AFTER = 2**63 - 1
 """The time of what happened after the trace's end."""
 NUMBERS = ("time", "collection_id", "instance_index", "priority", "alloc_collection_id")
 GIVE = "Give the events as they are downloaded."
-OPTIONAL = ("priority", "alloc_collection_id", "user")
+OPTIONAL = ("priority", "alloc_collection_id")
 """Fields that no event of a file may have."""
 
 
@@ -27,8 +27,7 @@ def placements(path: Path) -> pl.DataFrame:
     """Make a request of each time that an instance was scheduled, until it is evicted, fails or ends.
 
     Instances that ran before the trace begin at 0; those of which no end is there keep running. Tasks inside of an
-    alloc set are left out, since the set has asked for their room; so are requests for nothing. Groups are collections;
-    where events of collections are in the file, too, their users are labels.
+    alloc set are left out, since the set has asked for their room; so are requests for nothing. Groups are collections.
     """
     events = _events(path)
     events = events.filter((pl.col("time") != AFTER) & (pl.col("alloc_collection_id").fill_null(0) == 0))
@@ -41,22 +40,16 @@ def placements(path: Path) -> pl.DataFrame:
         end=pl.col("time").shift(-1).over(who), turn=(pl.col("type") == SCHEDULE).cum_sum().over(who) - 1
     )
     placed = turns.filter((pl.col("type") == SCHEDULE) & ((pl.col("cpu") > 0) | (pl.col("mem") > 0)))
-    frame = placed.select(
+    return placed.select(
         "line",
-        "cpu",
-        "mem",
         id=pl.format("{}-{}-{}", "collection_id", "instance_index", "turn"),
         arrival=pl.col("time") / 1e6,
         lifetime=((pl.col("end") - pl.col("time")) / 1e6).fill_null(float("inf")),
+        cpu="cpu",
+        mem="mem",
         group=pl.col("collection_id").cast(pl.String),
         **{f"{LABELS}priority": pl.col("priority").cast(pl.String).fill_null("")},
-    ).select("line", "id", "arrival", "lifetime", "cpu", "mem", "group", f"{LABELS}priority")
-    owners = events.filter(pl.col("instance_index").is_null() & pl.col("user").is_not_null())
-    if len(owners):
-        named = owners.unique("collection_id", keep="first", maintain_order=True)
-        columns = {"group": pl.col("collection_id").cast(pl.String), f"{LABELS}tenant": pl.col("user")}
-        frame = frame.join(named.select(**columns), "group", "left", maintain_order="left").fill_null("")
-    return frame
+    )
 
 
 def _events(path: Path) -> pl.DataFrame:
@@ -69,7 +62,7 @@ def _events(path: Path) -> pl.DataFrame:
         absent = {name: pl.lit(None, pl.String) for name in OPTIONAL if name not in frame.columns}
         numbers = (pl.col(name).cast(pl.Int64) for name in NUMBERS)
         events = frame.with_columns(**absent).select(
-            "line", *numbers, kind.cast(pl.Int64), pl.col("user").cast(pl.String),
+            "line", *numbers, kind.cast(pl.Int64),
             **{name: amount.fill_null(0.0) for name, amount in amounts.items()},
         )  # fmt: skip
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:

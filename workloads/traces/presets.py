@@ -11,14 +11,12 @@ and what `Table` needs to read it: `columns`, `factors`, `labels`, `empty`. Furt
 - `rows`: a function of `binwright.workloads.traces.rows` that makes the rows of the table from those of the file.
 - `module`: of a file that is no table, the module beside this one where the function `rows` is. It reads the file, and
   gives requests in the common columns; `columns` says what the file calls them.
-
-A known file of another format names that as its `format`; it is not recognised by itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -102,9 +100,6 @@ def _format(name: str) -> Format:
     about |= {key: data.pop(key) for key in Format.__annotations__ if key in data and key != "forms"}
     if "servers" in about:
         about["servers"] = ServerFile(**about["servers"])
-    if "format" in data:
-        other: Format = TRACES.load(data["format"])
-        return replace(other, **about, begins="", headers=())
     code = import_module(f"{__package__}.{data.get('module', 'rows')}")
     headers, forms = [], []
     for form in (data | each for each in data.pop("forms", [{}])):

@@ -62,7 +62,6 @@ class Predict(Model):
 
 
 Ratio: TypeAlias = Annotated[PositiveNumber, Field(le=100)]
-Ratios: TypeAlias = Annotated[dict[str, Ratio], Shown("{resource: number above 0}")]
 RatiosOrPeaks: TypeAlias = Annotated[
     dict[str, Annotated[Ratio | Predict, PlainOrMapping()]], Shown("{resource: number above 0, or [Predict](#predict)}")
 ]

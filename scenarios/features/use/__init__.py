@@ -94,8 +94,6 @@ class _Feature(Feature):
         names = dict[str, None]()
         for cluster in (each.cluster for each in points if not self.section(each)):
             names |= {name: None for name, how in cluster.overcommit.items() if not isinstance(how, float) or how > 1}
-            for group in cluster.groups or ():
-                names |= {name: None for name, ratio in group.overcommit.items() if ratio > 1}
         if not names:
             return ""
         why = "without `workload.use`, how much requests use of what they request, contention is not modelled"
