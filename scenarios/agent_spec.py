@@ -15,9 +15,6 @@ from binwright.simcore.fields import Model, Shown, Text, wrong
 from binwright.simcore.options import check_options
 from binwright.simcore.types import Agent
 
-LONG = 40
-"""Letters beyond which a list in a label is shortened."""
-
 
 class AgentSpec(Model):
     """An agent and its options. Short forms: `best-fit`, and `{best-fit: {node: loose}}`."""
@@ -106,11 +103,9 @@ def _said(value: Any) -> Any:
 
 
 def _short(value: Any, key: str = "") -> Any:
-    """Shorten what a label shows: a `path` to its last two parts, a long list to its first item, code to its file."""
+    """Shorten what a label shows: a `path` to its last two parts, code to its file."""
     if isinstance(value, Mapping):
         return {name: _short(each, name) for name, each in value.items()}
-    if isinstance(value, list) and len(str(value)) > LONG:
-        return f"[{_said(value[0])}, {len(value) - 1} more]"
     if isinstance(value, str) and re.fullmatch(r".+\.py:\w+", value):
         return Path(value).name
     if key == "path" and isinstance(value, str):

@@ -88,10 +88,10 @@ def _dry_run(batch: Batch, fresh: bool) -> int:
 
 
 def warn_of_scenario(scenario: Scenario) -> None:
-    """Warn of keys without effect, of names that no request has, and of what is not modelled."""
-    from binwright.scenarios.run.check import doubts_of, unknown_names
+    """Warn of agents without effect, and of names that no request has."""
+    from binwright.scenarios.run.check import unknown_names, unordered
 
-    warn_of(*doubts_of(scenario))
+    warn_of(unordered(scenario))
     names: Sequence[str] = unknown_names(scenario)
     warn_of(*names[:SHOWN], f"{len(names) - SHOWN} more of the kind." if len(names) > SHOWN else "")
 

@@ -101,8 +101,6 @@ def _print(which: str, result: Why) -> None:
     print_line(f"It asked for {say(request.demand, resources)} on {where}, {lasts}, {when}.")
     if result.time > request.arrival:
         print_line(f"The agent was first asked about it {duration(result.time - request.arrival)} later.")
-    if result.parts:
-        print_line(result.parts)
     for count, word in result.servers["why"].value_counts(sort=True).select("count", "why").iter_rows():
         print_line(f"  {many_of(count, 'server')}: {word}")
     lacking = [

@@ -124,10 +124,6 @@ class Feature:
     def check_keys(self, scenario: Any) -> None:
         """Refuse what its keys say in vain, whether the feature is used or not."""
 
-    def doubt(self, points: Sequence[Any]) -> str:
-        """Say what is allowed and hardly meant, in scenarios that are the points of a sweep; empty if nothing is."""
-        return ""
-
     def names(self, scenario: Any) -> Iterable[Named]:
         """List where its keys choose requests by labels, whether the feature is used or not."""
         return ()

@@ -12,7 +12,6 @@ from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.agent_spec import AgentSpec
 from binwright.scenarios.build.plan import Run, plan, points
 from binwright.scenarios.build.world import adapt_agent, build_world, measured
-from binwright.scenarios.features import features
 from binwright.scenarios.features.feature import way
 from binwright.scenarios.run.sandbox import STARTING, limited
 from binwright.scenarios.schema.explain import locate
@@ -107,15 +106,13 @@ def _values(workload: Workload, label: str, classes: Mapping[str, int]) -> list[
     return sorted(names | set(map(str, numbers)) | set(workload.labels.get(PRIORITY, np.zeros(0, np.str_)).tolist()))
 
 
-def doubts_of(scenario: Scenario) -> list[str]:
-    """Say what has no effect at any point of the sweep, or another one than it seems to have."""
-    every = [at_point for _, at_point in points(scenario)]
-    result = [doubt for feature in features() if (doubt := feature.doubt(every))]
-    unordered = [spec.label for spec in scenario.agents if AGENTS.load(spec.name).orders_line]
-    if unordered and not any(way(at_point.overflow, "wait") for at_point in every):
-        why = "they are offered one by one: write `overflow: {wait: {together: 1000}}`"
-        result.append(f"{' and '.join(unordered)} cannot change the order of requests: {why}.")
-    return result
+def unordered(scenario: Scenario) -> str:
+    """Say which agents would order requests that are offered one by one at every point of the sweep; "" for none."""
+    agents = [spec.label for spec in scenario.agents if AGENTS.load(spec.name).orders_line]
+    if not agents or any(way(at_point.overflow, "wait") for _, at_point in points(scenario)):
+        return ""
+    why = "they are offered one by one: write `overflow: {wait: {together: 1000}}`"
+    return f"{' and '.join(agents)} cannot change the order of requests: {why}."
 
 
 def start_agents(scenario: Scenario, first: Run, agents: Iterable[AgentSpec], world: World, workload: Workload) -> None:

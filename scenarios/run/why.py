@@ -32,7 +32,6 @@ class Why:
     `answer` says in words what became of it. `servers` has a row per server: `server`, the `node` that lacks least
     (null where the request takes a part of every node), of every resource what is `free_<resource>` there and what it
     `lacks_<resource>`, in units, and `why`: `room`, what lacks, or what kept the request out whatever is free.
-    `parts` says how many of a gang had room.
     """
 
     request: Request
@@ -42,7 +41,6 @@ class Why:
     resources: tuple[str, ...]
     servers: pl.DataFrame
     networked: bool = False
-    parts: str = ""
 
 
 def why(run: Run, wanted: str) -> Why:
@@ -228,10 +226,8 @@ def _look(simulation: Simulation, request: Request, free: Ints) -> Why:
     }
     # Whatever agents are told of how long it lasts.
     known = Request(*request)._replace(duration=float(workload.duration[request.index]))
-    room = ledger.room_for_parts(request, ledger.open_to(request)) if request.gang else 0
-    parts = f"Of its {request.parts} parts {room} had room." if request.gang else ""
     name, networked = str(workload.id[request.index]), bool(ledger.tiers)
-    return Why(known, name, simulation.now, "", resources, pl.DataFrame(columns), networked, parts)
+    return Why(known, name, simulation.now, "", resources, pl.DataFrame(columns), networked)
 
 
 def _nearest(free: Ints, request: Request) -> tuple[Ints, Ints, Ints]:

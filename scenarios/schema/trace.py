@@ -106,6 +106,9 @@ class Inflate(Model):
 
 def _known(name: str) -> str:
     """Refuse what is no format of traces; says what to write where a file or a class stands in its place."""
+    if ":" in name:
+        remedy = f'Draw requests by a workload of your own, `workload: {{"{name}": {{}}}}`, or write `trace: table`.'
+        raise UserError("is a class, and the name of a format belongs here", value=name, remedy=remedy)
     if name not in TRACES and any(letter in name for letter in "./"):
         remedy = (
             f"A file of your own is `trace: table` with `path: {name}`; `binwright traces describe {name} --out FILE` "

@@ -87,7 +87,6 @@ def size(
     scenario: str | Path | Scenario,
     *overrides: Override,
     until: str | None = None,
-    kind: str | None = None,
     most: int | None = None,
     jobs: int | None = None,
     out: str | Path | None = None,
@@ -96,12 +95,12 @@ def size(
     """Find for every agent the smallest number of servers with which a metric meets a target.
 
     `until` is the target (default: the scenario's `size`, or `"acceptance >= 99 %"`), or several with ` and ` between,
-    `kind` the group of servers where there are several, `most` how many servers it may come to. The scenario has no
-    sweep. `out` (default `results/<name>/size`) gets the runs, which are ordinary results, and sizes.csv; the same call
-    goes on there. `finished` is called with the row of every run.
+    `most` how many servers it may come to. The scenario has no sweep. `out` (default `results/<name>/size`) gets the
+    runs, which are ordinary results, and sizes.csv; the same call goes on there. `finished` is called with the row of
+    every run.
     """
     scenario = loaded(scenario, overrides, load_to_run)
-    folder, question = folder_for(scenario, out, "size"), Question.of(scenario, until, kind, most)
+    folder, question = folder_for(scenario, out, "size"), Question.of(scenario, until, most)
     if scenario.sweep.product or scenario.sweep.zip:
         remedy = "Size one point: sweep=null, and set what was swept."
         raise UserError("the scenario has several points", key="sweep", remedy=remedy)
@@ -301,12 +300,11 @@ class Question:
     most: int
 
     @classmethod
-    def of(cls, scenario: Scenario, until: str | None, kind: str | None, most: int | None) -> Self:
+    def of(cls, scenario: Scenario, until: str | None, most: int | None) -> Self:
         """Read it from a scenario's `size`, of which what is not None takes the place; refuse what has no answer."""
         own = scenario.size or Size()
-        until, kind = own.until if until is None else until, own.kind if kind is None else kind
-        most = own.most if most is None else most
-        key, count = place_of(scenario.cluster, kind)
+        until, most = own.until if until is None else until, own.most if most is None else most
+        key, count = place_of(scenario.cluster, own.kind)
         targets = targets_of(until, scenario.described_metrics)
         _refuse(scenario, [each.metric.name for each in targets])
         least = _least(scenario, count)
@@ -315,7 +313,7 @@ class Question:
             why = "; failures are scheduled of what fewer servers do not have" if least > 1 else ""
             remedy = f"Give {least} to {LARGEST:,}{why}."
             raise UserError("is no number of servers to look for", key="size.most", value=most, remedy=remedy)
-        section = Size(until=until, kind=kind, most=most)
+        section = Size(until=until, kind=own.kind, most=most)
         changed = scenario.model_copy(update={"record": (), "train": None, "size": section})
         return cls(changed, until, targets, key, least, min(count, most), most)
 

@@ -248,7 +248,7 @@ def check_command(arguments: list[str]) -> None:
     elif command == "size":
         scenario = load_scenario(asked.file, as_overrides(asked.sets, asked.agents, asked.seeds))
         for _, point in points(scenario):
-            assert Question.of(point, " and ".join(asked.until or []) or None, None, None)
+            assert Question.of(point, " and ".join(asked.until or []) or None, None)
     elif command == "compare":
         check_metrics(asked.metrics)
         assert (asked.baseline or "first-fit").rpartition("/")[2].partition("(")[0] in AGENTS

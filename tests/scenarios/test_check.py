@@ -222,7 +222,7 @@ def test_no_name_that_is_gone_is_in_use(name: str, capsys: pytest.CaptureFixture
         assert not keys or section in Scenario.known()
         given: Any = {"a": 1}
         for key in reversed(keys):
-            given = {key: [given] if key == "flavours" else given}
+            given = {key: [given] if key in ("flavours", "groups") else given}
         change = f"{section}={json.dumps([given] if section == 'agents' else given)}"
         with pytest.raises(UserError, match="this key is gone") as refused:
             load_scenario("quickstart", [change])

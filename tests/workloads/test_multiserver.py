@@ -139,12 +139,11 @@ def test_azure_packing_2020(tmp_path: Path) -> None:
         base.commit()
     # A row of vmType each; half a machine is 250: drawn again.
     assert table(Azure(path, "all").law()) == {(3, 1): 0.25, (50, 50): 0.5, (100, 100): 0.25}
-    for core, problem in ((-0.1, r"below zero \(got -0\.1\)"), ("half", r"not a number \(got 'half'\)")):
-        with closing(sqlite3.connect(path)) as base:
-            base.execute("UPDATE vmType SET core = ? WHERE vmTypeId = 9", (core,))
-            base.commit()
-        with pytest.raises(WorkloadError, match=rf"packing\.sqlite: vmType\.core: {problem}"):
-            Azure(path, "test").law()
+    with closing(sqlite3.connect(path)) as base:
+        base.execute("UPDATE vmType SET core = 'half' WHERE vmTypeId = 9")
+        base.commit()
+    with pytest.raises(WorkloadError, match=r"packing\.sqlite: vmType: not a number: .*half"):
+        Azure(path, "test").law()
 
 
 # -- wrong input -----------------------------------------------------------------------------------------------------

@@ -39,10 +39,6 @@ def requests(path: Path) -> pl.DataFrame:
 def read_types(path: Path) -> Floats:
     """Read core and memory of the rows of table vmType, by type and kind of machine, float64 [rows, 2]."""
     sizes = _table(path, "vmType").sort("vmTypeId", "machineId").select("core", "memory").fill_null(0.0)
-    for name in sizes.columns:
-        if len(sizes) and (least := sizes[name].min()) < 0:  # type: ignore[operator]  # they are numbers
-            remedy = "Correct it, or remove the row."
-            raise WorkloadError("below zero", file=path, key=f"vmType.{name}", value=least, remedy=remedy)
     return sizes.to_numpy()
 
 
@@ -77,9 +73,7 @@ def _table(path: Path, table: str) -> pl.DataFrame:
         try:
             while rows := cursor.fetchmany(CHUNK):
                 chunks.append(pl.DataFrame(rows, schema=schema, orient="row"))
-        except pl.exceptions.ComputeError:  # SQLite stores texts among numbers
-            cells = (cell for row in rows for cell in zip(schema, row, strict=True))
-            column, text = next(cell for cell in cells if isinstance(cell[1], str | bytes))
-            key, remedy = f"{table}.{column}", "Correct it, or remove the row."
-            raise WorkloadError("not a number", file=path, key=key, value=text, remedy=remedy) from None
+        except pl.exceptions.ComputeError as error:  # SQLite stores texts among numbers
+            remedy = "Correct it, or remove the row."
+            raise WorkloadError(f"not a number: {error}", file=path, key=table, remedy=remedy) from None
     return pl.concat(chunks)

@@ -1,6 +1,6 @@
 """Use: what share of what they ask for requests use, and who gets it where a server has too little."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar, TypeAlias
 
@@ -89,15 +89,6 @@ class _Feature(Feature):
     def check_keys(self, scenario: Any) -> None:
         if not self.section(scenario) and "use" in scenario.record:
             raise wrong("no use is known", "Take use out, or write `workload.use`.", ("record",), "use")
-
-    def doubt(self, points: Sequence[Any]) -> str:
-        names = dict[str, None]()
-        for cluster in (each.cluster for each in points if not self.section(each)):
-            names |= {name: None for name, how in cluster.overcommit.items() if not isinstance(how, float) or how > 1}
-        if not names:
-            return ""
-        why = "without `workload.use`, how much requests use of what they request, contention is not modelled"
-        return f"{' and '.join(names)} {'is' if len(names) == 1 else 'are'} oversold, and that looks free: {why}."
 
     def names(self, scenario: Any) -> list[Named]:
         spec, at = self.section(scenario), ("workload", "use")

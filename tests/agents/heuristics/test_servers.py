@@ -117,8 +117,8 @@ def test_random_is_uniform_over_what_fits(spread: bool) -> None:
 def test_every_item_goes_where_the_printed_program_puts_it(rule: str, name: str) -> None:
     items, room = sizes(name, 1)
     count = 150
-    whole = machines(name, 1)
-    work = replace(whole, demand=whole.demand[:count]).requests(("size",))
+    published = machines(name, 1)
+    work = replace(published, demand=published.demand[:count]).requests(("size",))
     capacity = np.full((count, 1, 1), room * QUANTUM)
     simulation = Simulation(work, Ledger(Cluster(("size",), capacity, (10**18,), capacity[0])))
     agent = FunSearch("or" if rule == "or" else "weibull")
