@@ -29,7 +29,6 @@ from binwright.simcore.files import write_text
 from binwright.simcore.rng import stream
 from binwright.simcore.types import Floats
 
-LEAST = {"seeds": 4, "validation": 4, "test": 2, "evaluations": 1}
 LABEL = "found"
 """What the chosen rule is called among agents."""
 PROPOSALS, KEPT, STAGES, FEWEST = 54, 3, 4, 4
@@ -104,11 +103,8 @@ def search(
     is called after every race with the plays so far, the best rule and its mean.
     """
     scenario = loaded(scenario, overrides)
-    for key, value in {"seeds": seeds, "validation": validation, "test": test, "evaluations": evaluations}.items():
-        if value < LEAST[key]:
-            raise UserError("is too few", key=key, value=value, remedy=f"Give {LEAST[key]} or more.")
     folder, means = folder_for(scenario, out, "search"), dict[str, float]()
-    evaluator = Evaluator(scenario, metric=metric, seeds=seeds, validation=validation, baseline="0")
+    evaluator = Evaluator(scenario, metric=metric, seeds=seeds, validation=validation, test=test, baseline="0")
     race = Race(evaluator, jobs, seed)
     for rule, mean in race.winners():
         means[rule] = mean

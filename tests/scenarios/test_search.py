@@ -82,7 +82,7 @@ def test_chosen_rule_is_an_agent_compared_on_unseen_seeds(tmp_path: Path) -> Non
 def test_mistakes_are_refused(tmp_path: Path) -> None:
     scenario = scenario_from(TINY)
     with pytest.raises(UserError, match="is too few"):
-        bw.search(scenario, out=tmp_path, seeds=1)
+        bw.search(scenario, out=tmp_path, test=0)
     with pytest.raises(UserError, match="no such metric"):
         bw.search(scenario, out=tmp_path, **{**HOW, "metric": "nonsense"})
     with pytest.raises(UserError, match="has no value"):

@@ -238,7 +238,7 @@ class Compiler(Writer):
                 return same if truth else negation(same)
         if left.kind != BOOL:
             _, (left, right) = alike(left, right)
-        return op("==" if truth else "!=", left.number, right.number)
+        return op("==" if truth else "!=", left.code, right.code)
 
     def _arithmetic(self, operator: str, left: Typed, right: Typed, at: At) -> Typed:
         """Compare two numbers, or compute with them, with a test of a divisor that may be zero."""
@@ -271,10 +271,10 @@ class Compiler(Writer):
         if not block:
             return Typed.truth(op("and" if both else "or", left, right))
         result = self.local()
-        first, second = ([f"{result} = {text(Typed.truth(code).number)}"] for code in (left, right))
+        first, second = ([f"{result} = {text(code)}"] for code in (left, right))
         self.out += first
-        self.branch(f"{result} != 0" if both else f"{result} == 0", [*block, *second])
-        return Typed.truth(f"{result} != 0")
+        self.branch(result if both else negation(result), [*block, *second])
+        return Typed.truth(result)
 
     def _extreme(self, node: s.Node, choice: str, *arguments: s.Node) -> Typed:
         return extreme(choice, [self.number(argument) for argument in arguments])
@@ -298,10 +298,9 @@ class Compiler(Writer):
             refuse(wrong, "a quantity, or a number below zero, is not a bin", remedy, node.at)
             if kind == QUANTITY:
                 yes, no = yes.micro(), no.micro()
-        sides = ([*block, f"{result} = {text(side.number)}"] for block, side in ((then, yes), (other, no)))
+        sides = ([*block, f"{result} = {text(side.code)}"] for block, side in ((then, yes), (other, no)))
         self.branch(test, *sides)
-        code = f"{result} != 0" if kind == BOOL else result
-        return Typed(kind, min(yes.low, no.low), max(yes.high, no.high), code)
+        return Typed(kind, min(yes.low, no.low), max(yes.high, no.high), result)
 
     # Loops, as statements and as `sum` and `count`
 
@@ -350,7 +349,7 @@ class Compiler(Writer):
         def body() -> None:
             nonlocal result
             value = Typed.truth(self.truth(term)) if kind == "count" else self.number(term)
-            self.out.append(f"{total} = {text(op(symbol, total, value.number))}")
+            self.out.append(f"{total} = {text(op(symbol, total, value.code))}")
             times = self.trips // before
             sums = min(0, value.low * times), max(0, value.high * times)
             low, high = (value.low, value.high) if extremes else sums

@@ -12,8 +12,8 @@ T = TypeVar("T")
 TEXT_LIMIT, DEPTH_LIMIT, INDEX_LIMIT = 100_000, 80, 8
 """Letters of a text; how deep expressions and blocks nest, a chain of operators counting as nested; and indices."""
 COUNT_LIMIT, ENTRY_LIMIT = 1_000_000, 20_000_000
-"""Balls, bins, members of sets, and nodes evaluated for all constants, or by one call of UTILFN; entries of a table, of
-which all that UTILFN reads have twice as many, and dimensions a quarter."""
+"""Balls, bins, and nodes evaluated for all constants, with members of sets, or by one call of UTILFN; entries of a
+table, of which dimensions have a quarter."""
 LARGEST = 10**9
 """No number that is written, and no entry of a table, is larger."""
 

@@ -7,8 +7,8 @@ from functools import partial
 from binwright.agents.solver.language import syntax as s
 from binwright.agents.solver.language.compile import Compiler
 from binwright.agents.solver.language.errors import refuse
-from binwright.agents.solver.language.values import BOOL, INT, QUANTITY, Scope, Typed
-from binwright.agents.solver.model.emit import addition, text
+from binwright.agents.solver.language.values import INT, QUANTITY, Scope, Typed
+from binwright.agents.solver.model.emit import EARLY, text
 from binwright.agents.solver.model.program import BALL, BIN, WIDE, Code, Family, Goal, Objective, Program
 from binwright.simcore.types import Ints
 
@@ -35,15 +35,14 @@ class Statements(Compiler):
         self.check_free(name, node.at)
         typed = self.value(value)
         if isinstance(typed.code, str):
-            local = self.stored(typed.number)
-            typed = typed._replace(code=f"{local} != 0" if typed.kind == BOOL else local)
+            typed = typed._replace(code=self.stored(typed.code))
         self.names[name] = typed
 
     def _for_(self, node: s.Node, axis: s.Node, body: s.Block) -> None:
         self.loop(axis, partial(self.block, body))
 
     def _reject(self, node: s.Node) -> None:
-        self.reject(node.at)
+        self.out.append(self.reject(node.at))
 
     def _if_(self, node: s.Node, if_: s.Node, *bodies: s.Block) -> None:
         test, facts = self.truth(if_), (self.learn(if_, True), self.learn(if_, False))
@@ -61,7 +60,7 @@ class Statements(Compiler):
         family, place, arguments = self.dimension(node)
         amount = self.number(added).micro()
         amount = amount if sign == "+=" else amount.negated()
-        self.out += addition(place, amount.code)
+        self.out += [f"dims[n] = {text(place)}", f"amounts[n] = {text(amount.code)}", EARLY, "n += 1"]
         self.added.append((family.name, amount.low, arguments))
         self.adds += self.trips
         self._reach += max(abs(amount.low), abs(amount.high)) * self.trips

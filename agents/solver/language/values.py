@@ -35,11 +35,6 @@ class Typed(NamedTuple):
         """Make a truth value."""
         return cls.of(BOOL, test) if isinstance(test, int) else cls(BOOL, 0, 1, test)
 
-    @property
-    def number(self) -> Code:
-        """Return the code as a number, which is 1 or 0 for a test."""
-        return f"(1 if {self.code} else 0)" if self.kind == BOOL and isinstance(self.code, str) else self.code
-
     def micro(self) -> Typed:
         """Convert a number to a quantity."""
         return self if self.kind == QUANTITY else computed("*", self, Typed.of(INT, MICRO), QUANTITY)
@@ -70,7 +65,7 @@ def op(symbol: str, left: Code, right: Code) -> Code:
 
 def negation(test: Code) -> Code:
     """Return the opposite of a test."""
-    return 1 - test if isinstance(test, int) else f"not ({test})"
+    return 1 - test if isinstance(test, int) else f"(not {test})"
 
 
 def alike(*values: Typed) -> tuple[str, list[Typed]]:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from binwright.agents.solver.language import syntax as s
-from binwright.agents.solver.language.errors import COUNT_LIMIT, ENTRY_LIMIT, At, SpecError, refuse
+from binwright.agents.solver.language.errors import COUNT_LIMIT, At, SpecError, refuse
 from binwright.agents.solver.language.tables import Table
 from binwright.agents.solver.language.values import Scope
 from binwright.agents.solver.model.emit import indented, text
@@ -118,18 +118,16 @@ class Writer:
         finally:
             self.out, self.names, self.facts, self.trips = before
 
-    def reject(self, at: At, what: str = "REJECT") -> None:
-        """Write that the call ends here."""
+    def reject(self, at: At, what: str = "REJECT") -> str:
+        """Make a statement that ends the call."""
         self.rejects.append(Reject(at.line, what))
-        self.out.append(f"return {-len(self.rejects)}")
+        return f"return {-len(self.rejects)}"
 
     def guard(self, wrong: Code, what: str, at: At) -> None:
         """Write a test that rejects at run time."""
         remedy = "Bound it with min(..., ...), max(..., ...) or %, or run over a range."
         refuse(self.ceiling is not None, f"{what} is not certain to be legal here", remedy, at)
-        with self.apart() as block:
-            self.reject(at, what)
-        self.branch(wrong, block)
+        self.branch(wrong, [self.reject(at, what)])
 
     def read(self, table: Table, index: Code, at: At, rows: int | None = None) -> Code:
         """Read a value of a table, or where row number `index` starts if `rows` is 0, and stops if it is 1.
@@ -143,8 +141,6 @@ class Writer:
         if table.name not in self.starts:
             self.starts[table.name] = sum(part.size for part in self._data)
             self._data += [table.values] if table.starts is None else [table.values, table.starts]
-            large = sum(part.size for part in self._data) > 2 * ENTRY_LIMIT
-            refuse(large, f"the tables have more than {2 * ENTRY_LIMIT:,} entries", "Aggregate them first.", at)
         first = self.starts[table.name] + (0 if rows is None else table.values.size + rows)
         return f"data[{text(first)} + {text(index)}]"
 

@@ -22,23 +22,15 @@ def text(code: Code) -> str:
 
 
 def operation(symbol: str, left: Code, right: Code) -> str:
-    """Write an operation; in brackets, unless it is a test."""
-    if symbol in ("and", "or"):
-        return f"({left}) {symbol} ({right})"
-    if symbol.isidentifier():
+    """Write an operation, in brackets."""
+    if symbol.isidentifier() and symbol not in ("and", "or"):
         return f"{symbol}({text(left)}, {text(right)})"
-    written = f"{text(left)} {symbol} {text(right)}"
-    return written if symbol in ("==", "!=", "<", "<=") else f"({written})"
+    return f"({text(left)} {symbol} {text(right)})"
 
 
 def indented(block: Sequence[str]) -> list[str]:
     """Return the lines of a block behind `if`, `else` or `for`."""
     return [f"    {line}" for line in block] or ["    pass"]
-
-
-def addition(dim: Code, amount: Code) -> list[str]:
-    """Write what adds millionths to a dimension."""
-    return [f"dims[n] = {text(dim)}", f"amounts[n] = {text(amount)}", EARLY, "n += 1"]
 
 
 def utilfn(program: Program, *, spelt: bool = False, early: bool = True) -> tuple[str, list[int]]:

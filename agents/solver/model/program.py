@@ -7,7 +7,7 @@ statements. `binwright.agents.solver.model.evaluate` runs a program in plain Pyt
 
 Expressions are those of Python over locals, `data`, and, in goals, `used` [dims]: `+ - * // %`, comparisons, `not`,
 `and`, `or`, whose right operand is evaluated only if the left one does not decide (its reads may be legal only then),
-`1 if test else 0`, and the functions of `binwright.agents.solver.model.arithmetic`. Constants stand in braces: see
+and the functions of `binwright.agents.solver.model.arithmetic`. Constants stand in braces: see
 `binwright.agents.solver.model.emit`. Statements assign locals, branch with `if` and loop with `for` over a range;
 those of UTILFN write `dims` and `amounts` of additions, of which there are `n`, and return -1, -2, ... where they
 reject, each its own number.

@@ -275,8 +275,6 @@ class _Model:
                 return _of(number)
             case ast.Name(name):
                 return names[name]
-            case ast.IfExp(test):  # programs have no choices but `1 if test else 0`
-                return self._value(test, names)
             case ast.Subscript(ast.Name(array), index):
                 inner = self._value(index, names)
                 return self._use(inner.known) if array == "used" else self._read(inner)

@@ -50,7 +50,7 @@ class Build(Constants):
         self.sets: dict[str, list[tuple[list[int], int]]] = {kind: [] for kind in SETS}
         self.wishes: list[Wish] = []
         self.softs: list[tuple[list[int], int, int]] = []
-        self.pins: dict[int, tuple[int, At]] = {}
+        self.pins: dict[int, int] = {}
         self.now: Ints | None = None
         self.moves: At | None = None
         self.added: s.Block = ()
@@ -99,8 +99,7 @@ class Build(Constants):
             ceiling[dims] = [amount + amount * over // MICRO for amount in capacity[dims].tolist()]
         allowed = np.array([len(dims) - -(-len(dims) * share // MICRO) for dims, share, _ in self.softs], np.int64)
         pins = np.full(balls, NULL, np.int64)
-        for ball, (place, at) in self.pins.items():
-            pins[ball] = existing(place, "bin", bins, at)
+        pins[list(self.pins)] = list(self.pins.values())
         now = np.full(balls, NULL, np.int64) if self.now is None else self.now
         proven = replace(self.scope, families={family.name: family for family in families})
         objective = compile_goals(self.goals, proven, ceiling)
@@ -311,8 +310,8 @@ class Build(Constants):
             place = self.value(to, bins)
             place = place if place.kind == PLACE else self.whole(to, of=bins)
             if place.low != NULL:
-                pin = existing(place.low, "bin", self.most, to.at), to.at
-                twice = self.pins.setdefault(number, pin)[0] != pin[0]
+                pin = existing(place.low, "bin", self.most, to.at)
+                twice = self.pins.setdefault(number, pin) != pin
                 problem = f"ball {self.scope.name(balls, number)} is pinned to two bins" if twice else ""
                 refuse(twice, problem, "Keep one of them.", node.at)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from importlib.resources import as_file, files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +15,12 @@ if TYPE_CHECKING:
     from binwright.agents.solver.specification.spec import Spec
 
 
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+
 def examples() -> dict[str, str]:
     """Return the shipped specifications: name and text."""
-    folder = files("binwright.agents.solver").joinpath("examples")
-    result = sorted(file.name for file in folder.iterdir() if file.name.endswith(".alloc"))
-    return {name.removesuffix(".alloc"): folder.joinpath(name).read_text(encoding="utf-8") for name in result}
+    return {file.stem: file.read_text(encoding="utf-8") for file in sorted(EXAMPLES.glob("*.alloc"))}
 
 
 def load_problem(
@@ -36,8 +36,7 @@ def load_problem(
     """
     path = Path(source)
     if not path.is_file() and str(source) in examples():
-        with as_file(files("binwright.agents.solver").joinpath("examples", f"{source}.alloc")) as example:
-            return load_problem(example, params, now, moves, drain)
+        path = EXAMPLES / f"{source}.alloc"
     if not path.is_file():
         remedy = meant(path, ".alloc") or suggest(str(source), examples())
         raise UserError("no such file or example", file=path, remedy=remedy)

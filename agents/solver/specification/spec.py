@@ -121,7 +121,7 @@ class Spec:
             low = 1 if first is None else build.count(first, "BINS")
             turned = last is not None and low > build.most
             refuse(turned, f"BINS ? goes from {low} to {build.most}", "Write the smaller number first.", self.bins.at)
-            low = max([low, *(place + 1 for place, _ in build.pins.values())])
+            low = max([low, *(place + 1 for place in build.pins.values())])
             there = 0 if build.now is None else int(build.now.max()) + 1
             return low, max(low, build.scope.balls, there) if last is None else build.most
 
