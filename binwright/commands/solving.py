@@ -33,6 +33,8 @@ SHOWN, WHY = 100, 3
 
 def solve(args: Namespace) -> int:
     """Answer `binwright solve FILE`."""
+    if args.json and (args.check or args.explain is not None):
+        raise UserError("is for answers", key="--json", remedy="Leave it out with --check and --explain.")
     if args.explain is not None:
         return _explain(args)
     if args.balls:
@@ -46,7 +48,7 @@ def solve(args: Namespace) -> int:
     began = monotonic()
     problem = _problem_of(args)
     if args.check:
-        _check(problem, args.json)
+        _check(problem)
         return 0
     more = max(min(0.001, limit), limit - (monotonic() - began))  # reading may have taken it all
     with StatusLine("solve") as line:
@@ -66,28 +68,14 @@ def solve(args: Namespace) -> int:
     return 0 if answer.status in ("optimal", "solved") else UNSOLVED
 
 
-def _check(problem: Problem, as_json: bool) -> None:
+def _check(problem: Problem) -> None:
     """Print what the compiler knows of a problem."""
-    program = problem.program
-    proven = {name: getattr(program, name) for name in ("alloc_free", "non_negative", "bin_local", "bin_blind")}
-    proven["vector"] = problem.matrix is not None
-    known = {
-        "balls": problem.balls,
-        "bins": "?" if problem.searched else problem.bins,
-        "dims": problem.dims,
-        "resources": {family.name: list(family.sizes) for family in problem.families},
-        **proven,
-        "steps": program.steps,
-        "adds": program.adds,
-        "guards": [guard._asdict() for guard in program.guards],
-    }
-    if as_json:
-        print(json.dumps(known))
-        return
-    print_line("{balls} balls, {bins} bins, {dims} dimensions".format_map(known))
-    holds = ", ".join(name.replace("_", "-") for name, yes in proven.items() if yes)
-    print_line(f"proven of UTILFN: {holds or 'nothing'}")
-    print_line("a call takes at most {steps:,} steps, {adds:,} of them additions".format_map(known))
+    program, bins = problem.program, "?" if problem.searched else problem.bins
+    print_line(f"{problem.balls} balls, {bins} bins, {problem.dims} dimensions")
+    proven = [name for name in ("alloc_free", "non_negative", "bin_local", "bin_blind") if getattr(program, name)]
+    proven += ["vector"] * (problem.matrix is not None)
+    print_line(f"proven of UTILFN: {', '.join(proven).replace('_', '-') or 'nothing'}")
+    print_line(f"a call takes at most {program.steps:,} steps, {program.adds:,} of them additions")
     for line, what in program.guards:
         print_line(f"line {line}: {what} is tested at run time, and rejects")
 
@@ -104,21 +92,11 @@ def _explain(args: Namespace) -> int:
     if wrong := faults(problem, alloc):
         remedy = "Give the answer to this specification, with the same --set, --from, --moves and --drain."
         raise UserError(f"is not right: {wrong[0]}", file=file, remedy=remedy)
-    balls = {ball: list(obstacles(problem, alloc, ball)) for ball in (_ball(each, problem) for each in args.balls)}
-    goals = reached(problem, alloc, utilisation(problem, alloc)[0]) if min(alloc) >= 0 else ()
-    if args.json:
-        every = [
-            {"ball": ball, "is_in": None if alloc[ball] < 0 else alloc[ball],
-             "bins": [{"bin": n, "in_the_way": [each._asdict() for each in them]} for n, them in enumerate(bins)]}
-            for ball, bins in balls.items()
-        ]  # fmt: skip
-        result = {"goals": [goal.as_json() for goal in goals], "left": left(problem, alloc), "balls": every}
-        print(json.dumps(result))
-    elif balls:
-        for ball, bins in balls.items():
-            _print_ball(problem, ball, alloc[ball], bins)
-    else:
-        _print_goals(goals)
+    for ball in (_ball(each, problem) for each in args.balls):
+        bins = list(obstacles(problem, alloc, ball))  # of a ball that there is
+        _print_ball(problem, ball, alloc[ball], bins)
+    if not args.balls:
+        _print_goals(reached(problem, alloc, utilisation(problem, alloc)[0]) if min(alloc) >= 0 else ())
         _print_left(problem, left(problem, alloc), alloc.count(-1))
     return 0
 
@@ -234,12 +212,10 @@ def _print_ball(problem: Problem, ball: int, is_in: int, bins: Sequence[list[Vio
     """Say for every bin what stands in the way of a ball."""
     print_line(f"ball {problem.ball(ball)} is {'not placed' if is_in < 0 else f'in bin {problem.bin(is_in)}'}")
     table = new_table("bin", "in the way")
-    for place, them in enumerate(bins[:SHOWN]):
+    for place, them in enumerate(bins):
         why = "it is here" if place == is_in else "nothing: it fits"
         table.add_row(problem.bin(place), "; ".join(each.text for each in them) or why)
     out.print(table)
-    if len(bins) > SHOWN:
-        print_line(f"and {len(bins) - SHOWN:,} bins more: --json has them all")
 
 
 def _first(words: Iterable[str]) -> str:

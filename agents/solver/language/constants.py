@@ -97,8 +97,6 @@ class Constants(Compiler):
     def entry(self, node: s.Node) -> float:
         """Evaluate an entry of a table."""
         value = self.number(node)
-        large = abs(value.low) > (LARGEST if value.kind == INT else LARGEST * MICRO)
-        refuse(large, "an entry is out of range", "Numbers are at most 1e9: choose a larger unit.", node.at)
         return value.low if value.kind == INT else value.low / MICRO
 
     def dims_of(self, node: s.Node, slots: Sequence[s.Node | None] | None) -> list[int]:

@@ -77,7 +77,7 @@ MESSAGES = [
     ),
     (spec(more="TABLE X = [1, [2]]"), "X mixes numbers and rows"),
     (spec(more="TABLE X = [[[1]], [[2], [3]]]"), "X mixes numbers and rows"),
-    (spec(more="TABLE X = [1e9 + 1]"), "an entry is out of range"),
+    (spec(more="TABLE X = [1e9 + 1]"), "X has entries out of range"),
     (spec(more="TABLE X[i in 1 .. 3] = i"), "the range of i has two ends, or is below zero"),
     (spec(more="TABLE X[i in 100000, j in 100000] = i"), "10,000,000,000 entries are too many"),
     (spec(more=f"TABLE X[{', '.join(f'i{n} in 1' for n in range(9))}] = 1"), "more than 8 indices"),

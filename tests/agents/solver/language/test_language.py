@@ -104,10 +104,12 @@ def test_solve_check_describes_the_problem(capsys: pytest.CaptureFixture[str]) -
     shown = capsys.readouterr().out
     assert "4 balls, 2 bins, 4 dimensions" in shown
     assert "alloc-free" in shown
-    assert main(["solve", "--check", "--json", "job-start"]) == 0
-    known = json.loads(capsys.readouterr().out)
-    assert known["alloc_free"] is False
-    assert known["guards"]
+    assert main(["solve", "--check", "job-start"]) == 0
+    shown = capsys.readouterr().out
+    assert "alloc-free" not in shown
+    assert "line 17: an index of LENGTH is tested at run time, and rejects" in shown
+    assert main(["solve", "--check", "--json", "job-start"]) == 2
+    assert "--json: is for answers" in capsys.readouterr().err
 
 
 # -- NULL, in constants and in UTILFN ----------------------------------------------------------------------------------
