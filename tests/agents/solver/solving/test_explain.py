@@ -80,10 +80,10 @@ def test_explain_prints_the_rules_in_the_way_of_each_ball(tmp_path: Path, capsys
     assert "C[3]: 12 of 10; DRAIN[3]: 1 of 0" in capsys.readouterr().out
     assert main(["solve", str(file), "--explain", str(answer), "--ball", "7"]) == 2
     assert "there is no such ball" in capsys.readouterr().err
-    moved = ["--from", str(answer), "--moves", "0", "--drain", str(json.loads(answer.read_text())["alloc"][0])]
-    assert main(["solve", str(file), "--explain", str(answer), "--ball", "0", *moved]) == 2
+    moved = ["--from", str(answer), "--moves", "0", "--drain", str(json.loads(answer.read_text())["alloc"][1])]
+    assert main(["solve", str(file), "--explain", str(answer), "--ball", "1", *moved]) == 2
     assert "DRAIN[" in capsys.readouterr().err
-    assert main(["solve", str(file), "--explain", str(answer), "--ball", "0", *moved[:4]]) == 0
+    assert main(["solve", str(file), "--explain", str(answer), "--ball", "1", *moved[:4]]) == 0
     assert "MOVES: 1 of 0" in capsys.readouterr().out
     answer.write_text('{"alloc": [1, 1, 0, null]}')
     assert main(["solve", str(file), "--explain", str(answer)]) == 2
