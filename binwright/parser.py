@@ -96,11 +96,11 @@ COMMANDS: Sequence[tuple[str, str, str, Sequence[Option]]] = (
         _option("--on", default="local", help="where runs are done: local (default), ray, or ray://HOST:PORT"),
         _flag("--dry-run", "say what would run, and run nothing"),
     )),
-    ("compare", "comparing.compare", "agents beside a baseline: by how much, and can the seeds tell", (
+    ("compare", "results.compare", "agents beside a baseline: by how much, and can the seeds tell", (
         FOLDERS, BASELINE, METRICS,
         _out("the file to write: .md, .csv or .tex", "FILE"),
     )),
-    ("report", "comparing.report", "one HTML file: answer, tables, figures and failures", (
+    ("report", "results.report", "one HTML file: answer, tables, figures and failures", (
         FOLDER, _out("the file to write (default: RESULTS/report.html)", "FILE"),
     )),
     ("init", "traces.init", "write a first scenario", (
@@ -131,7 +131,7 @@ COMMANDS: Sequence[tuple[str, str, str, Sequence[Option]]] = (
         JSON,
     )),
     ("validate", "running.validate", "check scenario files", (FILES, SETS)),
-    ("reproduce", "reproducing.reproduce", "every published number beside ours, with a verdict", (
+    ("reproduce", "results.reproduce", "every published number beside ours, with a verdict", (
         _option("publications", nargs="+", metavar="PUBLICATION",
                 help="one or more of nara, cvd-rl, wrasse, spane, fgd, rlscheduler, funsearch, adrs, or all"),
         _flag("--quick", "fewer seeds and less time: what will probably come out, in minutes"),
@@ -147,7 +147,7 @@ COMMANDS: Sequence[tuple[str, str, str, Sequence[Option]]] = (
         _several("--point", "points", "KEY=VALUE", "at which point of a sweep"),
         _out("a CSV file with all kinds of requests, or of --request all servers", "FILE"),
     )),
-    ("figures", "drawing.figures", "draw results: differences, sweeps, gains, servers over time", (
+    ("figures", "results.figures", "draw results: differences, sweeps, gains, servers over time", (
         FOLDERS,
         _several("--kind", "kinds", "KIND", "a name (`binwright list figures`), mine.py:my_figure, or all "
                  "(default: the four that answer what these results ask)"),

@@ -94,8 +94,8 @@ _BY_REMEDY = {
 }
 _METRICS = (
     "blocked borrowed bought_hours contended_requests contended_worst contention_max contention_p95 cost_moves "
-    "cost_servers downtime fragmented_gpu_end gang_racks income_booked links_allocation_end links_utilisation moved "
-    "moves_for_load moves_under_way plan_ms postponed postponed_by power power_peak running scheduled_bound "
+    "cost_servers downtime fragmented_gpu_end gang_racks income_booked links_allocation_end links_utilisation load "
+    "moved moves_for_load moves_under_way plan_ms postponed postponed_by power power_peak running scheduled_bound "
     "server_hours server_hours_used servers_per_request spot_evicted wait_max wait_p50 wait_p99 woken turnaround_p50 "
     "turnaround_p95 turnaround_p99 slowdown_p50 slowdown_p95 slowdown_p99"
 )

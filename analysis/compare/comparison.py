@@ -36,7 +36,7 @@ class Comparison:
     `keys` are the swept keys, `scenario` first where there are several, and `shown_keys` those of them that do not
     follow from others; `agents` the labels; `metrics` what is compared, of which the `same` need
     no table; `families` how many comparisons by each are corrected for at most, as `family` says in words; `overlap`
-    that of the seeds' windows of a trace, if it is worth saying; `versions` those of Binwright that wrote the runs.
+    that of the seeds' windows of a trace, if it is worth saying.
     docs/results/results.md says what each column is, and how it is computed.
     """
 
@@ -62,7 +62,6 @@ class Comparison:
         self.keys, self.done, self.unfinished = results.swept, results.done, results.unfinished
         self.shown_keys = telling_keys(runs, self.keys)
         self.agents: list[str] = runs["agent"].unique(maintain_order=True).to_list()
-        self.versions: list[str] = runs["version"].unique().drop_nulls().sort().to_list()
         known = dict.fromkeys([*runs["agent"], *runs["_agent"]])
         if baseline is not None and baseline not in known:
             remedy = suggest(baseline, known)
@@ -157,8 +156,6 @@ class Comparison:
         notes = [f"{'; '.join(parts)}."]
         if failed := frame.filter(frame["metric"] == frame["metric"][0])["failed"].sum():
             notes.append(f"{many_of(int(failed), 'failed run')} left out.")
-        if len(self.versions) > 1:
-            notes.append(f"Different versions of Binwright wrote these runs: {', '.join(self.versions)}.")
         notes.append(in_one_note(self.done, self.same, points=bool(self.keys)))
         return "\n".join(filter(None, [self.unfinished, self.overlap, " ".join(filter(None, notes))]))
 

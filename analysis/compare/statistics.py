@@ -153,16 +153,6 @@ SENTENCE = (
 )
 
 
-def overlap(seeds: Sequence[Sequence[tuple[int, int]]]) -> float:
-    """Compute the share of a seed's requests that another one met too; what a seed's own windows share counts once.
-
-    A window is its first row, and the row after its last.
-    """
-    rows = [np.unique(np.concatenate([np.arange(*window) for window in windows])) for windows in seeds]
-    _, seeds_met = np.unique(np.concatenate([np.zeros(0, np.int64), *rows]), return_counts=True)
-    return float(seeds_met[seeds_met > 1].sum() / max(int(seeds_met.sum()), 1))
-
-
 def overlap_of(runs: pl.DataFrame, keys: Sequence[str]) -> str:
     """Say the largest overlap at a point of finished runs; "" if it is not worth saying.
 
@@ -170,11 +160,14 @@ def overlap_of(runs: pl.DataFrame, keys: Sequence[str]) -> str:
     """
     if "windows" not in runs.columns:
         return ""
-    points: dict[object, dict[int, list[tuple[int, int]]]] = {}
     done = runs.filter(pl.col("status") == "done", pl.col("windows").is_not_null())
-    for *point, seed, text in done.select(*keys, "seed", "windows").unique(maintain_order=True).iter_rows():
-        ends = [part.split("-") for part in text.split()]
-        met = points.setdefault(tuple(point), {}).setdefault(seed, [])
-        met += [(int(first), int(last) + 1) for first, last in ends]
-    share, count = max(((overlap([*seeds.values()]), len(seeds)) for seeds in points.values()), default=(0.0, 0))
+    windows = done.select(*keys, "seed", window=pl.col("windows").str.split(" ")).explode("window").unique()
+    ends = windows.with_columns(pl.col("window").str.split_exact("-", 1).struct.rename_fields(["first", "last"]))
+    first, last = (pl.col("window").struct.field(name).cast(pl.Int64) for name in ("first", "last"))
+    rows = ends.select(*keys, "seed", row=pl.int_ranges(first, last + 1)).explode("row").unique()
+    seeds = pl.len().over(*keys, "row")
+    met_twice = (
+        rows.with_columns(twice=seeds > 1).group_by(keys or pl.lit(0)).agg(pl.col("twice").mean(), pl.n_unique("seed"))
+    )
+    share, count = met_twice.select("twice", "seed").sort("twice").rows()[-1] if len(rows) else (0.0, 0)
     return SENTENCE.format(count, 100 * share) if share >= WORTH_SAYING else ""

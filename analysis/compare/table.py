@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,7 +10,7 @@ import numpy as np
 from binwright.analysis.compare.comparison import in_one_note, mean_of
 from binwright.analysis.compare.groups import BASELINE, DIFFERENT, EXACT, Groups, in_words
 from binwright.analysis.compare.sheet import Cell, Sheet, hidden
-from binwright.analysis.compare.statistics import FEWEST, differences, mean_interval
+from binwright.analysis.compare.statistics import FEWEST, differences
 from binwright.analysis.measure.metric import Metric
 from binwright.analysis.results import escaping
 from binwright.analysis.results.columns import TOLERANCE
@@ -210,28 +209,33 @@ def _does(metric: Metric, agents: list[str]) -> str:
 
 def _at_one(metric: Metric, ranked: Ranked) -> str:
     tied = [name for name, entry in ranked if entry["mark"] == TIED]
-    (last, effect), way = _effect(metric, ranked), "above" if metric.better == "higher" else "below"
-    by = _short(effect)
-    unit = f"point{'s' * (by != '1')}" if metric.unit == "%" else "%"
     them = and_(tied) if len(tied) <= NAMED else f"{len(tied)} of {len(ranked) - 1} others"
     tie = f"; {them} {'does' if len(tied) == 1 else 'do'} not differ significantly" * bool(tied)
-    return f"{_does(metric, _best(ranked))}, {by} {unit} {way} {last}{tie}"
+    return f"{_does(metric, _best(ranked))}, {_ahead(metric, [_effect(metric, ranked)])}{tie}"
+
+
+def _ahead(metric: Metric, effects: Sequence[tuple[str, float]]) -> str:
+    """Say how far the best is from the last, whom it names unless they are many."""
+    sizes = [size for _, size in effects]
+    by, last = " to ".join(dict.fromkeys(map(_short, (min(sizes), max(sizes))))), dict(effects)
+    unit = f"point{'s' * (by != '1')}" if metric.unit == "%" else "%"
+    whom = " or ".join(last) if len(last) <= NAMED else "the last"
+    return f"{by} {unit} {'above' if metric.better == 'higher' else 'below'} {whom}"
 
 
 def _at_points(metric: Metric, points: list[Ranked], is_tested: bool) -> str:
     """Count the points at which each agent is best, or not significantly different from the best."""
-    effects: dict[tuple[str, ...], list[float]] = {}
+    effects: dict[tuple[str, ...], list[tuple[str, float]]] = {}
     for ranked in points:
         best = sorted(name for name, entry in ranked if entry["mark"]) if is_tested else _best(ranked)
         who = () if len(best) == len(ranked) else tuple(best)
-        effects.setdefault(who, []).append(_effect(metric, ranked)[1])
+        effects.setdefault(who, []).append(_effect(metric, ranked))
     nowhere = effects.pop((), [])
     if not effects:
         return _none(metric, len(points))
     (first, result), *others = sorted(effects.items(), key=lambda values: -len(values[1]))
-    by = " to ".join(dict.fromkeys(map(_short, (min(result), max(result)))))
     where = f"{'all' if len(result) == len(points) else f'{len(result)} of'} {len(points)} points"
-    parts = [f"{_does(metric, list(first))} at {where}, by {by} {'points' if metric.unit == '%' else '%'}"]
+    parts = [f"{_does(metric, list(first))} at {where}, {_ahead(metric, result)}"]
     parts += [f"{and_(list(names))} at {len(values)}" for names, values in others[:NAMED]]
     parts += [f"no significant difference at {len(nowhere)}"] * bool(nowhere)
     return "; ".join(parts)
@@ -240,25 +244,3 @@ def _at_points(metric: Metric, points: list[Ranked], is_tested: bool) -> str:
 def and_(names: list[str]) -> str:
     """Name several in a sentence."""
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
-
-
-def site_table(results: ResultsFolder) -> Sheet | None:
-    """Make a table with the point, the agent, the site, its share of the placed, and its bill; None without sites."""
-    if "sites" not in results.done.columns:
-        return None
-    swept = telling_keys(results.runs, results.swept)
-    result: dict[tuple[str, ...], list[dict[str, float | None]]] = {}
-    for *point, agent, text in results.done.select(*swept, "agent", "sites").drop_nulls("sites").iter_rows():
-        for site, values_of_site in json.loads(text).items():
-            result.setdefault((*map(as_written, point), results.heading(agent), site), []).append(values_of_site)
-    of_bill = [each for each in results.metrics if each.name in ("energy", "carbon", "cost_month")]
-    shown = [Metric("placed", "placed %", "%"), *of_bill]
-    rows = [[*map(Cell, who), *(_mean(each, runs) for each in shown)] for who, runs in result.items()]
-    headings = [*map(results.heading, swept), "agent", "site", *(each.heading for each in shown)]
-    return Sheet(headings, rows, len(swept) + 2, "Sites: means and 95 % intervals over the runs") if rows else None
-
-
-def _mean(metric: Metric, runs: Sequence[dict[str, float | None]]) -> Cell:
-    """Write the mean of a value that some runs have, with its interval."""
-    values = [value for sites in runs if (value := sites.get(metric.name)) is not None]
-    return Cell(metric.write(*mean_interval(np.array(values)))) if values else Cell("-")

@@ -148,17 +148,12 @@ class FigureData:
         wanted = self.options.metrics or [name for name in default if name in self.runs.columns]
         return [self.metric(name) for name in wanted]
 
-    def refuse_metrics(self) -> None:
-        """Refuse metrics that were asked for, where the figure draws something else."""
-        if self.options.metrics:
-            key, remedy = f"--metric {self.options.metrics[0]}", "Leave it out, or draw another kind."
-            raise ResultsError("this kind of figure draws no metrics", key=key, remedy=remedy)
-
     def averages(self, metric: str) -> dict[Row, Average]:
         """Average a metric over the seeds by point and agent; those without a value are left out."""
         known, heads = self.metric(metric), self._groups.heads.rows()
         values, _, mean, half = self._groups.means(known)
-        ends = np.transpose([mean, *known.ends(mean, np.where(np.isinf(half), 0.0, half))]).tolist()
+        half = np.where(np.isinf(half), 0.0, half)
+        ends = np.transpose([mean, mean - half, mean + half]).tolist()
         return {
             (tuple(point), agent): Average(mean, low, high, seeds[~np.isnan(seeds)])
             for (*point, agent), (mean, low, high), seeds in zip(heads, ends, values, strict=True)
@@ -237,10 +232,10 @@ def _filtered(results: ResultsFolder, options: Options) -> pl.DataFrame:
         if key not in (known := [*results.swept, "seed"]):
             raise ResultsError("was not swept", file=folder, key=f"--where {key}", remedy=suggest(key, known))
         values = results.runs[key].unique(maintain_order=True).cast(pl.String).drop_nulls().to_list()
-        if not (result := [text for text in values if _is_same(text, value)]):
+        if value not in values:
             remedy = suggest(value, values)
             raise ResultsError("no run has this value", key=f"--where {key}", value=value, remedy=remedy)
-        wanted.setdefault(key, []).extend(result)
+        wanted.setdefault(key, []).append(value)
     for key, texts in wanted.items():
         runs = runs.filter(pl.col(key).cast(pl.String).is_in(texts))
     if not len(runs):
@@ -250,14 +245,6 @@ def _filtered(results: ResultsFolder, options: Options) -> pl.DataFrame:
         if agent not in known:
             raise ResultsError("was not run", file=folder, key=f"--agents {agent}", remedy=suggest(agent, known))
     return runs.filter(pl.col("agent").is_in(list(options.agents))) if options.agents else runs
-
-
-def _is_same(text: str, other: str) -> bool:
-    """Tell whether two texts are the same, or say the same number: 2 and 2.0."""
-    try:
-        return text == other or float(text) == float(other)
-    except ValueError:
-        return False
 
 
 def number(value: object) -> tuple[float, str]:

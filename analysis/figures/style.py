@@ -1,6 +1,5 @@
 """What all figures share: colours and markers by agent, headings, legends, and files whose bytes do not change."""
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -23,6 +22,7 @@ from matplotlib.lines import Line2D
 from matplotlib.transforms import ScaledTranslation
 
 from binwright.analysis.figures import VENUES, Venue
+from binwright.analysis.results.escaping import unbroken
 from binwright.simcore.errors import ResultsError
 from binwright.simcore.files import replacing
 
@@ -179,14 +179,13 @@ def heading(figure: Figure, title: str, caption: str = "") -> None:
         return
     size, small, wide = points("text"), points(), figure.get_figwidth() * 72
     above = wrap(title, int(wide / (0.6 * size)))
-    below = wrap(_P.sub(f"p{HARD}\\1{HARD}", caption), int(wide / (0.56 * small)))
+    below = wrap(unbroken(caption), int(wide / (0.56 * small)))
     room = [" "] * ceil(len(below) * small / size)  # the layout leaves room for the title's lines alone
     figure.suptitle("\n".join([*above, *room]), fontsize=size, fontweight="bold")
     if below:
         pad = float(rcParams["figure.constrained_layout.h_pad"])
         down = ScaledTranslation(0, -pad - 1.25 * size * len(above) / 72, figure.dpi_scale_trans)
-        text = "\n".join(below).replace(HARD, " ")
-        text_drawn = figure.text(0.5, 1, text, fontsize=small, ha="center", va="top", color=GREY)
+        text_drawn = figure.text(0.5, 1, "\n".join(below), fontsize=small, ha="center", va="top", color=GREY)
         text_drawn.set_transform(figure.transFigure + down)
 
 
@@ -213,8 +212,6 @@ def legend(
     figure.legend(handles, words, ncols=ceil(len(names) / rows), **below)
 
 
-_P, HARD = re.compile(r"p (=|[<>]=?) (?=\.?\d)"), "\u00a0"
-"""A p-value, and a space at which no line ends."""
 _DRAWN_IN: WeakKeyDictionary[Figure, tuple[Venue, bool]] = WeakKeyDictionary()
 
 

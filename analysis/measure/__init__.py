@@ -22,7 +22,7 @@ BUILT_IN = _targets("""
     moves.metrics: moves
     requests: wait_total wait_mean wait_p95 hours makespan
     cluster: allocation allocation_decisions allocation_end utilisation links_allocation links_allocation_decisions
-    used_{} contention_{} contended contention_p99 load gang_servers span span_0 span_1 span_2 span_3
+    used_{} contention_{} contended contention_p99 gang_servers span span_0 span_1 span_2 span_3
     costs: income_month income income_held server_hours_on energy carbon cost_month cost cost_electricity net_month
     cluster: drained undrained fragmentation fragmented_gpu servers servers_used
     moves.metrics: moves_failed requests: decision_us autoscale: servers_bought cost_bought

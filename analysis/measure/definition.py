@@ -132,7 +132,7 @@ def metric(
     rows from `first` on. `needs` returns what the metric is computed from, which the function takes as its second
     argument; where that is None, the metric is empty. `name` is the function's by default. The other arguments are
     those of `binwright.analysis.measure.metric.Metric`: `heading`, which has to be there, `meaning`, `unit`, `better`,
-    `table`, `timed` and `beyond`.
+    `table` and `timed`.
     """
     for choice, value in {"per": per, **described}.items():
         if value not in (known := _CHOICES.get(choice, (value,))):
@@ -170,7 +170,7 @@ KEPT_APART = ("details", "resources", "tiers")
 NO_METRICS = (
     *("run", "agent", "seed", "version", "status", "error", "seconds"),
     *("windows", "missing_models", "unscored", "reasons", "random"),
-    *("compiled", "check", "sites"),
+    *("compiled", "check"),
 )
 """What other columns of runs.parquet, and of the journal, are called."""
 OF_CLASSES = tuple(name for name in (*BUILT_IN, *ASKED) if name.startswith(("wait_", "turnaround_", "slowdown_")))

@@ -1,7 +1,6 @@
 """Looks at the cluster now and then while a run goes on."""
 
 from collections.abc import Iterator, Sequence
-from math import ceil, floor, frexp, ldexp
 from typing import Any
 
 import numpy as np
@@ -88,7 +87,7 @@ def states(run: FinishedRun, begin: float) -> pl.DataFrame:
     whose ledger has to remember, of each link's in `links`. Null is out of service.
     """
     simulation, lay = run.simulation, run.places
-    times = moments(begin, simulation.now)
+    times = np.unique(np.linspace(begin, max(begin, simulation.now), KEPT))
     capacity = simulation.view.capacity.sum(axis=1)
     added, out = added_at(simulation), {kind: outages_of(simulation, kind) for kind in ("server", "link", "switch")}
 
@@ -112,20 +111,6 @@ def states(run: FinishedRun, begin: float) -> pl.DataFrame:
             links[-1][np.isin(topology.link_ends, down("switch", moment)).any(axis=1)] = np.nan
         columns["links"] = _lists(links)
     return pl.DataFrame(columns)
-
-
-def moments(begin: float, end: float) -> Floats:
-    """Choose the moments at which a run's state is kept: both ends, and between them multiples of a power of two.
-
-    The power is the smallest with at most `KEPT` multiples, so that of two runs the one with fewer moments has
-    none between its ends that the other one has not.
-    """
-    if end <= begin:
-        return np.array([begin])
-    part, power = frexp((end - begin) / KEPT)
-    step = ldexp(1.0, power - (part == 0.5))
-    between = step * np.arange(floor(begin / step) + 1, ceil(end / step))
-    return np.unique(np.concatenate([[begin], between, [end]]))
 
 
 def _held(times: Floats, start: Floats, end: Floats, where: Ints, amounts: Ints, size: int) -> Iterator[Ints]:

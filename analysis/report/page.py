@@ -1,10 +1,8 @@
 """The page of the report: the answer, why requests were refused, the table; the rest is folded."""
 
 import base64
-import os
-import platform
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from html import escape
 from importlib.metadata import version
@@ -18,10 +16,11 @@ from matplotlib.figure import Figure
 from binwright.analysis.compare.comparison import Comparison
 from binwright.analysis.compare.sheet import Cell, Sheet
 from binwright.analysis.compare.statistics import overlap_of
-from binwright.analysis.compare.table import Table, finding, site_table
+from binwright.analysis.compare.table import Table, finding
 from binwright.analysis.figures import FIGURES
 from binwright.analysis.figures.kind import draw, image, kind_named
 from binwright.analysis.figures.style import Width
+from binwright.analysis.results.escaping import unbroken
 from binwright.analysis.results.folder import ResultsFolder, as_written, refused_shares
 from binwright.simcore.errors import ResultsError, UserError
 from binwright.simcore.files import write_text
@@ -53,45 +52,34 @@ def refusals(results: ResultsFolder) -> str:
     return f'{table}\n<p class="soft">What stood in the way of one of them: <code>binwright why RESULTS</code>.</p>'
 
 
-PACKAGES = ("numpy", "numba", "polars", "scipy", "simpy", "matplotlib")
 HEROES = ("sweep", "differences")
 """The first of these figures that there is stands beside the answer."""
 MAIN = 3
 """So many metrics are answered in a sentence, the first of the table, and all that are harm."""
-MOST_ERRORS = 50
-"""Different errors that are shown in full."""
 
 
-Listener = Callable[[str], None]
-
-
-def write(results: ResultsFolder, path: str | Path | None = None, drawing: Listener = lambda name: None) -> Path:
-    """Write the report to `path` (default: report.html in the results' folder), whole or not at all; returns it.
-
-    `drawing` is called with the name of each figure before it is drawn.
-    """
+def write(results: ResultsFolder, path: str | Path | None = None) -> Path:
+    """Write the report to `path` (default: report.html in the results' folder), whole or not at all; returns it."""
     target = Path(path) if path is not None else results.folder / "report.html"
     if target.suffix != ".html":
         raise ResultsError("does not end in .html", file=target, remedy="Name another file with --out.")
-    write_text(target, compose(results, drawing))
+    write_text(target, compose(results))
     return target
 
 
-def compose(results: ResultsFolder, drawing: Listener = lambda name: None) -> str:
+def compose(results: ResultsFolder) -> str:
     """Write the whole page. Whatever comes from users' files is escaped, and nothing is fetched from anywhere."""
-    table, drawn = Table(results), figures(results, drawing)
+    table, drawn = Table(results), figures(results)
     hero = next((drawn.pop(name) for name in HEROES if name in drawn), "")
     answers = "\n".join(f'<div class="answer">{escape(text)}.</div>' for text in _answer(results, table))
-    sites = site_table(results)
     sheet = replace(table.sheet, title="Metrics of every agent; means over the runs")
-    all_of_it = sheet.html("table-all") + (sites.html("table-sites") if sites else "")
     sections = {
         "answer": (
             "The answer",
             f'<div class="beside"><div>{answers}\n{_soft(table.same)}{_counts(results)}</div>\n{hero}</div>',
         ),
         "refused": ("Why requests were refused", refusals(results)),
-        "table": ("Table", f"{all_of_it}\n{_soft(table.legend)}"),
+        "table": ("Table", f"{sheet.html('table-all')}\n{_soft(table.legend)}"),
     }  # fmt: skip
     rest = {
         "differences": ("Paired differences", _differences(results)),
@@ -135,7 +123,7 @@ def _folded(summary: str, text: str) -> str:
 
 
 def _soft(text: str) -> str:
-    return f'<p class="soft">{escape(text)}</p>\n' if text else ""
+    return f'<p class="soft">{escape(unbroken(text))}</p>\n' if text else ""
 
 
 def _file(name: str) -> str:
@@ -165,16 +153,14 @@ def _differences(results: ResultsFolder) -> str:
             text = f"<summary>{escape(sheet.title)}</summary>\n{sheet.html(f'compare-{number}')}"
             parts.append(f"<details{' open' * (not number)}>{text}\n</details>")
     more = ["binwright compare shows more metrics."] * (rows > MOST_ROWS)
-    return "\n".join([*parts, *(f'<p class="soft">{escape(note)}</p>' for note in [comparison.legend, *more])])
+    return "\n".join([*parts, *map(_soft, [comparison.legend, *more])])
 
 
 def _failed(results: ResultsFolder) -> Iterator[str]:
     """Yield every failed run; those that failed for the same reason together, with the error of the first."""
-    for number, runs in enumerate(results.failures):
+    for runs in results.failures:
         error, names = runs[0][1], "; ".join(name for name, _ in runs)
-        summary = f"{many_of(len(runs), 'run')}: {escape(names)}"
-        last = escape(error.rpartition("\n")[2])
-        yield _folded(summary, f"<pre>{escape(error)}</pre>") if number < MOST_ERRORS else f"<p>{summary}: {last}</p>"
+        yield _folded(f"{many_of(len(runs), 'run')}: {escape(names)}", f"<pre>{escape(error)}</pre>")
 
 
 def _scenario(results: ResultsFolder) -> str:
@@ -190,25 +176,21 @@ def _code(text: str) -> str:
 
 def _versions(results: ResultsFolder) -> str:
     made = ", ".join(map(str, results.runs["version"].unique(maintain_order=True)))
-    names = [f"{name} {version(name)}" for name in ("binwright", *PACKAGES)]
-    by = ", ".join([*names, f"{platform.python_implementation()} {platform.python_version()}"])
     command = ["binwright", "run", str(results.scenario_file), "--out", f"{results.folder}-again"]
     return (
-        f"<p>binwright {escape(made)} made the runs. This report is by {escape(by)}; its machine has "
-        f'{os.cpu_count()} cores and {escape(platform.platform())}.</p>\n<p class="soft">The same numbers, times '
+        f'<p>binwright {escape(made)} made the runs.</p>\n<p class="soft">The same numbers, times '
         "apart, come from the folder where it was made, or with the scenario above saved to a file:</p>\n"
         f"{_code(shlex.join(command))}"
     )
 
 
-def figures(results: ResultsFolder, drawing: Listener) -> dict[str, str]:
+def figures(results: ResultsFolder) -> dict[str, str]:
     """Draw every kind that the results allow, those that may stand beside the answer for telephones, too: as HTML."""
     result = {}
     for name in FIGURES:
         try:
             kind = kind_named(name)
             if kind.source == "results":
-                drawing(name)
                 widths: tuple[Width, ...] = ("page", "column") if name in HEROES else ("page",)
                 drawn = [draw(results, name, width=width, style="report", titles=False) for width in widths]
                 result[name] = _embedded(name, kind.meaning, *drawn)
@@ -220,13 +202,14 @@ def figures(results: ResultsFolder, drawing: Listener) -> dict[str, str]:
 def _embedded(name: str, meaning: str, figure: Figure, narrow: Figure | None = None) -> str:
     """Embed a figure, and its `narrow` form for telephones, if it has one, with what it says below."""
     kind, content, (width, height) = image(figure)
+    caption = escape(unbroken(str(figure.get_label())))
     alt = escape(f"{name}: {meaning}. The tables have the numbers.")
     # It is an image, because an SVG that is part of the page would share its names and styles with all others.
     shown = f'<img alt="{alt}" width="{width}" height="{height}" src="{_data(kind, content)}">'
     if narrow is not None:
         kind, content, _ = image(narrow)
         shown = f'<picture><source media="(max-width: 30rem)" srcset="{_data(kind, content)}">{shown}</picture>'
-    return f'<figure id="figure-{name}">{shown}<figcaption>{escape(str(figure.get_label()))}</figcaption></figure>'
+    return f'<figure id="figure-{name}">{shown}<figcaption>{caption}</figcaption></figure>'
 
 
 def _data(kind: str, content: bytes) -> str:

@@ -6,6 +6,8 @@ _APART = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]+")
 """Whitespace, and what would steer a terminal, or turn what is behind it round."""
 _MARKDOWN = re.compile(r"[\\`*<>|~$]|&(?=#?\w+;)|\](?=\()|(?<![^\W_])_|_(?![^\W_])")
 """An underscore within a word is one, and one at its end may begin emphasis; a bracket before another ends a link."""
+_P = re.compile(r"p (=|[<>]=?) (?=\.?\d)")
+"""The beginning of a p-value."""
 _LATEX = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -33,6 +35,11 @@ def cut(text: str, most: int) -> str:
     """Cut what is too long in its middle."""
     end = max(0, most - 1) // 2
     return text if len(text) <= most else f"{text[: most - 1 - end]}…{text[len(text) - end :]}"[:most]
+
+
+def unbroken(text: str) -> str:
+    """Write a text in which no line ends within a p-value."""
+    return _P.sub("p\u00a0\\1\u00a0", text)
 
 
 def markdown(text: str) -> str:

@@ -185,15 +185,10 @@ class ResultsFolder:
         return plain(headings.get(name, folder + slash + headings.get(last, last)))
 
     def short(self, key: str) -> str:
-        """Return what people read in place of a swept key where there is little room.
-
-        Without a heading that is its end, as much of it as no other swept key ends in.
-        """
-        if (result := self.heading(key)) != key:
-            return result
-        parts, others = key.split("."), [f".{other}" for other in self.swept if other != key]
-        ends = (".".join(parts[-count:]) for count in range(1, len(parts)))
-        return next((end for end in ends if not any(other.endswith(f".{end}") for other in others)), key)
+        """Return what people read in place of a swept key where there is little room: without a heading its end."""
+        last, others = key.rpartition(".")[2], [other for other in self.swept if other != key]
+        is_known = self.heading(key) != key or any(other.rpartition(".")[2] == last for other in others)
+        return self.heading(key) if is_known else last
 
     def part(self, run: str) -> ResultsFolder:
         """Return the results of the folder that a run belongs to."""

@@ -53,8 +53,6 @@ def run(args: Namespace) -> int:
 
 def _run(batch: Batch, args: Namespace) -> int:
     """Run a batch, and print its table and what there is to know of it."""
-    from binwright.analysis.compare.table import site_table
-
     if count := batch.journal()[1]:
         note(f"{batch.folder / 'journal.jsonl'}: {many_of(count, 'damaged line')}; these runs are repeated.")
     with Live(len(batch.runs), 0 if args.fresh else len(batch.done())) as live:
@@ -62,8 +60,6 @@ def _run(batch: Batch, args: Namespace) -> int:
         results = batch.run(**how, finished=live)
     if len(results.done):
         out.print(results.table().rich(out.width))
-        if sites := site_table(results):
-            out.print(sites.terminal(out.width))
     _warn(results)
     warn_of_scenario(batch.scenario)
     list_failed(results)

@@ -171,10 +171,6 @@ class Feature:
         """Say what the feature did to the request of a row."""
         return ()
 
-    def columns(self, run: FinishedRun) -> Mapping[str, str]:
-        """Return what the feature adds to the row of a run that uses it, beside metrics."""
-        return {}
-
 
 def written(scenario: Any, key: str) -> Keys:
     """Return where a scenario says what stands at a key; nothing where it does not say it."""

@@ -106,7 +106,6 @@ def _row(run: Run, world: World, agent: Agent, over: FinishedRun) -> dict[str, A
         **({"missing_models": ", ".join(ledger.devices.missing)} if ledger.devices and ledger.devices.missing else {}),
         **({"unscored": unscored} if unscored else {}),
         **refusals(simulation, over.first),
-        **{name: value for feature in used(scenario) for name, value in feature.columns(over).items()},
     }
 
 

@@ -149,7 +149,7 @@ def test_servers_of_a_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert only.devices is not None
     assert (only.devices.count.tolist(), only.devices.models) == ([8, 1], ("G2", "P100"))
     found = bw.run(chosen, out=tmp_path / "out", jobs=1)
-    assert found.done["load_gpu"].is_not_null().all()
+    assert found.done["allocation_gpu"].is_not_null().all()
     assert not len(found.failed)
     again = Batch(chosen, tmp_path / "out")
     assert len(again.done()) == 1

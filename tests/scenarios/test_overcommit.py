@@ -63,7 +63,6 @@ def test_overcommitted_servers_place_as_larger_ones(overflow: Any, tmp_path: Pat
     ours = ["compiled", *TIMES]
     assert triple.drop(ours, strict=False).equals(clock.drop(ours, strict=False))
     assert triple["allocation_cpu"].to_list() == pytest.approx([3 * share for share in larger["allocation_cpu"]])
-    assert triple["load_cpu"].to_list() == pytest.approx([3 * share for share in larger["load_cpu"]])
     assert (triple["allocation_cpu"] > 1).any()
     draws = triple["energy"] / triple["hours"]
     assert (draws <= 0.3 * triple["servers"]).all()  # never more than full servers draw

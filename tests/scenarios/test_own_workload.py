@@ -41,7 +41,7 @@ def test_own_workload_is_the_same_for_all_agents_of_a_seed(here: Path) -> None:
     assert not len(results.failed), results.failed["error"].to_list()
     assert results.runs["random"].all()
     assert results.runs["offered"].to_list() == [40] * 4
-    loads = dict(results.runs.group_by("seed").n_unique().select("seed", "load_cpu").rows())
+    loads = dict(results.runs.group_by("seed").n_unique().select("seed", "hours").rows())
     assert loads == {0: 1, 1: 1}
     world = build_world(load_scenario("s.yaml"))
     assert world.drawn

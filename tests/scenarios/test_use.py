@@ -35,7 +35,6 @@ def test_both_engines_measure_the_same(tmp_path: Path) -> None:
     assert 0 < slow["contention_cpu"] < slow["contended"] <= 1
     assert slow["contention_mem"] == 0
     assert slow["used_cpu"] < slow["allocation_cpu"]
-    assert slow["energy"] == pytest.approx(4 * (0.1 + 0.2 * slow["used_cpu"]) * slow["hours"])
 
 
 def test_used_and_missing_amounts_are_recorded_by_step_and_drawn(tmp_path: Path) -> None:
@@ -47,7 +46,6 @@ def test_used_and_missing_amounts_are_recorded_by_step_and_drawn(tmp_path: Path)
         assert total["used_cpu"] / total["capacity_cpu"] == pytest.approx(row["used_cpu"])
         assert total["missing_cpu"] / total["wanted_cpu"] == pytest.approx(row["contention_cpu"])
         assert total["allocated_mem"] / total["capacity_mem"] == pytest.approx(row["allocation_mem"], rel=1e-6)
-        assert (steps["contended_cpu"] <= 1).all()
     axes = results.figure("timeline").axes
     assert [ax.get_ylabel() for ax in axes[::2]] == ["cpu used %", "cpu missing %"]
     with pytest.raises(ScenarioError, match="no use is known"):
@@ -112,5 +110,3 @@ def test_columns_of_a_table_say_the_mean_the_percentile_and_the_peak(tmp_path: P
 def test_mistakes_are_found_before_a_run(use: Any, said: str) -> None:
     with pytest.raises(ScenarioError, match=said):
         scenario_from(data(workload={"use": use}))
-    with pytest.raises(ScenarioError, match="is for requests that do not say what they use"):
-        scenario_from(data(costs={"servers": {"power": {"idle": 1, "peak": 2}}, "activity": 0.5}))

@@ -23,7 +23,6 @@ MOST = 5
 @figure(meaning="refusals by cause, a stacked bar per agent", needs="requests that were refused")
 def refusals(chosen: FigureData, options: Options) -> Figure:
     """Draw means over the seeds, in % of what acceptance is a share of; of many reasons the most frequent."""
-    chosen.refuse_metrics()
     names, shares, total = refused_shares(chosen.runs, [*chosen.swept, "agent"], MOST)
     if not total:
         problem = "no request was refused for a reason that was noted"
@@ -42,7 +41,6 @@ def refusals(chosen: FigureData, options: Options) -> Figure:
 @figure(meaning="share of placements by span, a bar per agent", needs="a network")
 def spread(chosen: FigureData, options: Options) -> Figure:
     """Draw stacked bars of the means over the seeds, from one server to beyond the pod."""
-    chosen.refuse_metrics()
     names = [f"span_{number}" for number in range(len(SPANS))]
     if names[0] not in chosen.runs.columns:
         problem = "these placements have no spread: the cluster has no network"

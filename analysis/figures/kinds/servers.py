@@ -15,7 +15,6 @@ from matplotlib.figure import Figure
 from binwright.analysis.figures.figure_data import CLOCK, FigureData, Options
 from binwright.analysis.figures.kind import figure
 from binwright.analysis.figures.style import (
-    BLACK,
     VERMILLION,
     heading,
     label_outside,
@@ -80,10 +79,9 @@ WIDE = 100
 """So many characters of an agent's name have room."""
 
 
-@figure(meaning="requests on servers over time, with moves and interruptions", needs="record: [requests]")
+@figure(meaning="requests on servers over time, with interruptions", needs="record: [requests]")
 def gantt(chosen: FigureData, options: Options) -> Figure:
     """Draw the first seed of every agent at one point; darker bars ask for more of the first resource."""
-    chosen.refuse_metrics()
     agents = chosen.few_agents(MOST_AGENTS)
     seed, runs = chosen.one_seed(agents)
     frames = {agent: _placed(chosen, run) for agent, run in runs.items()}
@@ -98,13 +96,12 @@ def gantt(chosen: FigureData, options: Options) -> Figure:
     name, shades = chosen.results.resources[0], colormaps["Blues"]
     most = max(float(frame[name].to_numpy().max()) for frame in frames.values()) or 1.0
     axes = figure.subplots(len(agents), 1, squeeze=False, sharex=True, sharey=True).ravel()
-    cut = moved = False
+    cut = False
     for ax, agent in zip(axes, agents, strict=True):
         tidy(ax, grid="x")
         frame = frames[agent].filter(pl.col("server") < shown)
         _bars(ax, frame, scale, end, shades(0.25 + 0.7 * frame[name].to_numpy() / most))
         cut |= "interrupted" in frame["outcome"].cast(pl.String)
-        moved |= _moves(ax, chosen, runs[agent], scale, shown)
         ax.set_title(escaping.cut(chosen.results.heading(agent), WIDE), fontsize=points(), loc="left")
         ax.set_ylabel("server")
         ax.set_ylim(-0.6, shown - 0.4)
@@ -113,7 +110,7 @@ def gantt(chosen: FigureData, options: Options) -> Figure:
     axes[-1].set_xlabel(f"time,{unit}")
     notes = [f"{chosen.title}: seed {seed}", *[f"the first {shown} of {servers} servers"] * (shown < servers)]
     notes += ["until the last start", f"darker: more {name}"]
-    notes += ["crosses: interrupted"] * cut + ["lines: moved"] * moved
+    notes += ["crosses: interrupted"] * cut
     heading(figure, "Which requests were on which server in one seed", "; ".join(notes))
     return figure
 
@@ -150,16 +147,3 @@ def _bars(ax: Axes, frame: pl.DataFrame, scale: float, end: float, colours: Any)
         ax.barh(y, scale * (until - begin), height, scale * begin, color=paint, linewidth=0, rasterized=True)
         cut = (place["outcome"].cast(pl.String) == "interrupted").to_numpy()
         ax.plot(scale * until[cut], y[cut], "x", color=VERMILLION, markersize=2.5, markeredgewidth=0.7)
-
-
-def _moves(ax: Axes, chosen: FigureData, run: str, scale: float, shown: int) -> bool:
-    """Draw a line from server to server for every move, where these were recorded; tell whether there is any."""
-    try:
-        moves = chosen.results.moves(run)
-    except ResultsError:
-        return False
-    result = moves.select("end", "from_server", "to_server").drop_nulls()
-    result = result.filter(pl.max_horizontal("from_server", "to_server") < shown)
-    for time, source, target in result.iter_rows():
-        ax.plot([scale * time] * 2, [source, target], color=BLACK, linewidth=0.5, alpha=0.7)
-    return not result.is_empty()

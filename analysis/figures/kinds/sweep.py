@@ -34,7 +34,7 @@ TICKS = 8
 """More values than that have ticks at round numbers instead."""
 
 
-@figure(meaning="metrics over a swept number, or over a metric such as load_cpu", needs="a sweep over numbers")
+@figure(meaning="metrics over a swept number, or over a metric such as allocation_cpu", needs="a sweep over numbers")
 def draw(chosen: FigureData, options: Options) -> Figure:
     """Draw acceptance (scheduled requests where runs stop) and harm, or the metrics asked for, a line per agent.
 
@@ -123,9 +123,6 @@ def _over_metric(chosen: FigureData, name: str) -> tuple[Mapping[Row, float], Se
     averages = chosen.averages(name)
     scale, label = chosen.metric(name).axis(max((abs(each.mean) for each in averages.values()), default=1.0))
     x = {row: scale * each.mean for row, each in averages.items()}
-    if len({round(value, 6) for value in x.values()}) < 2:
-        remedy = "Draw over one that the sweep changes."
-        raise ResultsError("is the same everywhere", file=chosen.results.folder, key=f"--x {name}", remedy=remedy)
     keys = [key for key in chosen.swept if key.startswith(("workload.", "cluster."))] or chosen.swept
     return x, keys, label
 
@@ -201,14 +198,13 @@ def front(places: Sequence[tuple[float, float]], better: tuple[str, str]) -> lis
 
 SIZES = "sizes.csv"
 COLUMNS = ("agent", "size", "low", "high", "until", "key", "metric", "target", "most")
-ROOM, EDGE = 0.3, 0.04
-"""So much is shown beyond the answers, and beyond the markers that are shown, which are whole."""
+ROOM = 0.3
+"""The share of the range of the answers that is shown beside it."""
 
 
 @figure(meaning="how many servers each agent needs for a target, and where it is met", needs="binwright size")
 def size(chosen: FigureData, options: Options) -> Figure:
     """Draw the metric over the sizes with the target, and below it each agent's answer with its interval."""
-    chosen.refuse_metrics()
     sizes = _sizes(chosen)
     until, key, target, most = sizes.select("until", "key", "target", "most").row(0)
     metric = chosen.metric(sizes["metric"][0])
@@ -216,13 +212,16 @@ def size(chosen: FigureData, options: Options) -> Figure:
     agents = [agent for agent in chosen.agents if agent in result]
     figure = new(options.width or "column", 2.4 + 0.17 * len(agents))
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(1.9, 0.1 + 0.17 * len(agents)))
-    low, high = _shown(sizes, chosen.runs[key].to_list())
+    ends = [value for name in ("size", "low", "high") for value in sizes[name].drop_nulls()]
+    room = max(2.5, ROOM * (max(ends) - min(ends)))
+    low, high = min(ends) - room, max(ends) + room
     scale, label = metric.axis(target)
     place, averages = chosen.swept.index(key) if key in chosen.swept else -1, chosen.averages(metric.name)
     for number, agent in enumerate(agents):
         size = {point: chosen.runs[key][0] if place < 0 else point[place] for point in chosen.points}
         means = [(size[point], mean) for (point, name), mean in averages.items() if name == agent]
-        curve(above, sorted(each for each in means if low <= each[0] <= high), scale, chosen.look[agent])
+        shown = sorted(each for each in means if low + room / 8 <= each[0] <= high - room / 8)  # whole markers
+        curve(above, shown, scale, chosen.look[agent])
         _answer(below, number, result[agent], chosen.look[agent], most)
     above.axhline(scale * target, color=GREY, linewidth=0.8, linestyle="--")
     tidy(above)
@@ -260,16 +259,6 @@ def _sizes(chosen: FigureData) -> pl.DataFrame:
         problem = "has no answer of binwright size"
     remedy = "Run `binwright size`, and name the folder that it writes, alone."
     raise ResultsError(problem, file=file, remedy=remedy)
-
-
-def _shown(sizes: pl.DataFrame, looked: Sequence[int]) -> tuple[float, float]:
-    """Choose the sizes to show: the answers with their intervals, and room beside them."""
-    ends = [value for name in ("size", "low", "high") for value in sizes[name].drop_nulls()]
-    low, high = min(ends), max(ends)
-    room = max(2.0, ROOM * (high - low), ROOM / 2 * low)
-    shown = [size for size in (*ends, *looked) if low - room <= size <= high + room]
-    edge = max(0.5, EDGE * (max(shown) - min(shown)))
-    return min(shown) - edge, max(shown) + edge
 
 
 def _answer(ax: Axes, place: int, row: dict[str, int | None], look: tuple[str, str], most: int) -> None:

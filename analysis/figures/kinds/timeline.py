@@ -243,13 +243,9 @@ def _training(folder: Path) -> str:
 
     `results/NAME/training` and its `seed-0` are called NAME; `results/NAME/training/rate=0.5` is called `rate=0.5`.
     """
-    if re.fullmatch(r"seed-\d+", folder.name) and "=" in folder.parent.name:
-        folder = folder.parent
-    name = folder.name if "=" in folder.name else re.sub(r"[-_.]?(seed)?[-_.]?\d+$", "", folder.name)
-    if name and name != "training":
-        return name
-    above = [part for part in folder.parts[1:-1] if part != "training"]
-    return above[-1] if above else folder.name
+    name = [part for part in folder.parts if part != "training" and not re.fullmatch(r"seed-\d+", part)][-1]
+    is_numbered = name == folder.name and "=" not in name
+    return (re.sub(r"[-_.]?(seed)?[-_.]?\d+$", "", name) if is_numbered else name) or name
 
 
 def _curve(ax: Axes, log: pl.DataFrame, metric: str, colour: str, dashes: str) -> None:

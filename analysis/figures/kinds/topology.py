@@ -41,7 +41,6 @@ def draw(chosen: FigureData, options: Options) -> Figure:
 
     Of many agents these are the first that there is room for.
     """
-    chosen.refuse_metrics()
     agents = chosen.few_agents(MOST) if options.agents else chosen.agents[:MOST]
     seed, runs = chosen.one_seed(agents)
     states = {agent: chosen.results.states(run) for agent, run in runs.items()}
@@ -129,12 +128,18 @@ def _positions(topology: Topology) -> Floats:
     rack = topology.rack_of[order]
     apart = (np.diff(rack, prepend=0) != 0) + 0.8 * (np.diff(topology.pod_of[rack], prepend=0) != 0)
     x[topology.switches + order] = np.cumsum(1 + apart)
-    x[:racks] = np.bincount(topology.rack_of, x[topology.switches :]) / np.bincount(topology.rack_of)
+    x[:racks] = _means(topology.rack_of, x[topology.switches :], racks)
     below, above = topology.level[topology.link_ends].T
     low, high = topology.link_ends[below < above].T
     for level in range(2, len(topology.levels)):
         mine = np.flatnonzero(topology.level == level)
-        middles = np.bincount(high, x[low], len(x))[mine] / np.bincount(high, minlength=len(x))[mine]
+        middles = _means(high, x[low], len(x))[mine]
         share = (np.arange(len(mine)) + 0.5) / len(mine)
         x[mine[np.argsort(np.round(middles, 6), kind="stable")]] = x[:racks].min() + share * np.ptp(x[:racks])
     return x
+
+
+def _means(at: Any, values: Floats, size: int) -> Floats:
+    """Average the values at each of `size` places, float64 [size]; 0 where there are none."""
+    means: Floats = np.bincount(at, values, size) / np.maximum(np.bincount(at, minlength=size), 1)
+    return means

@@ -62,7 +62,7 @@ class Bill:
     """Says what the servers came to within the measured time; None is not known.
 
     `on` are the hours of servers that neither failed nor were switched off, `energy` is in kWh, `carbon` in kg;
-    `servers`, `electricity` and `moves` are money. `sites` has of each site its `energy`, `carbon` and `cost`.
+    `servers`, `electricity` and `moves` are money.
     """
 
     on: float
@@ -71,12 +71,12 @@ class Bill:
     servers: float | None = None
     electricity: float | None = None
     moves: float | None = None
-    sites: tuple[dict[str, float | None], ...] = ()
 
     @property
     def cost(self) -> float | None:
         """All money together; None where nothing has a price."""
-        return _known_sum(self.servers, self.electricity, self.moves)
+        known = [part for part in (self.servers, self.electricity, self.moves) if part is not None]
+        return sum(known) if known else None
 
 
 def bill_of(run: FinishedRun, costs: Costs) -> Bill:
@@ -88,23 +88,15 @@ def bill_of(run: FinishedRun, costs: Costs) -> Bill:
     paid = spells.filter(pl.col("state").is_in([EMPTY, USED]))
     result = Bill(float(_seconds(paid).sum()) / HOUR, moves=_paid_for_moves(run, costs))
     prices = [tariff.price for tariff in costs.tariffs]
-    rents: list[float | None] = [None] * len(costs.energy)
     if None not in prices:
         seconds = (float(_seconds(paid.filter(pl.col("kind") == n)).sum()) for n in range(len(prices)))
         result.servers = float(sum(price * each / HOUR for price, each in zip(prices, seconds, strict=True) if price))
-        hourly = np.array(prices, np.float64)[paid["kind"].to_numpy()] * _seconds(paid) / HOUR
-        rents = np.bincount(paid["site"].to_numpy(), hourly, len(costs.energy)).tolist()
     if not costs.has_power:
         return result
     by_site = [_came_to(costs, n, spells, woken, run.finish) for n in range(len(costs.energy))]
     result.energy, result.carbon, result.electricity = (
         None if None in column else sum(column) for column in zip(*by_site, strict=True)
     )
-    if costs.energy[0].name:
-        result.sites = tuple(
-            {"energy": energy, "carbon": carbon, "cost": _known_sum(rent, money)}
-            for (energy, carbon, money), rent in zip(by_site, rents, strict=True)
-        )
     return result
 
 
@@ -176,14 +168,12 @@ def _drawn(run: FinishedRun, costs: Costs, finish: float) -> tuple[pl.DataFrame,
     """List the spells of servers from the measured time's begin to `finish`, and who was woken in that time, and when.
 
     Both have the `site` of the server; spells the `kind` of its tariff and the `watts` that it drew, PUE included, and
-    who was woken the `joules`. Where it is known what requests used of what they held, power goes by that.
+    who was woken the `joules`.
     """
     off = costs.spec.switch_off
     spells, woken = _switched_off(spells_of(run, costs.resource), off.after if off else inf)
     woken = woken.filter(pl.col("time").is_between(run.begin, finish))
     spells = _within(spells, run.begin, finish)
-    if costs.has_power and run.contention and run.contention.drawn is not None:
-        spells = pl.concat([spells.filter(pl.col("state") != USED), run.contention.drawn], how="diagonal_relaxed")
     pue = np.array([rate.pue for rate in costs.energy])
     server, waker = spells["server"].to_numpy(), woken["server"].to_numpy()
     added = len(run.capacity) - len(costs.kinds)
@@ -250,8 +240,3 @@ def _paid_for_moves(run: FinishedRun, costs: Costs) -> float | None:
         return None
     carried = float(run.demand[run.arrived, moving.resource].sum()) if price.per_gb else 0.0
     return price.each * len(run.arrived) + price.per_gb * carried / QUANTUM
-
-
-def _known_sum(*money: float | None) -> float | None:
-    known = [part for part in money if part is not None]
-    return sum(known) if known else None

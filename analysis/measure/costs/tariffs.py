@@ -165,7 +165,7 @@ class CostsSpec(Model):
     utilisation: Text | None = Field(None, examples=["gpu"])
     """The resource whose allocated share decides a server's power; by default cpu, else the first one."""
     activity: Share = Field(1.0, examples=["60 %"])
-    """How much of what is allocated is really in use; see `workload.use`."""
+    """How much of what is allocated is really in use."""
     switch_off: SwitchOff | None = Field(None, examples=["{after: 10 min, power: 5 W, waking: 15 Wh}"])
     """Empty servers are switched off."""
     electricity: Electricity | None = Field(None, examples=["{pue: 1.4, price: 0.2, carbon: 380}"])

@@ -13,9 +13,6 @@ from binwright.analysis.measure.stays import Order
 from binwright.fabric.devices import empty_devices
 from binwright.fabric.fragmentation import CAUSES, USABLE, cpu_of, follow, typical
 from binwright.simcore.extras import pl
-from binwright.simcore.memmap import blocks
-from binwright.simcore.ordered_sums import dot
-from binwright.simcore.record import IMPOSSIBLE
 from binwright.simcore.types import QUANTUM, Floats
 
 
@@ -84,18 +81,6 @@ def _shares(
     return define(key, heading, meaning, function, name=name, unit="%", **how)
 
 
-def _load(run: FinishedRun) -> list[float]:
-    """Average over the measured time what would be held; what the warm start skipped does not count."""
-    wanted = np.zeros(len(run.resources))
-    for some in blocks(run.simulation.offered):
-        rows = np.arange(some.start, some.stop)
-        rows = rows[np.where(rows < run.first, run.got_place[rows], run.outcome[rows] != IMPOSSIBLE)]
-        seconds = np.minimum(run.arrival[rows] + run.duration[rows], run.finish)
-        seconds = np.clip(seconds - np.maximum(run.arrival[rows], run.begin), 0, None)
-        wanted += [dot(seconds, run.demand[rows, r]) for r in range(len(wanted))]
-    return list(map(ratio, wanted.tolist(), run.installed(run.finish).tolist()))
-
-
 def _fragmentation(run: FinishedRun) -> list[float]:
     """Average the stranded share of what is free over the samples."""
     free, stranded = run.samples["free"], run.samples["stranded"]
@@ -114,7 +99,7 @@ def _fragmented(run: FinishedRun, devices: pl.DataFrame) -> float:
 
 def _wanted_and_missing(result: Contention) -> list[tuple[float, float]]:
     """Add up of each resource what requests would have used, and what they did not get, in quanta x seconds."""
-    wanted, missing, _ = result.levels.sum(axis=0).tolist()
+    wanted, missing = result.levels.sum(axis=0).tolist()
     return list(zip(wanted, missing, strict=True))
 
 
@@ -167,7 +152,7 @@ def _gang_servers(run: FinishedRun) -> float | None:
     return len(lies.T) / max(len(np.unique(lies[0])), 1)
 
 
-ALLOCATED: dict[str, Any] = {"per": "resource", "better": "higher", "beyond": True}
+ALLOCATED: dict[str, Any] = {"per": "resource", "better": "higher"}
 TABLE = table((
     define("used_{}", "{} used %",
            "share of {} of all servers that requests got to use, weighted by time; where the workload says their use",
@@ -216,9 +201,6 @@ TABLE = table((
     define("fragmented_gpu", "gpu fragmented %",
            "free parts of devices that a usual request could not take, of all that are free, mean over the decisions",
            _fragmented, needs=history, unit="%", **LOWER),
-    define("load", "{} load %",
-           "share that would be allocated if every request that some server could hold were placed when it arrives",
-           _load, name="load_{}", per="resource", unit="%", table="never", beyond=True),
     define("fragmentation", "{} fragmentation %", "free {} that no flavour can use", _fragmentation,
            name="fragmentation_{}", per="resource", unit="%", better="lower", table="first", in_parts=True),
     define("servers", "servers", "at the end, with all expansion", lambda run: len(run.capacity),

@@ -67,7 +67,7 @@ def _billed(part: str, name: str, heading: str, meaning: str, **how: Any) -> Def
 OF_RUN: dict[str, Any] = {"unit": MONEY, "table": "never"}
 TABLE = table((
     *(define(f"{what}_month", f"{what} per month", f"{what} of the run per 30 days of its measured time",
-             lambda run, of=of: per_month(run, of(run)), unit=MONEY, better=better, beyond=what == "net")
+             lambda run, of=of: per_month(run, of(run)), unit=MONEY, better=better)
       for what, of, better in (("income", _income, "higher"), ("cost", _cost, "lower"), ("net", _net, "higher"))),
     define("income", "income of the run", "prices x amounts x hours held while the run lasted", _income,
            better="higher", **OF_RUN),
@@ -157,9 +157,6 @@ class _Feature(Feature):
             kinds = scenario.cluster.kinds  # none where servers are of one kind, None where a file says them
             if kinds is not None or not spec.kinds:
                 spec.check_kinds(kinds or [""])
-            if scenario.use and spec.activity != 1:
-                remedy = "Take it out, or `workload.use`, by which power goes."
-                raise wrong("is for requests that do not say what they use", remedy, ("costs", "activity"))
 
     def measure(self, point: Point, known: dict[str, Any]) -> None:
         keys, hourly = _price_keys(point.scenario.resources), dict[str, float]()

@@ -9,11 +9,10 @@ from pydantic import Field, model_validator
 
 from binwright.analysis.measure.costs.bill import SiteEnergy, by_hour
 from binwright.analysis.measure.costs.tariffs import Electricity
-from binwright.analysis.measure.finished_run import FinishedRun
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.costs import energy_of
 from binwright.scenarios.features.feature import Feature, Named, Point
-from binwright.scenarios.features.sites.run import ROUTERS, SiteRouting, Sites, sites_column
+from binwright.scenarios.features.sites.run import ROUTERS, SiteRouting, Sites
 from binwright.simcore.errors import WorkloadError, suggest
 from binwright.simcore.fields import Model, SomeNames, Text, Time, checked, wrong
 from binwright.simcore.rng import stream
@@ -183,9 +182,6 @@ class _Feature(Feature):
         if costs := known.get("costs"):
             energy, added = _energy_of_sites(point.scenario), int(at[point.labels.like])
             known["costs"] = replace(costs, energy=energy, site=at, added_site=added)
-
-    def columns(self, run: FinishedRun) -> dict[str, str]:
-        return sites_column(run)
 
 
 FEATURE = _Feature()

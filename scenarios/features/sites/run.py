@@ -1,6 +1,5 @@
 """Several sites of servers: a router chooses the site of every request, and the agent a server there."""
 
-import json
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from math import inf
@@ -13,7 +12,6 @@ from binwright.analysis.measure.costs.bill import SiteEnergy
 from binwright.analysis.measure.definition import define, table
 from binwright.analysis.measure.finished_run import FinishedRun, ratio
 from binwright.fabric.run.simulation import Simulation
-from binwright.scenarios.features.costs import per_month
 from binwright.simcore.errors import RunError, short
 from binwright.simcore.registry import Registry
 from binwright.simcore.time_series import TimeSeries
@@ -217,20 +215,6 @@ def _latency(run: FinishedRun, sited: Sited) -> float | None:
     known = sited[0].sites.latency[run.placed, sited[1]]
     known = known[~np.isnan(known)]
     return 1000 * float(known.mean()) if len(known) else None
-
-
-def sites_column(run: FinishedRun) -> dict[str, str]:
-    """Put into a column what became of each site: its share of the placed requests, and its bill, as JSON."""
-    if (result := _sited(run)) is None:
-        return {}
-    names, bills = result[0].sites.names, run.bill.sites if run.bill else ()
-    counts = np.bincount(result[1], minlength=len(names))
-    by_site: dict[str, dict[str, float | None]] = {
-        name: {"placed": ratio(float(counts[site]), len(run.placed))} for site, name in enumerate(names)
-    }
-    for name, bill in zip(names, bills, strict=False):
-        by_site[name] |= bill | {"cost_month": per_month(run, bill["cost"])}
-    return {"sites": json.dumps(by_site, ensure_ascii=False)}
 
 
 TABLE = table((

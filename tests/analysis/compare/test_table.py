@@ -14,7 +14,6 @@ from rich.console import Console, RenderableType
 from scipy.stats import t as student
 
 from binwright.analysis.compare.sheet import Cell, Sheet, hidden
-from binwright.analysis.compare.statistics import mean_interval
 from binwright.analysis.compare.table import BEST, TIED, Entry, Table, finding
 from binwright.analysis.figures.kind import draw
 from binwright.analysis.measure.metric import Metric
@@ -45,15 +44,6 @@ def cells(found: Table, metric: str) -> list[Entry | None]:
 
 
 # -- beside a slow one -------------------------------------------------------------------------------------------------
-
-
-@given(st.lists(st.floats(0, 1), min_size=2, max_size=9), st.floats(0, 1))
-def test_intervals_of_shares_are_cut_at_0_and_1_only(found: list[float], true: float) -> None:
-    mean, half = mean_interval(np.array(found))
-    low, high = Metric("share", "share %", "%").ends(mean, half)
-    assert 0 <= low <= mean <= high <= 1
-    assert (low <= true <= high) == (mean - half <= true <= mean + half)
-    assert Metric("load", "load %", "%", beyond=True).ends(mean, half) == (max(0, mean - half), mean + half)
 
 
 def slow_rows(found: Table, runs: list[dict[str, Any]], swept: list[str]) -> list[list[Any]]:
@@ -277,3 +267,18 @@ def test_a_finding_names_the_largest_significant_difference(tmp_path: Path) -> N
         "wild": [x + (0.3 if seed % 2 else -0.5) for seed, x in enumerate(best)],  # the least mean, and no verdict
     }
     assert said(tmp_path, numbers) == "best accepts most, 5 points above near; wild does not differ significantly"
+
+
+@pytest.mark.parametrize("last", ["bb", "bc"])
+def test_a_finding_over_a_sweep_names_the_last_at_its_points(last: str, tmp_path: Path) -> None:
+    numbers = {"a": 1.0, "b": 1.25, "c": 1.25}
+    rows = [
+        row(agent, seed, point={"key": key}, wait_mean=mean + (0.75 if agent == last[key] else 0) + seed / 100)
+        for key in range(2)
+        for agent, mean in numbers.items()
+        for seed in range(9)
+    ]
+    found = table(tmp_path, rows)
+    metric = next(each for each in found.metrics if each.name == "wait_mean")
+    names = " or ".join(dict.fromkeys(last))
+    assert finding(found, metric) == f"a waits least at all 2 points, 49 % below {names}"

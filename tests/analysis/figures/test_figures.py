@@ -25,8 +25,10 @@ from binwright.analysis.figures import FIGURES
 from binwright.analysis.figures.figure_data import Verdicts
 from binwright.analysis.figures.kind import draw, kind_named
 from binwright.analysis.figures.kinds.servers import rows
+from binwright.analysis.figures.kinds.topology import paint
 from binwright.analysis.figures.style import rendered
 from binwright.analysis.results_api import Results
+from binwright.fabric.topology import Topology
 from binwright.simcore.errors import ResultsError, UserError
 from tests.support.figures import GENERATED, NETWORK, SERVERS, log
 
@@ -152,6 +154,14 @@ def test_timeline_ends_with_the_samples(found: dict[str, Results]) -> None:
     assert len(dashed) == 1
 
 
+def test_racks_without_servers_and_switches_above_nothing_have_a_place() -> None:
+    ends = [[4, 0], [0, 2], [1, 2]]  # vertices: two racks, two switches above them, one server
+    network = Topology("odd", "abcde", [0], [-1, -1], ends, [1, 1, 1], [1, 1, 2, 2, 0])
+    axes = Figure().subplots()
+    paint(axes, network, np.zeros(3), 3.0, is_named=True)
+    assert all(np.isfinite(collection.get_offsets()).all() for collection in axes.collections)
+
+
 def test_a_topology_shows_the_busiest_moment(found: dict[str, Results]) -> None:
     results = found["network"]
     states = results.states(results.runs.filter(agent="tetris")["run"][0])
@@ -222,7 +232,6 @@ REFUSED: list[tuple[str, str, dict[str, Any], str]] = [
     ("network", "bars", {}, "this figure is gone"),
     ("network", "size", {}, r"has no answer of binwright size(?!:)"),
     ("network", "servers", {"metrics": ["gpu"]}, "is not a resource"),
-    *(("network", kind, {"metrics": ["cpu"]}, "metric cpu: .* no metrics") for kind in ("gantt", "refusals", "spread")),
 ]
 
 

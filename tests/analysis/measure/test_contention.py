@@ -1,6 +1,5 @@
 """What requests use and lack: by hand, and against a walk through the time of every node."""
 
-from dataclasses import replace
 from typing import Self
 
 import numpy as np
@@ -12,9 +11,6 @@ from binwright.analysis.measure.finished_run import FinishedRun
 from binwright.simcore.types import Floats, Ints
 from tests.reference import contention as reference
 from tests.support.runs import Case, Run, cases, run
-from tests.support.tariffs import costs, tariff
-
-LINEAR = tariff((100.0, 300.0))
 
 
 class Drawn:
@@ -59,7 +55,6 @@ def test_contention_equals_a_walk_through_time(case: Case) -> None:
     if ran.first == len(case.requests):
         return
     over = finished(ran)
-    over.costs = costs(LINEAR, kinds=[0] * len(over.capacity), resource=case.declines % 2)
     slow, found = reference.contention(over), over.contention
     if found is None:
         assert over.finish <= over.begin
@@ -74,20 +69,6 @@ def test_contention_equals_a_walk_through_time(case: Case) -> None:
         assert found.missing[:, r].sum() == pytest.approx(sold, rel=1e-9, abs=1e-3)
     assert found.contended == pytest.approx([slow.contended[server] for server in range(len(over.capacity))])
     assert slow.most_granted <= 1 + 1e-9
-    assert found.drawn is not None
-    server, begin, end, quanta = (found.drawn[name].to_numpy() for name in ("server", "begin", "end", "used"))
-    seconds, servers = end - begin, len(over.capacity)
-    used = np.bincount(server, seconds * quanta, servers)
-    assert used == pytest.approx([slow.granted[server, over.costs.resource] for server in range(servers)], abs=1e2)
-    holding = np.bincount(server, seconds, servers)
-    assert holding == pytest.approx([slow.holding[server] for server in range(servers)])
-    plain = FinishedRun(ran.simulation, ran.first, ran.samples, 0, prices={}, costs=replace(over.costs))
-    object.__setattr__(plain, "contention", None)
-    assert over.bill is not None
-    assert plain.bill is not None
-    assert over.bill.on == pytest.approx(plain.bill.on)
-    share = used / np.maximum(over.capacity.sum(axis=1)[:, over.costs.resource], 1)
-    assert over.bill.energy == pytest.approx((100 * over.bill.on + 200 * share.sum() / 3600) / 1000)
     assert (found.missing <= found.wanted * (1 + 1e-9)).all()
     if case.overcommit == 1:
         assert not found.contended.any()

@@ -136,14 +136,6 @@ def by_definition(ran: Run) -> dict[str, Any]:
         seconds = {h.row: overlap(h.start, h.end, begin, finish) for h in held}
         quanta = sum(seconds[h.row] * h.demand[r] for h in held)
         found[f"allocation_{name}"] = quanta / there if there else 0
-        # What would be held if every request that fits somewhere were placed when it arrives; skipped by the warm
-        # start, it does not count.
-        wanted = sum(
-            overlap(arrival[row], arrival[row] + duration[row], begin, finish) * demand[row][r]
-            for row in range(simulation.offered)
-            if (outcome[row] != "impossible" if row >= first else outcome[row] in ("placed", "interrupted"))
-        )
-        found[f"load_{name}"] = wanted / there if there else 0
         shares = [Fraction(d.used[r], d.installed[r]) for d in ours]
         found[f"allocation_{name}_decisions"] = sum(shares, Fraction(0)) / len(shares)
         found[f"allocation_{name}_end"] = shares[-1]

@@ -6,11 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import assume, example, given
-from hypothesis.strategies import floats
 
 from binwright.agents import AGENTS
 from binwright.analysis.measure.finished_run import FinishedRun
-from binwright.analysis.measure.samples import KEPT, moments, states
+from binwright.analysis.measure.samples import KEPT, states
 from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.routing import Routing
@@ -67,21 +66,6 @@ def test_a_state_is_what_is_there_after_all_that_happened_until_then(case: Case)
             assert state[f"used_{name}"] == [
                 None if share is None else pytest.approx(share, abs=1e-6) for share in shares
             ]
-
-
-@given(floats(0, 1e6), floats(0, 1e6))
-@example(131072.0, 1.78e-9)  # no more than floats tell apart
-@example(0.0, 5e-324)
-@example(0.0, 128.0)
-def test_moments_are_few_and_those_of_two_runs_meet(begin: float, length: float) -> None:
-    found = moments(begin, begin + length).tolist()
-    assert (found[0], found[-1]) == (begin, begin + length)
-    assert found == sorted(set(found))
-    assert len(found) <= KEPT + 2
-    if length > 1e-6:
-        assert len(found) > KEPT / 2
-    shorter = moments(begin, begin + length / 3).tolist()
-    assert {time for time in found if time < shorter[-1]} <= set(shorter)
 
 
 def test_links_say_what_is_reserved_and_which_are_out_of_service() -> None:
