@@ -104,8 +104,7 @@ def contention_of(run: FinishedRun) -> Contention | None:
     use = run.asked.use
     if use is None or run.finish <= run.begin:
         return None
-    row, amounts, *items = _items(run)
-    _, _, start, stop = items
+    row, amounts, server, node, start, stop = _items(run)
     use = use.take(row)  # so that what lies together is read together
     capacity, resources = np.ascontiguousarray(run.capacity), len(run.resources)
     wanted, missing, contended = *np.zeros((2, len(row), resources)), np.zeros(len(capacity))
@@ -115,7 +114,8 @@ def contention_of(run: FinishedRun) -> Contention | None:
     for k, (begin, end) in enumerate(zip(time[:-1].tolist(), time[1:].tolist(), strict=True)):
         active = np.flatnonzero((start < end) & (stop > begin))
         quanta = np.ascontiguousarray(use.at(active, first + k) * amounts[active])
-        account(begin, end, active, quanta, *items, capacity, wanted, missing, contended, levels[k])
+        held = active, quanta, server, node, start, stop
+        account(begin, end, *held, capacity, wanted, missing, contended, levels[k])
     seconds = run.finish - np.clip(added_at(run.simulation), run.begin, run.finish)
     return Contention(seconds, contended, *_by_request(run, row, wanted, missing), time, levels)
 

@@ -199,7 +199,6 @@ class ResultsFolder:
     states = _details("states", "every server and link over time")
     hours_of_sites = _details("sites", "what each site of a run came to in every hour")
     use = _details("use", "what was used and missing in every step of a run")
-    moves = _details("moves", "a row per move of a run")
     times = _details("times", "how long every decision of a run took")
     devices = _details("devices", "how the devices were used after every decision of a run")
 

@@ -164,10 +164,10 @@ class Scenario(WithFeatures):
     replications: Annotated[Count, Field(le=100_000)] = Field(default=1, description="How many seeds.")
     seed: Annotated[Index, Field(le=2**62)] = Field(default=0, description="The first seed; the others follow it.")
     sweep: Sweep = Field(default_factory=Sweep, description="Points to run instead of one.")
-    record: tuple[Literal["requests", "samples", "states", "times", "devices", "moves", "sites", "use"], ...] = Field(
+    record: tuple[Literal["requests", "samples", "states", "times", "devices", "sites", "use"], ...] = Field(
         (), examples=["[requests]"]
     )
-    """Details kept of every run: a row for each of the `requests` and `moves`, `samples` (allocation over time),
+    """Details kept of every run: a row for each of the `requests`, `samples` (allocation over time),
     `states` (servers and links over time), `times` (of decisions), `devices` (requested, held and fragmented, after
     each decision), `sites` (by hour), `use` (by step)."""
     metrics: tuple[MetricEntry, ...] = Field((), examples=["[mine.py:longest_queue, {acceptance: {last: 20 %}}]"])

@@ -13,6 +13,7 @@ from binwright.scenarios.run.execute import execute
 from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import AgentError, UserError
 from tests.support.batches import TIMES
+from tests.support.moved import LOG
 from tests.support.scenarios import deciding, first_run
 
 BASE: dict[str, Any] = {
@@ -98,7 +99,6 @@ def test_a_plan_that_breaks_rules_names_the_mover(mover: str, said: str, tmp_pat
         ({"overflow": {"make_room": {"moves": 3, "then": "expand"}}}, "overflow.make_room.then", ""),
         ({"moves": {"bandwidth": "10 parsecs"}}, "moves.bandwidth", "is not a unit of rate"),
         ({"moves": {"resource": "disk"}}, "moves.resource", "the cluster has no such resource"),
-        ({"record": ["moves"]}, "record", "nothing is moved"),
         ({"rescheduling": {"on_drain": True, "moves": 3}}, "rescheduling.on_drain", "no server is to be emptied"),
         ({"rescheduling": {"on_drain": True, "moves": 3}, "placement": [{"drain": [0]}]}, "rescheduling.on_drain",
          "no server is to be emptied"),
@@ -142,19 +142,17 @@ def test_a_drain_is_emptied_by_moves(tmp_path: Path) -> None:
         "placement": [{"drain": [0], "at": "95 s"}],
         "rescheduling": {"on_drain": True, "moves": 10},
         "moves": {"bandwidth": "100 GB/s"},
-        "record": ["moves", "requests"],
+        "record": ["requests"],
+        "metrics": ["tests.support.moved:logged"],
     }
     row, name = run(scenario(**changes), tmp_path)
-    moves = pl.read_parquet(tmp_path / "details" / f"{name}.moves.parquet")
-    assert len(moves)
-    assert row["drained"] == moves["end"].max() - 95  # type: ignore[operator]
+    assert LOG
+    assert row["drained"] == max(moved.end for moved in LOG) - 95
     assert row["undrained"] == 0
-    assert set(moves["why"]) == {"drain"}
-    assert set(moves["from_server"]) == {0}
-    assert set(moves["begin"]) == {95.0}
-    assert set(moves["outcome"]) == {"done"}
-    assert (moves["end"] - moves["begin"]).to_list() == pytest.approx((moves["mem"] / 100).to_list())
+    assert {(moved.why, moved.source[0], moved.begin, moved.outcome) for moved in LOG} == {("drain", 0, 95.0, "done")}
     requests = pl.read_parquet(tmp_path / "details" / f"{name}.requests.parquet")
+    carried = [requests["mem"][moved.row] for moved in LOG]
+    assert [100 * (moved.end - moved.begin) for moved in LOG] == pytest.approx(carried)
     there = requests.filter((pl.col("decided") < 95) & (pl.col("end") > 98) & (pl.col("server") == 0))
     assert there.is_empty()
 
@@ -171,12 +169,13 @@ def test_those_who_belong_together_are_so_when_a_move_arrives(per: str, tmp_path
         placement=[{"together": ["db"], "per": per}],
         rescheduling={"every": "30 s", "moves": 1, "mover": "agent"},
         moves={"downtime": "4 s"},
-        record=["moves", "requests"],
+        record=["requests"],
+        metrics=["tests.support.moved:logged"],
         agents=["first-fit"],
     )
     _, name = run(data, tmp_path)
-    moves = pl.read_parquet(tmp_path / "details" / f"{name}.moves.parquet")
-    assert moves.select("row", "from_server", "to_server", "begin", "end").rows() == [(1, 0, 2, 30.0, 34.0)]
+    [moved] = LOG
+    assert (moved.row, moved.source[0], moved.target[0], moved.begin, moved.end) == (1, 0, 2, 30.0, 34.0)
     requests = pl.read_parquet(tmp_path / "details" / f"{name}.requests.parquet")
     assert requests["server"].to_list() == [2, 2, -1, 2]
     assert requests["reason"][2] == f"rule: db together per {per}"

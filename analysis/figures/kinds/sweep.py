@@ -220,8 +220,7 @@ def size(chosen: FigureData, options: Options) -> Figure:
     for number, agent in enumerate(agents):
         size = {point: chosen.runs[key][0] if place < 0 else point[place] for point in chosen.points}
         means = [(size[point], mean) for (point, name), mean in averages.items() if name == agent]
-        shown = sorted(each for each in means if low + room / 8 <= each[0] <= high - room / 8)  # whole markers
-        curve(above, shown, scale, chosen.look[agent])
+        curve(above, sorted(each for each in means if low <= each[0] <= high), scale, chosen.look[agent])
         _answer(below, number, result[agent], chosen.look[agent], most)
     above.axhline(scale * target, color=GREY, linewidth=0.8, linestyle="--")
     tidy(above)
@@ -229,7 +228,7 @@ def size(chosen: FigureData, options: Options) -> Figure:
     tidy(below, grid="x")
     below.set_yticks(range(len(agents)), [chosen.heading(agent) for agent in agents], fontsize=points())
     below.set_ylim(len(agents) - 0.4, -0.6)
-    below.set_xlim(low, high)
+    below.set_xlim(low - room / 8, high + room / 8)  # markers are whole
     below.xaxis.set_major_locator(MaxNLocator(integer=True))
     below.set_xlabel(chosen.results.short(key))
     below_it = f"below: how many each agent needs until {until}, with the 95 % interval"

@@ -10,7 +10,6 @@ from binwright.agents.world import Luck
 from binwright.fabric.placement.rules import Drain
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.feature import Feature, Point, way
-from binwright.scenarios.features.moves.metrics import moves_table
 from binwright.scenarios.features.moves.run import Moving
 from binwright.scenarios.features.overflow import AfterRoom, Word
 from binwright.simcore.errors import UserError, suggest
@@ -130,7 +129,6 @@ class _Feature(Feature):
     key = "moves"
     keys: ClassVar = {"": _Keys, "overflow": _Way}
     learned = False
-    details: ClassVar = {"moves": moves_table}
     name = "requests that are moved"
     excludes: ClassVar = {"pacing": "requests of a pace have no times at which to plan moves"}
 
@@ -149,9 +147,6 @@ class _Feature(Feature):
             raise wrong("no server is to be emptied while a run goes on", remedy, ("rescheduling", "on_drain"))
 
     def check_keys(self, scenario: Any) -> None:
-        if "moves" in scenario.record and not self.at(scenario):
-            remedy = "Take moves from record, or write `rescheduling`, or `overflow: {make_room: ...}`."
-            raise wrong("nothing is moved", remedy, ("record",), "moves")
         moves, resources = scenario.moves, scenario.resources
         if moves.resource is not None and moves.resource not in resources:
             remedy = suggest(moves.resource, resources)

@@ -181,7 +181,7 @@ def test_devices_are_followed_to_where_requests_move(
         },
         "rescheduling": {"every": "11 s", "moves": 2, "mover": "elsewhere"},
         "moves": {"downtime": downtime},
-        "record": ["devices", "moves"],
+        "record": ["devices"],
         "agents": ["fgd"],
     }
     monkeypatch.setitem(MOVERS._builtin, "elsewhere", "tests.analysis.measure.test_moved:Elsewhere")

@@ -97,7 +97,7 @@ def test_report_has_all_agents_failures_and_metrics(results: Results, source: st
         assert heading in text
     assert results.scenario_file.read_text("utf-8") in text
     assert bw.__doc__ is not None
-    for word in ("binwright 0", "numpy", "Python", "machine", "paired by seed", "not tested", "3 runs failed"):
+    for word in ("binwright 0", "paired by seed", "not tested", "3 runs failed"):
         assert word in text
     assert all(re.findall("<caption>(.*)</caption>", source)), "every table has a caption"
 
