@@ -59,9 +59,9 @@ class World:
     names what says where requests may lie, `gangs` whether requests have several parts, `timed` whether single
     decisions are timed, and `hidden` whether agents are told nothing of how long requests stay.
 
-    Of other features, `stepped` are those that machine code cannot run: key, and why. `attach` has a simulation of a
-    seed keep them, `begin` does so once the warm start is over, `suits` refuses an agent that does not go with
-    them, and `prepare` has the agent of the warm start answer first.
+    `stepped` tells whether other features keep machine code from running it. `attach` has a simulation of a seed keep
+    these, `begin` does so once the warm start is over, `suits` refuses an agent that does not go with them, and
+    `prepare` has the agent of the warm start answer first.
     """
 
     ledger: Callable[[int], Ledger]
@@ -80,7 +80,7 @@ class World:
     gangs: Literal["", "plain", "ruled"] = ""
     timed: bool = False
     hidden: bool = False
-    stepped: Sequence[tuple[str, str]] = ()
+    stepped: bool = False
     attach: Callable[[Simulation, int], None] = lambda simulation, seed: None
     begin: Callable[[Simulation, int, Luck], None] = lambda simulation, seed, luck: None
     suits: Callable[[Agent], None] = lambda agent: None
@@ -90,37 +90,24 @@ class World:
         return self.requests.draw(seed)
 
     @property
-    def fails(self) -> bool:
-        return bool(self.faults(0))
-
-    @property
     def drawn(self) -> bool:
         """Whether the requests or the failures of a run depend on its seed."""
         return any(faults.mtbf < inf for faults in self.faults(0)) or self.requests.drawn or self.numbered
 
-    def not_compiled(self, agent: Agent, warm: Agent | None) -> tuple[str, str] | None:
-        """Find a part that machine code cannot run: its key in the scenario and what is the matter; None if all can.
-
-        `agent` answers, and `warm` fills the cluster before.
-        """
-        waits, rule = self.overflow.together, agent.compiled
+    def compiles(self, agent: Agent, warm: Agent | None) -> bool:
+        """Whether machine code can run all: `agent`, which answers, and `warm`, which fills the cluster before."""
+        rule = agent.compiled
         in_python = rule and rule.in_order is None and type(agent).decide_line is not Agent.decide_line
-        obstacles: list[tuple[str, object, str]] = [
-            ("cluster.network", self.networked, "links are reserved"),
-            ("cluster.devices", self.devices, "servers have devices"),
-            ("overflow.wait", self.overflow.one_by_one, "requests are offered after every single event"),
-            ("record", self.timed, "single decisions are timed"),
-            ("workload.parts", self.gangs == "ruled", "parts of requests keep rules"),
-            *((key, True, problem) for key, problem in self.stepped),
-            ("placement", waits and self.ruled, "rules of placement hold for requests that wait together"),
-            ("agents", waits and in_python, f"{type(agent).__name__} chooses among requests in Python"),
-        ]
-        for key, each in (("agents", agent), ("warm_start.with", warm)):
-            name, missing = type(each).__name__, each and each.compiled is None
-            obstacles.append((key, missing, f"{name} decides in Python, not in one compiled kernel"))
-            sized = each and not each.any_size and self.grows_by
-            obstacles.append((key, sized, f"{name} is for one number of servers, and the cluster grows"))
-        return next(((key, problem) for key, is_met, problem in obstacles if is_met), None)
+        return not (
+            self.stepped
+            or self.networked  # links are reserved
+            or self.devices
+            or self.overflow.one_by_one  # requests are offered after every single event
+            or self.timed  # single decisions are
+            or self.gangs == "ruled"
+            or (self.overflow.together and (self.ruled or in_python))
+            or any(each.compiled is None or (self.grows_by and not each.any_size) for each in (agent, warm) if each)
+        )
 
     def simulation(self, seed: int, ledger: Ledger | None = None, *, compiled: bool = False) -> Simulation:
         """Set up the run of a seed on an empty cluster, by default a new one; `compiled` in machine code."""

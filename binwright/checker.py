@@ -218,7 +218,7 @@ class _Check:
     def _compiled(self, agent: Agent, point: World, world: str, played: Record, follows: bool = False) -> bool:
         """Play the agent's kernel, if the world can use it, and compare; if it `follows`, by what changed only."""
         agent.start(point.simulation(SEED).view, stream(SEED, "agent"))
-        if point.not_compiled(agent, None):
+        if not point.compiles(agent, None):
             return False
         simulation = point.simulation(SEED, compiled=True)
         assert isinstance(simulation, Simulation)

@@ -71,9 +71,7 @@ def build_world(scenario: Scenario) -> World:
         gangs="ruled" if any(each.labels for each in parts) else "plain" if parts else "",
         timed="times" in scenario.record,
         hidden=scenario.knowledge.lifetimes == "hidden",
-        stepped=[
-            (feature.at(scenario), why) for feature in own if (why := feature.stepped(scenario, overflow.together > 0))
-        ],
+        stepped=any(feature.stepped(scenario, overflow.together > 0) for feature in own),
         attach=attach,
         begin=begin,
         suits=suits,

@@ -107,12 +107,12 @@ class Feature:
         """Return what a scenario says of the feature; nothing, or what is false, where it is not used."""
         return reduce(getattr, self.key.split("."), scenario)
 
-    def stepped(self, scenario: Any, together: bool) -> str:
-        """Say why machine code cannot run a scenario that uses the feature; empty if it can.
+    def stepped(self, scenario: Any, together: bool) -> bool:
+        """Say whether machine code cannot run a scenario that uses the feature.
 
         `together` says whether requests that wait are offered together.
         """
-        return ""
+        return False
 
     def at(self, scenario: Any) -> str:
         """Return the key by which a scenario uses the feature."""

@@ -68,7 +68,7 @@ def play_run(
     Random streams are those of the run's seed. `on_progress` is called with how far it is; the cluster is looked at now
     and then unless not `sampled`.
     """
-    compiled = world.not_compiled(agent, warm) is None
+    compiled = world.compiles(agent, warm)
     luck = luck or partial(stream, run.seed)
     simulation = prepare_run(run, world, warm, compiled, luck)
     world.begin(simulation, run.seed, luck)

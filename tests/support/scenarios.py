@@ -40,7 +40,7 @@ def deciding(way: Way) -> Iterator[None]:
     """Have agents decide in Python within it, or in machine code where they can."""
     with pytest.MonkeyPatch.context() as patch:
         if way == "python":
-            patch.setattr(World, "not_compiled", lambda *_: ("agents", "Python is compared"))
+            patch.setattr(World, "compiles", lambda *_: False)
         yield
 
 

@@ -210,8 +210,8 @@ class _Feature(Feature):
         "pacing": "requests of a pace have no times at which to buy",
     }
 
-    def stepped(self, scenario: Any, together: bool) -> str:
-        return "servers are bought for requests that wait together" if together else ""
+    def stepped(self, scenario: Any, together: bool) -> bool:
+        return together
 
     def check(self, scenario: Any) -> None:
         counts = {group.name: group.count for group in scenario.cluster.groups or () if group.name}

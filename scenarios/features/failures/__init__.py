@@ -136,10 +136,10 @@ class _Feature(Feature):
     def section(self, scenario: Any) -> bool:
         return bool(scenario.cluster.failures != Failures())
 
-    def stepped(self, scenario: Any, together: bool) -> str:
+    def stepped(self, scenario: Any, together: bool) -> bool:
         planned = scenario.cluster.failures.scheduled
         announced = any(isinstance(failure, Failure) and failure.announced for failure in planned)
-        return "agents know of failures to come while requests wait together" if together and announced else ""
+        return together and announced
 
     def check(self, scenario: Any) -> None:
         cluster, failures = scenario.cluster, scenario.cluster.failures

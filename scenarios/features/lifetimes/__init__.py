@@ -61,13 +61,12 @@ class _Keys(Model):
 class _Feature(Feature):
     key, keys = "knowledge", {"": _Keys}
 
-    def stepped(self, scenario: Any, together: bool) -> str:
+    def stepped(self, scenario: Any, together: bool) -> bool:
         lifetimes, workload = scenario.knowledge.lifetimes, scenario.workload
         if not (together and isinstance(lifetimes, OtherLifetimes) and lifetimes.predicted):
-            return ""
+            return False
         whole = getattr(workload, "start", 0) == 0 or workload.running == "drop"
-        changes = lifetimes.predicted.chosen[0] != "requested" or not whole  # users asked for the time of a whole run
-        return "predictions are asked again while requests wait" if changes else ""
+        return lifetimes.predicted.chosen[0] != "requested" or not whole  # users asked for the time of a whole run
 
     def suits(self, scenario: Any, agent: Agent) -> None:
         if scenario.knowledge.lifetimes == "hidden" and agent.needs_lifetimes:

@@ -19,8 +19,8 @@ class _Feature(Feature):
     key, name, keys = "pacing", "a pace", {"": _Keys}
     excludes: ClassVar = {"overflow.wait": "a pace is of single requests"}
 
-    def stepped(self, scenario: Any, together: bool) -> str:
-        return "requests are not offered as they arrive"
+    def stepped(self, scenario: Any, together: bool) -> bool:
+        return True
 
     def world(self, scenario: Any) -> Mapping[str, Any]:
         return {"pacing": scenario.pacing}

@@ -283,8 +283,8 @@ class _Feature(Feature):
     learned = False
     name = "preemption"
 
-    def stepped(self, scenario: Any, together: bool) -> str:
-        return "requests that run are evicted for others that wait together" if together else ""
+    def stepped(self, scenario: Any, together: bool) -> bool:
+        return together
 
     def section(self, scenario: Any) -> Any:
         return way(scenario.overflow, "preempt")

@@ -54,8 +54,8 @@ class _Feature(Feature):
     learned = False
     drains = grows = True
 
-    def stepped(self, scenario: Any, together: bool) -> str:
-        return "processes act while requests wait together" if together else ""
+    def stepped(self, scenario: Any, together: bool) -> bool:
+        return together
 
     def begin(self, point: Point, simulation: Simulation, luck: Luck) -> None:
         if simulation.moving is None and not point.scenario.cluster.predicted:

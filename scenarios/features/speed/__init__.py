@@ -23,8 +23,8 @@ class _Feature(Feature):
     keys: ClassVar = {"group": _Group}
     learned = False
 
-    def stepped(self, scenario: Any, together: bool) -> str:
-        return "servers have different speeds"
+    def stepped(self, scenario: Any, together: bool) -> bool:
+        return True
 
     def section(self, scenario: Any) -> bool:
         return any(group.speed != 1 for group in scenario.cluster.groups or ())

@@ -44,8 +44,8 @@ class _Keys(Model):
 class _Feature(Feature):
     key, keys = "warm_start", {"": _Keys}
 
-    def stepped(self, scenario: Any, together: bool) -> str:
-        return "requests wait together after a warm start" if together else ""
+    def stepped(self, scenario: Any, together: bool) -> bool:
+        return together
 
     def check(self, scenario: Any) -> None:
         name, resources = scenario.warm_start.resource, scenario.cluster.resources
