@@ -169,8 +169,7 @@ COMMANDS: Sequence[tuple[str, str, str, Sequence[Option]]] = (
     ("tune", "learning.tune", "find the numeric options with which an agent does best", (
         FILE,
         _option("--agent", required=True, help="best-home, or with options that stay: '{best-home: {links: 2}}'"),
-        _several("--param", "params", "OPTION=RANGE", "what is searched, as in stranded=0..2, or "
-                 "cut_off=0.01..1:log for what varies by orders of magnitude"),
+        _several("--param", "params", "OPTION=RANGE", "what is searched, as in stranded=0..2"),
         METRIC,
         _number("--rounds", "rounds", 20),
         _number("--population", "candidates in a round", 16),

@@ -1,16 +1,14 @@
-"""Finding the numeric options of an agent with which it does best in a scenario.
+"""Finding the numeric options of an agent with which it does best in a scenario, by the cross-entropy method.
 
 Rounds of candidates, all on the same requests, other requests in every round; at the end the answer beside the agent as
 it was, on requests that no round has seen. Candidates are runs named by content, so an interrupted search goes on.
 """
 
-import re
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from inspect import signature
-from math import exp, isfinite, log, nan, sqrt
+from math import inf, nan
 from pathlib import Path
 from types import NoneType
 from typing import Any, TypeAlias, get_args, get_type_hints
@@ -39,35 +37,29 @@ from binwright.simcore.units import many_of
 from binwright.workloads.windows import ListedStart
 
 Between: TypeAlias = str | tuple[float, float]
-"""`"0..4"`, `"0.01..2:log"`, or (low, high)."""
+"""`"0..4"`, or (low, high)."""
 DIGITS = 4
 """Significant digits of what is tried."""
-_RANGE = re.compile(r"(.+?)\.\.(.+?)(:log)?")
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The values that an option may take, tried evenly in their `log` or as they are; perhaps `whole` numbers only."""
+    """The values that an option may take, perhaps `whole` numbers only."""
 
     name: str
     low: float
     high: float
-    log: bool
     whole: bool
 
     def at(self, place: float) -> float:
-        """Find the value at a place from 0 to 1, with few digits; beyond, the nearest end."""
-        place = min(max(place, 0.0), 1.0)
-        value = self.low * (self.high / self.low) ** place if self.log else self.low + (self.high - self.low) * place
+        """Find the value at a place from 0 to 1, with few digits."""
+        value = self.low + (self.high - self.low) * place
         value = round(value) if self.whole else float(f"{value:.{DIGITS}g}")
         return min(max(value, self.low), self.high)
 
     def place(self, value: float) -> float:
-        """Find where a value is, from 0 to 1."""
-        value = min(max(value, self.low), self.high)
-        if self.log:
-            return log(value / self.low) / log(self.high / self.low)
-        return (value - self.low) / (self.high - self.low)
+        """Find where a value is, from 0 to 1; one outside is at the nearest end."""
+        return (min(max(value, self.low), self.high) - self.low) / (self.high - self.low)
 
 
 def ranges_of(spec: AgentSpec, params: Mapping[str, Between]) -> list[Range]:
@@ -80,22 +72,18 @@ def ranges_of(spec: AgentSpec, params: Mapping[str, Between]) -> list[Range]:
     for name, between in params.items():
         if name not in options:
             raise UserError("unknown option", key=f"param {name}", remedy=suggest(name, options))
+        try:
+            low, high = map(float, between.split("..") if isinstance(between, str) else between)
+        except (TypeError, ValueError):
+            low = high = nan
+        if not -inf < low < high < inf:
+            remedy = f"Write {name}=0..4."
+            raise UserError("is not a range", key=f"param {name}", value=between, remedy=remedy)
         hint = hints.get(name, float)
-        ranges.append(Range(name, *_ends(name, between), whole=hint is int or set(get_args(hint)) == {int, NoneType}))
+        ranges.append(Range(name, low, high, whole=hint is int or set(get_args(hint)) == {int, NoneType}))
     for place in (0.0, 1.0):
         candidate(spec, ranges, np.full(len(ranges), place)).make()  # it may refuse them
     return ranges
-
-
-def _ends(name: str, between: Between) -> tuple[float, float, bool]:
-    parts = _RANGE.fullmatch(between) if isinstance(between, str) else None
-    logarithmic = bool(parts and parts[3])
-    with suppress(TypeError, ValueError):
-        low, high = map(float, parts.groups()[:2] if parts else between)
-        if isfinite(low) and isfinite(high) and low < high and (low > 0 or not logarithmic):
-            return low, high, logarithmic
-    remedy = f"Write {name}=0..4, or from above 0 {name}=0.01..4:log."
-    raise UserError("is not a range", key=f"param {name}", value=between, remedy=remedy)
 
 
 def candidate(spec: AgentSpec, ranges: Sequence[Range], point: Floats) -> AgentSpec:
@@ -109,11 +97,22 @@ def candidate(spec: AgentSpec, ranges: Sequence[Range], point: Floats) -> AgentS
         raise UserError(mistake.problem, key=f"param {name}", value=values.get(name), remedy=remedy) from None
 
 
+def closer(points: Floats, scores: Floats, mean: Floats, width: Floats) -> tuple[Floats, Floats]:
+    """Return mean and standard deviation float64 [n] of the next points, after points [any, n] had these scores [any].
+
+    The mean is that of the best quarter, more being better and NaN the worst; the variance moves by most of the way to
+    theirs about the mean before (Rubinstein 1999, The cross-entropy method).
+    """
+    best = points[np.argsort(-np.where(np.isnan(scores), -inf, scores), kind="stable")[: len(points) // 4]]
+    variance = (1 - SHARE) * width**2 + SHARE * ((best - mean) ** 2).mean(axis=0)
+    return best.mean(axis=0), np.sqrt(variance)
+
+
 Row: TypeAlias = dict[str, Any]
 FIRST = 2**29
 """The first seed of a search's requests: far from those of scenarios."""
-SIGMA = 0.2
-"""How far from where it starts the search looks at first, as a share of every range."""
+SIGMA, SHARE = 0.2, 0.7
+"""How far from where it starts the search looks at first, as a share of every range; how fast that narrows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +148,7 @@ def tune(
 ) -> Tuned:
     """Find the numeric options of an agent with the best mean of `metric` over the scenario's points and seeds.
 
-    `params` are ranges: `{"stranded": (0, 2), "leftover": "0.01..1:log"}`. Every one of `rounds` tries `population`
+    `params` are ranges: `{"stranded": (0, 2), "leftover": "0..1"}`. Every one of `rounds` tries `population`
     candidates on `seeds` seeds. `out` (default `results/<name>/tuning`) gets tuned.yaml and log.parquet after every
     round, and at the end the runs of `held_out` other seeds, from the scenario's first on, where the answer is compared
     with the agent as it was; the same call goes on there. `jobs` are those of `run`. `on_progress` is called with every
@@ -171,7 +170,7 @@ def tune(
         name: parameter.default for name, parameter in signature(AGENTS.load(spec.name)).parameters.items()
     } | spec.options
     begin = [each.place(at) if isinstance(at := defaults[each.name], int | float) else 0.5 for each in ranges]
-    cma = Cma(np.array(begin), SIGMA, population, stream(seed, "tune"))
+    mean, width, rng = np.array(begin), np.full(len(ranges), SIGMA), stream(seed, "tune")
     best, rows = spec, list[Row]()
 
     def note(step: int, split: str, value: float, before: float) -> None:
@@ -184,17 +183,17 @@ def tune(
 
     runs = _Runs(scenario, folder, metric, partial(Batch.run, jobs=jobs, finished=finished))
     for step in range(rounds + 1):
-        points = cma.ask() if step else np.zeros((0, len(ranges)))
+        points = np.clip(rng.normal(mean, width, (population if step else 0, len(ranges))), 0.0, 1.0)
         tried = [candidate(spec, ranges, point) for point in points]
         means = runs.means("rounds", [*tried, spec], FIRST + seed * 2**20 + step * seeds, seeds)
         before = float(means[-1])
         if not step:
             note(0, "train", before, before)
             continue
-        cma.tell(points, runs.sign * means[:-1])
-        best, mean = candidate(spec, ranges, cma.mean), float(np.nanmean(means[:-1]))
-        note(step, "train", mean, before)
-        _write(folder, best, f"round {step} of {rounds}, {seeds} seeds each; {metric} of the candidates: {mean:.6g}")
+        mean, width = closer(points, runs.sign * means[:-1], mean, width)
+        best, average = candidate(spec, ranges, mean), float(np.nanmean(means[:-1]))
+        note(step, "train", average, before)
+        _write(folder, best, f"round {step} of {rounds}, {seeds} seeds each; {metric} of the candidates: {average:.6g}")
     tuned = best.model_copy(update={"label": f"{spec.label} tuned"})
     before, after = runs.means("held-out", [spec, tuned], scenario.seed, held_out).tolist()
     note(rounds, "validation", after, before)
@@ -241,54 +240,3 @@ def _write(folder: Path, best: AgentSpec, comment: str) -> dict[str, Any]:
     text = yaml.safe_dump({"agents": [entry]}, sort_keys=False, default_flow_style=None, width=1000)
     write_text(folder / "tuned.yaml", f"# {comment}\n{text}")
     return entry
-
-
-class Cma:
-    """Draws points of [0, 1]^n near those with high scores: CMA-ES (Hansen 2016, arXiv:1604.00772).
-
-    It looks at ranks only, so scores may be of any size and noisy; the mean of the distribution is its answer.
-    `mean` float64 [n] may leave the cube by as much as samples did before they were clipped to it.
-    """
-
-    def __init__(self, mean: Floats, sigma: float, population: int, rng: np.random.Generator) -> None:
-        n = len(mean)
-        self.mean, self.sigma, self._size, self._rng = mean.astype(float), sigma, population, rng
-        weights = log(population / 2 + 0.5) - np.log(np.arange(1, population // 2 + 1))
-        self._weights = weights / weights.sum()
-        self._mass = mass = float(1 / (self._weights**2).sum())
-        self._c_sigma = (mass + 2) / (n + mass + 5)
-        self._damping = 1 + self._c_sigma + 2 * max(0.0, sqrt((mass - 1) / (n + 1)) - 1)
-        self._c_path = (4 + mass / n) / (n + 4 + 2 * mass / n)
-        self._c_one = 2 / ((n + 1.3) ** 2 + mass)
-        self._c_rank = min(1 - self._c_one, 2 * (mass - 2 + 1 / mass) / ((n + 2) ** 2 + mass))
-        self._length = sqrt(n) * (1 - 1 / (4 * n) + 1 / (21 * n * n))  # of a standard normal vector
-        self._covariance, self._axes, self._widths = np.eye(n), np.eye(n), np.ones(n)
-        self._path, self._steps, self._told = np.zeros(n), np.zeros(n), 0
-
-    def ask(self) -> Floats:
-        """Points to try, float64 [population, n]."""
-        squares, self._axes = np.linalg.eigh(self._covariance)
-        self._widths = np.sqrt(np.maximum(squares, 1e-20))
-        drawn = self._rng.standard_normal((self._size, len(self.mean)))
-        points: Floats = np.clip(self.mean + self.sigma * (drawn * self._widths) @ self._axes.T, 0.0, 1.0)
-        return points
-
-    def tell(self, points: Floats, scores: Floats) -> None:
-        """Learn how well each of them did, float64 [population]: more is better, NaN is worst; of equals the first."""
-        best = np.argsort(-np.where(np.isnan(scores), -np.inf, scores), kind="stable")[: len(self._weights)]
-        moves = (points[best] - self.mean) / self.sigma
-        move = self._weights @ moves
-        self._told += 1
-        self.mean = self.mean + self.sigma * move
-        c, straight = self._c_sigma, self._axes @ ((self._axes.T @ move) / self._widths)
-        self._steps = (1 - c) * self._steps + sqrt(c * (2 - c) * self._mass) * straight
-        steps = float(np.linalg.norm(self._steps))
-        limit = (1.4 + 2 / (len(move) + 1)) * self._length * sqrt(1 - (1 - c) ** (2 * self._told))
-        calm = float(steps < limit)
-        c = self._c_path
-        self._path = (1 - c) * self._path + calm * sqrt(c * (2 - c) * self._mass) * move
-        old = self._covariance * (1 - self._c_one - self._c_rank + (1 - calm) * self._c_one * c * (2 - c))
-        self._covariance = (
-            old + self._c_one * np.outer(self._path, self._path) + self._c_rank * (moves.T * self._weights) @ moves
-        )
-        self.sigma *= exp(min(1.0, self._c_sigma / self._damping * (steps / self._length - 1)))

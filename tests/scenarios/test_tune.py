@@ -10,7 +10,8 @@ import yaml
 
 import binwright as bw
 from binwright.cli import INTERRUPTED, main
-from binwright.scenarios.learn.tune import Cma, Range
+from binwright.scenarios.learn import tune as tuning
+from binwright.scenarios.learn.tune import Range, closer
 from binwright.simcore.errors import UserError
 from binwright.simcore.rng import stream
 from tests.support.scenarios import random_requests
@@ -91,16 +92,16 @@ def test_interrupted_it_keeps_what_is_known_and_goes_on(
     asked = [str(tiny), "--agent", f"{tiny.parent}/share.py:Share", "--param", "most=1..8", "--jobs", "1"]
     asked += ["--rounds", "6", "--population", "6", "--seeds", "2", "--held-out", "6"]
     asked += ["--out", str(tiny.parent / "cut")]
-    real, told = Cma.tell, []
+    rounds = []
 
-    def tell(self: Cma, *arguments: Any) -> None:
-        told.append(arguments)
-        if len(told) == 3:
+    def interrupting(*arguments: Any) -> Any:
+        rounds.append(arguments)
+        if len(rounds) == 3:
             raise KeyboardInterrupt
-        real(self, *arguments)
+        return closer(*arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Cma, "tell", tell)
+        patch.setattr(tuning, "closer", interrupting)
         assert main(["tune", *asked]) == INTERRUPTED
     assert "Run the same command to resume" in capsys.readouterr().err
     assert pl.read_parquet(tiny.parent / "cut" / "log.parquet")["step"].to_list() == [0, 1, 2]
@@ -132,7 +133,7 @@ def test_a_candidate_that_fails_is_the_worst(tiny: Path) -> None:
         ({"params": {"mist": "1..8"}}, "param mist: unknown option\n  Did you mean 'most'"),
         ({"params": {"note": "1..8"}}, r"param note: expected text, got 1\.0\n  Tune options that take numbers"),
         ({"params": {"near": "1-2"}}, r"param near: is not a range \(got '1-2'\)\n  Write near=0..4"),
-        ({"params": {"near": "0..2:log"}}, "param near: is not a range .*or from above 0 near=0.01"),
+        ({"params": {"near": (2, 0)}}, r"param near: is not a range \(got \(2, 0\)\)"),
         ({"rounds": 0}, "rounds: is too few"),
     ],
 )
@@ -143,27 +144,23 @@ def test_mistakes(tiny: Path, changed: dict[str, Any], message: str) -> None:
 
 
 def test_a_range_reaches_its_ends() -> None:
-    plain, tens = Range("a", 0.0, 4.0, False, False), Range("a", 0.01, 1.0, True, False)
-    assert [plain.at(place) for place in (-1, 0, 0.25, 1, 2)] == [0, 0, 1, 4, 4]
-    assert [tens.at(place) for place in (0, 0.5, 1)] == [0.01, 0.1, 1]
-    assert [Range("a", 1, 8, False, True).at(place) for place in (0, 0.5, 1)] == [1, 4, 8]
-    for each in (plain, tens):
-        assert each.at(each.place(0.3)) == pytest.approx(0.3, rel=1e-3)
+    plain = Range("a", 0.0, 4.0, False)
+    assert [plain.at(place) for place in (0, 0.25, 1)] == [0, 1, 4]
+    assert [Range("a", 1, 8, True).at(place) for place in (0, 0.5, 1)] == [1, 4, 8]
+    assert [plain.place(value) for value in (-1, 1, 5)] == [0, 0.25, 1]
+    assert plain.at(plain.place(0.3)) == pytest.approx(0.3, rel=1e-3)
 
 
-@pytest.mark.parametrize("turned", [False, True])
-def test_cma_finds_the_bottom_of_a_valley(turned: bool) -> None:
-    """A hundred times as steep one way as another, along the axes or not, with noise that ranks hardly notice."""
-    turn = np.linalg.qr(stream(1, "turn").standard_normal((4, 4)))[0] if turned else np.eye(4)
-    aim, noise = np.array([0.3, 0.6, 0.5, 0.4]), stream(2, "noise")
-    cma = Cma(np.full(4, 0.5), 0.2, 12, stream(0, "cma"))
-    for _ in range(60):
-        points = cma.ask()
-        assert points.min() >= 0
-        assert points.max() <= 1
-        distances = (((points - aim) @ turn.T) ** 2 * [1, 10, 100, 1000]).sum(axis=1)
-        cma.tell(points, -distances + 1e-9 * noise.standard_normal(12))
-    assert np.abs(cma.mean - aim).max() < 0.01
+def test_the_search_finds_the_bottom_of_a_valley() -> None:
+    """A hundred times as steep along one axis as along another, with noise that ranks hardly notice."""
+    aim, rng = np.array([0.3, 0.6, 0.5, 0.4]), stream(2, "noise")
+    mean, width = np.full(4, 0.5), np.full(4, 0.2)
+    for _ in range(20):
+        points = rng.normal(mean, width, (16, 4))
+        distances = ((points - aim) ** 2 * [1, 10, 50, 100]).sum(axis=1)
+        scores = 1e-9 * rng.standard_normal(16) - distances
+        mean, width = closer(points, np.where(points[:, 0] > 0.9, np.nan, scores), mean, width)
+    assert np.abs(mean - aim).max() < 0.02
 
 
 TRACE = "id,arrival,lifetime,cpu\n" + "".join(f"{n},{10 * n},5,{1 + n % 8}\n" for n in range(30))
