@@ -25,16 +25,17 @@ Seen: TypeAlias = dict[str, npt.NDArray[Any]]
 class EpisodeBatch(ABC):
     """Steps the simulations of a world together. All arrays have the simulation as their first axis.
 
-    `space` and `actions` are those of one environment. `seen` is what is seen, `info` how many requests the last step
-    placed and rejected: every step writes to the same arrays, and only what changed, so nobody else may write there.
+    `space` and `actions` are those of one environment. `seen` is what is seen, from 0 to 1 or to what `largest` says,
+    `info` how many requests the last step placed and rejected: every step writes to the same arrays, and only what
+    changed, so nobody else may write there.
     """
 
     episodes: NetworkEpisodes | NumaEpisodes
-    seen: Seen
 
-    def __init__(self, world: World, actions: int, boxes: Mapping[str, tuple[tuple[int, ...], Any, float]]) -> None:
-        self.world, self.actions = world, actions
-        self.space: Any = spaces.Dict({name: spaces.Box(0, high, *box) for name, (*box, high) in boxes.items()})
+    def __init__(self, world: World, actions: int, seen: Seen, largest: Mapping[str, int]) -> None:
+        self.world, self.actions, self.seen = world, actions, seen
+        boxes = {name: (largest.get(name, 1), array.shape[1:], array.dtype.type) for name, array in seen.items()}
+        self.space: Any = spaces.Dict({name: spaces.Box(0, *box) for name, box in boxes.items()})
         self.choices: Ints = np.zeros(self.episodes.count, np.int64)
 
     @property
@@ -74,14 +75,9 @@ class NumaBatch(EpisodeBatch):
             remedy = "Take these out of the scenario; binwright/Fabric-v0 is for networks."
             raise UserError(problem, key="cluster", remedy=remedy)
         self._reward, self.episodes = reward, NumaEpisodes(ledger, world.overflow.mode, count)
-        (servers, nodes, resources), shown = ledger.cluster.capacity.shape, self.episodes.state
-        boxes = {
-            "free": ((servers, nodes, resources), np.float32, 1),
-            "request": ((resources + 1,), np.float32, nodes),
-            "mask": ((servers * nodes,), np.int8, 1),
-        }
-        super().__init__(world, servers * nodes, boxes)
-        self.seen = {"free": shown.free, "request": shown.request, "mask": shown.mask.view(np.int8)}
+        (servers, nodes, _), shown = ledger.cluster.capacity.shape, self.episodes.state
+        seen: Seen = {"free": shown.free, "request": shown.request, "mask": shown.mask.view(np.int8)}
+        super().__init__(world, servers * nodes, seen, {"request": nodes})
         self._total = ledger.cluster.capacity[:, :, 0].sum()
 
     def reset(self, simulation: int, seed: int) -> None:
@@ -104,28 +100,17 @@ class FabricBatch(EpisodeBatch):
         if mask not in ("any", "feasible"):
             raise UserError("no such mask", key="mask", value=mask, remedy="Give any, or feasible.")
         self.episodes = world.episodes(count, feasible=mask == "feasible")
-        topology, resources = self.episodes.view.topology, len(self.episodes.view.resources)
-        servers, vertices = topology.servers, topology.switches + topology.servers
-        ends = topology.link_ends.T
-        boxes = {
-            "nodes": ((vertices, resources + 1), np.float32, 1),
-            "links": ((ends.shape[1], 1), np.float32, 1),
-            "edges": (ends.shape, np.int32, vertices - 1),
-            "chosen": ((servers,), np.int8, 1),
-            "mask": ((servers,), np.int8, 1),
-            "cluster": ((resources + 1,), np.float32, 1),
-        }
-        super().__init__(world, servers, boxes)
-        self._observer = Observer(self.episodes)
+        topology, self._observer = self.episodes.view.topology, Observer(self.episodes)
         shown = self._observer.shown
-        self.seen = {
+        seen: Seen = {
             "nodes": shown.nodes,
             "links": shown.edges[:, :, None],
-            "edges": np.repeat(ends[None].astype(np.int32), count, 0),
+            "edges": np.repeat(topology.link_ends.T[None].astype(np.int32), count, 0),
             "chosen": shown.chosen,
             "mask": self.episodes.state.mask.view(np.int8),
             "cluster": shown.cluster,
         }
+        super().__init__(world, topology.servers, seen, {"edges": topology.switches + topology.servers - 1})
 
     def act(self) -> None:
         super().act()
