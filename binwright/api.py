@@ -176,9 +176,7 @@ def train(
 ) -> pl.DataFrame:
     """Teach an agent what the scenario's `train:` says, and return the log; `out` is `results/<name>/training`.
 
-    With a `sweep` there is a training for every combination of settings, in folders below; the log has them as columns.
-    Seeds and combinations are trained `jobs` at a time (default: as many as there are CPUs for their threads); they
-    come to the same weights.
+    Seeds are trained `jobs` at a time (default: as many as there are CPUs); they come to the same weights.
 
     What is in the folder already is gone on from, unless `fresh`. `on_progress` is called with every new row of
     the log, `say` with what begins before there is one.

@@ -37,6 +37,7 @@ TRAINING = 2**40
 """Seeds of training requests start here: far from those of any scenario."""
 PATIENCE = 10.0
 """Seconds between two checkpoints at least; the last iteration has one."""
+OTHER_VERSION = "this checkpoint is of another version of binwright"
 ANEW = "Give --fresh to begin again, or name another folder with --out."
 
 
@@ -114,7 +115,6 @@ class Course:
     iterations: int
     every: int
     held_out: Sequence[int]
-    threads: int
     terms: dict[str, Any]
     keep: bool = False
 
@@ -126,7 +126,7 @@ class Training:
         self.course, self.folder, self.seed, self.rows = course, folder, seed, list[Row]()
         self.trainer, self._file, self._state = course.trainer(), folder / "state.pt", dict[str, Any]()
         if (old := folder / "state.safetensors").exists():
-            raise UserError("this checkpoint is of an earlier version of binwright", file=old, remedy=ANEW)
+            raise UserError(OTHER_VERSION, file=old, remedy=ANEW)
         if self._file.exists():
             self._resume()
 
@@ -147,6 +147,8 @@ class Training:
             was = "; ".join(f"{key} was {old}, is {new}" for key, (old, new) in pairs.items() if old != new)
             raise UserError(f"this checkpoint was trained on other terms: {was}", file=self._file, remedy=ANEW)
         self._state = saved["trainer"]
+        if self._state.keys() != {*self.trainer.state}:
+            raise UserError(OTHER_VERSION, file=self._file, remedy=ANEW)
         # A log may be ahead of the checkpoint, never behind.
         log = pl.read_parquet(self.folder / "log.parquet").filter(pl.col("step") <= saved["step"])
         self.rows = [{key: value for key, value in row.items() if value is not None} for row in log.to_dicts()]
@@ -155,14 +157,10 @@ class Training:
         """Train to the end, showing every row of the log to `watch`."""
         if self.step >= self.course.iterations:
             return
-        extra("torch").set_num_threads(self.course.threads)
+        extra("torch").set_num_threads(1)  # small networks gain nothing from more
         self.trainer.begin(self.course.training, self.course.validation, self.seed)
         if self._state:
-            try:
-                self.trainer.load(self._state)
-            except KeyError as error:
-                problem = f"this checkpoint is of another version of binwright: it has no {error}"
-                raise UserError(problem, file=self._file, remedy=ANEW) from None
+            self.trainer.load(self._state)
         saved = perf_counter()
         while self.step < self.course.iterations:
             rows = self._iterate()

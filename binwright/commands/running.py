@@ -142,7 +142,7 @@ def list_failed(results: Results) -> None:
 
 def validate(args: Namespace) -> int:
     """Answer `binwright validate FILE...`: every file is looked at, whatever is wrong with the others."""
-    from binwright.scenarios.learn.training import check_sweep
+    from binwright.scenarios.learn.training import check_training
     from binwright.scenarios.run.check import check_scenario
     from binwright.scenarios.schema.load import load_to_run
 
@@ -157,7 +157,7 @@ def validate(args: Namespace) -> int:
         try:
             scenario = load_to_run(file, args.sets)
             runs = check_scenario(scenario, missing)
-            check_sweep(scenario)
+            check_training(scenario)
         except UserError as error:
             mistakes = error.each()
         for mistake in mistakes:

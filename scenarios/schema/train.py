@@ -1,6 +1,6 @@
 """The schema of `train:`: which agent learns, and how it is judged meanwhile."""
 
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
 from pydantic import Field
 
@@ -35,13 +35,8 @@ class Train(Model):
 
     agent: Learner = Field(description="Who learns.", examples=["nara", "{nara: {rate: 0.005}}"])
     iterations: Count = Field(description="How long.")
-    sweep: dict[str, Annotated[tuple[Any, ...], Field(min_length=1)]] = Field(
-        default_factory=dict, examples=["{rate: [0.05, 0.005, 0.0005]}"]
-    )
-    """Settings of its trainer to try: a training for every combination."""
     episodes: dict[str, Any] = Field(default_factory=dict, examples=["{workload.requests: 32}"])
     """What differs in the episodes that it learns from, by dotted keys."""
     validation: Validation = Field(default_factory=Validation, description="How it is judged.")
     seeds: Count = Field(default=1, description="How many times it is trained, with a seed each.")
     seed: Index = Field(default=0, description="The first seed; the others follow it.")
-    threads: Count = Field(default=1, description="CPU threads. Small networks gain nothing from more.")

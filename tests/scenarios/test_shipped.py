@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from binwright.scenarios.batch.batch import Batch
-from binwright.scenarios.learn.training import check_sweep
+from binwright.scenarios.learn.training import check_training
 from binwright.scenarios.run.check import check_scenario
 from binwright.scenarios.schema.load import load_scenario, resolved, scenario_from, shipped
 from binwright.scenarios.schema.scenario import Scenario
@@ -76,7 +76,7 @@ def test_shipped_scenario_is_valid_and_described(file: Path) -> None:
     scenario = load_scenario(file)
     assert scenario.description
     assert check_scenario(scenario) > 0
-    check_sweep(scenario)
+    check_training(scenario)
     assert scenario_from(yaml.safe_load(resolved(scenario))) == scenario
     spec = scenario.workload  # a window leaves out what runs already: so it was published, and so measured
     assert not isinstance(spec, Trace) or spec.start == 0 or spec.running == "drop"
