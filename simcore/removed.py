@@ -10,11 +10,18 @@ _BY_REMEDY = {
     "workload.parts.least, workload.parts.work, workload.flavours.parts.least, workload.flavours.parts.work, "
     "workload.networks.hose.group, workload.networks.hose.oversubscription, knowledge.training, "
     "rescheduling.within, overflow.make_room.within, overflow.wait.window, cluster.contention, "
-    "cluster.cells, costs.servers.reserved, metric plans_late, train.device, "
+    "cluster.cells, costs.servers.reserved, metric plans_late, train.device, train.threads, "
     "train.agent.cvd-rl.layers, train.agent.cvd-rl.width, train.agent.nara.width, train.agent.sched-rl.hidden, "
     "train.agent.sched-rl.width, train.agent.nara.value_clip, train.agent.padrl.learning, agents.tetris.near, "
     "agents.tetris.penalty, agents.tetris.routes, agents.tetris.score, agents.nulb.routes, agents.nulb.score, "
-    "agents.nalb.routes, agents.nalb.score, agents.nalb.search, agents.nilas.steps, agents.in-line.reservations",
+    "agents.nalb.routes, agents.nalb.score, agents.nalb.search, agents.nilas.steps, agents.in-line.reservations, "
+    "train.agent.cvd-rl.lessons, train.agent.cvd-rl.teacher, train.agent.cvd-rl.paired, train.agent.sched-rl.lessons, "
+    "train.agent.sched-rl.teacher, train.agent.sched-rl.paired, train.agent.cvd-rl.decomposition, "
+    "agents.cvd-rl.decomposition",
+    "Write how many candidates each rule names: `filter: {best-fit: 2, internal: 3}`.": "agents.cvd-rl.k, "
+    "agents.random-top.k, train.agent.cvd-rl.k",
+    "Train once for each setting: `--set train.agent.nara.rate=0.0005 --out FOLDER`.": "train.sweep",
+    "Take value-es with `sizes: 12`, which knows kinds of servers.": "train.agent.cvd-rl.sizes",
     "In Python, it is an argument of `bw.solve`, `bw.search`, `bw.tune` or `bw.Evaluator`.": "option solve --seed, "
     "option solve --search, option search --seeds, option search --validation, option search --test, "
     "option search --seed, option tune --seed, option evaluate --baseline, option evaluate --on",

@@ -1,7 +1,6 @@
 """Trains agents on NUMA servers by double DQN (van Hasselt, Guez, Silver 2016, arXiv:1509.06461)."""
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
@@ -9,18 +8,9 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from binwright.agents.learned.dqn_update import Learning, Reals, update
-from binwright.agents.learned.loop import Count, CountFromZero, Positive, PositiveShare, Share
+from binwright.agents.learned.loop import Count, Positive, PositiveShare, Share
 from binwright.agents.learned.mlp import size_of, untrained
-from binwright.agents.learned.numa import (
-    SIMPLE,
-    CompiledAgent,
-    NumaTrainer,
-    Replay,
-    compiled_rule,
-    discriminative_episodes,
-    replays_of,
-    rules_of,
-)
+from binwright.agents.learned.numa import SIMPLE, NumaTrainer, discriminative_episodes, replays_of, rules_of
 from binwright.agents.learned.replay import (
     NONE,
     TRUNCATED,
@@ -31,7 +21,7 @@ from binwright.agents.learned.replay import (
     reset,
 )
 from binwright.agents.learned.value import known_sizes, remaining, sizes_of
-from binwright.agents.learned.weights import Tensors, fitting, read
+from binwright.agents.learned.weights import Tensors, fitting
 from binwright.agents.rules.scan import ScanAgent
 from binwright.agents.world import World
 from binwright.simcore.errors import UserError
@@ -67,11 +57,11 @@ class DQNAgent(ScanAgent):
     _seed = 0
 
     @abstractmethod
-    def network(self, view: View, notes: Mapping[str, Any]) -> QNetwork:
-        """Describe the network that the agent takes of weights with these notes, or refuse servers."""
+    def network(self, view: View) -> QNetwork:
+        """Describe the network, or refuse servers that the agent is not for."""
 
     def start(self, view: View, rng: np.random.Generator) -> None:
-        network, self._servers = self.network(view, read(self._file)[1] if self._file else {}), len(view.capacity)
+        network, self._servers = self.network(view), len(view.capacity)
         weights = untrained(network.sizes, stream(self._seed, "train", "weights"))
         if self._file:
             weights = fitting(self._file, {"weights": weights.shape}, network.notes)["weights"].astype(np.float64)
@@ -104,13 +94,8 @@ class DQN(NumaTrainer):
     and the target network's value of the one after them, or all rewards of its `episode`. After every `target` updates
     the target network moves to the network by a share `tau` of the way. Errors count by Huber's `loss` or `squared`.
 
-    With `telling` only discriminative episodes of the pool are played, those in which simple rules differ. In the first
-    `lessons` iterations a margin loss to the choice of the agent `teacher` is added: by how much another candidate, and
-    one request, is valued above it (Hester et al. 2018, arXiv:1704.03732). `paired` returns of whole episodes are less
-    what the teacher places from there on in the same episode, which takes away noise alone (Mao et al. 2019,
-    arXiv:1807.02264).
-
-    What is validated and kept is an average of the network, which moves to it by a share `averaged` after every update.
+    With `telling` only discriminative episodes of the pool are played, those in which simple rules differ. What is
+    validated and kept is an average of the network, which moves to it by a share `averaged` after every update.
     """
 
     episodes: Count = 5
@@ -128,12 +113,9 @@ class DQN(NumaTrainer):
     tau: PositiveShare = 1.0
     averaged: PositiveShare = 1.0
     telling: bool = False
-    lessons: CountFromZero = 0
-    teacher: CompiledAgent = "internal"
-    paired: bool = False
     state = (
-        *("networks", "moments", "updated", "buffer.outcome", "buffer.rewards", "buffer.baseline", "buffer.records"),
-        *("buffer.observations", "buffer.limit"),
+        *("networks", "moments", "updated"),
+        *("buffer.outcome", "buffer.rewards", "buffer.records", "buffer.observations", "buffer.limit"),
     )
 
     dueling: ClassVar[bool] = False
@@ -142,20 +124,17 @@ class DQN(NumaTrainer):
     def new_agent(self) -> DQNAgent:
         """Make the agent that is trained."""
 
-    def network_for(self, view: View) -> QNetwork:
-        """Describe the network, or refuse servers that the agent is not for."""
-        return self.new_agent().network(view, {})
-
     @abstractmethod
     def cells(self, decisions: Decisions) -> tuple[Ints, Ints, Ints]:
         """Return the shared cells of decisions, and those after and before each slot, for `ReplayBuffer.add`."""
 
     def check(self, view: View) -> None:
-        self.network_for(view)
+        self.new_agent().network(view)
 
     def begin(self, training: World, validation: World, seed: int) -> None:
         super().begin(training, validation, seed)
-        self.described, self._scan = self.network_for(self.view), self.new_agent().scan
+        agent = self.new_agent()
+        self.described, self._scan = agent.network(self.view), agent.scan
         layers, rng = self.described.sizes, stream(seed, "train", "weights")
         weights = untrained(layers, rng)
         if self.dueling:  # the value of the state comes last, and is for learning only
@@ -164,10 +143,6 @@ class DQN(NumaTrainer):
         self.moments, self.updated = np.zeros((2, len(weights)), np.float32), 0
         self.buffer = ReplayBuffer(self.memory, layers[0], layers[-1], self.slots)
         self._trajectory = empty_trajectory(ROWS, self.slots, self.view.capacity)
-        self.teacher_rule = compiled_rule(self.teacher, self.view, stream(seed, "train", "teacher"))
-        if self.paired and (self.returns != "episode" or training.overflow.mode != "stop"):
-            remedy = "Write `returns: episode` and `overflow: stop`, or leave it out."
-            raise UserError("is for returns of whole episodes", key=f"train.agent.{self.agent}.paired", remedy=remedy)
         if self.telling:
             self.replays = discriminative_episodes(training, self._seeds, self.shares, rules_of(SIMPLE[:3]))[0]
         else:
@@ -190,24 +165,15 @@ class DQN(NumaTrainer):
                 self.rule(self.networks[NETWORK], self._trajectory), self.rule(self.networks[NETWORK], NONE)
             )
             new = decisions_of(self._trajectory, self.view.capacity)
-            taught = taught_slots(new, self.view.capacity, self.teacher_rule) if self.lessons else np.array(-1)
-            self.buffer.add(new, self.rewards(new), self._baseline(replay, len(new)), taught, self.cells(new))
+            self.buffer.add(new, self.rewards(new), self.cells(new))
             played += len(new)
             if self.updates == "decision" or number == self.episodes - 1:
                 count = len(new) if self.updates == "decision" else self.updates
-                learned.append(self.learn(rng, count, iteration <= self.lessons))
+                learned.append(self.learn(rng, count))
         metrics = np.concatenate(learned)
         loss, value = metrics.mean(axis=0).tolist()
         means = {"placed": placed / self.episodes, "loss": loss, "value": value, "epsilon": epsilon}
         return {**means, "decisions": float(played), "updates": float(len(metrics))}
-
-    def _baseline(self, replay: Replay, decisions: int) -> Floats:
-        """Return for each of the decisions that were just played what the teacher earns from there on, if paired."""
-        if not self.paired:
-            return np.zeros(decisions)
-        first = replay.first
-        end = replay.placed(self.teacher_rule) + replay.first  # what it filled the cluster with included
-        return 1 - self.discount ** np.maximum(end - first - np.arange(decisions), 0)
 
     def rewards(self, decisions: Decisions) -> Floats:
         """Return the rewards of decisions, float64 [n], before these count 1 - discount."""
@@ -218,7 +184,7 @@ class DQN(NumaTrainer):
             remaining(decisions.free, decisions.code, decisions.demand, decisions.spread, self._known, earned)
         return earned
 
-    def learn(self, rng: np.random.Generator, updates: int, imitates: bool = False) -> Floats:
+    def learn(self, rng: np.random.Generator, updates: int) -> Floats:
         """Update the networks so many times; returns loss and mean value of what was chosen, float64 [updates, 2]."""
         buffer = self.buffer
         known = np.flatnonzero(buffer.outcome != TRUNCATED)
@@ -236,9 +202,9 @@ class DQN(NumaTrainer):
             huber=self.loss == "huber",
             **{name: getattr(self, name) for name in own},
         )
-        memory = buffer.outcome, buffer.rewards, buffer.baseline, buffer.records, buffer.observations
+        memory = buffer.outcome, buffer.rewards, buffer.records, buffer.observations
         metrics = np.empty((updates, 2))
-        self.updated = update(samples, memory, self.networks, self.moments, how, imitates, self.updated, metrics)
+        self.updated = update(samples, memory, self.networks, self.moments, how, self.updated, metrics)
         return metrics
 
     @property
@@ -256,19 +222,3 @@ class DQN(NumaTrainer):
 
     def weights(self) -> tuple[Tensors, dict[str, Any]]:
         return {"weights": self.networks[AVERAGE][: size_of(self.described.sizes)].copy()}, self.described.notes
-
-
-def taught_slots(decisions: Decisions, capacity: Ints, teacher: Compiled) -> Ints:
-    """Find the teacher's choice among the candidates of each decision, int64 [n]; -1 where it would take none of them.
-
-    It decides as if there were only the servers of the candidates.
-    """
-    slots = np.full(len(decisions), -1)
-    for row, decision in enumerate(decisions):
-        demand, codes = tuple(decision.demand.astype(np.int64).tolist()), decision.candidates.astype(np.int64)
-        free, servers = np.zeros_like(capacity), codes[codes >= 0] // capacity.shape[1]
-        free[servers] = decision.free[servers]
-        code = teacher.scan(free, capacity, demand, bool(decision.spread), *teacher.weights)
-        if code >= 0 and (codes == code).any():
-            slots[row] = (codes == code).argmax()
-    return slots

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from binwright.agents.learned.replay import CELLS, CHOSEN, DIFFERENT, TAUGHT, TERMINATED, TRUNCATED
+from binwright.agents.learned.replay import CELLS, CHOSEN, DIFFERENT, TERMINATED, TRUNCATED
 from binwright.simcore.jit import reordering
 from binwright.simcore.types import Floats, Ints
 
@@ -141,12 +141,11 @@ def rewards_from(row: int, outcome: Any, rewards: Floats, how: Learning) -> tupl
 
 
 @reordering
-def best_gain(records: Any, row: int, slots: int, values: Reals, margin: float) -> int:
-    """Return the slot that gains most, the first of equals; others than the taught gain `margin` more."""
+def best_gain(records: Any, row: int, slots: int, values: Reals) -> int:
+    """Return the slot that gains most, the first of equals."""
     best, highest = 0, np.float32(-np.inf)
     for slot in range(slots):
         gain = values[records[row, CELLS + slot]] - values[records[row, CELLS + slots + slot]]
-        gain += np.float32(margin * (slot + 1 != records[row, TAUGHT]))
         if records[row, CELLS + slot] > 0 and gain > highest:
             best, highest = slot, gain
     return best
@@ -164,17 +163,15 @@ def total_of(records: Any, row: int, slots: int, slot: int, values: Reals) -> An
 
 @reordering
 def add_slopes(
-    records: Any, rows: Ints, wanted: Floats, how: Learning, taught: int, values: Reals, slopes: Reals
+    records: Any, rows: Ints, wanted: Floats, how: Learning, values: Reals, slopes: Reals
 ) -> tuple[float, float]:
     """Add the slopes of the loss by cell to `slopes`; returns the loss and the mean value of the chosen.
 
-    The rows' choices are `wanted` to be worth that. Of those that are `taught`, unless none counts, there is a margin
-    loss to the teacher's choice.
+    The rows' choices are `wanted` to be worth that.
     """
-    batch, slots, margin, loss, mean = len(rows), how.slots, 1 - how.discount, 0.0, 0.0
+    batch, slots, loss, mean = len(rows), how.slots, 0.0, 0.0
     shared = CELLS + 2 * slots
-    for b in range(batch):
-        row = rows[b]
+    for b, row in enumerate(rows):
         total = total_of(records, row, slots, records[row, CHOSEN], values)
         error = total - np.float32(wanted[b])
         mean += total / batch
@@ -189,13 +186,6 @@ def add_slopes(
         slopes[records[row, chosen + slots]] -= step
         for at in range(shared, shared + 2 * records[row, DIFFERENT], 2):
             slopes[records[row, at]] += step * np.float32(records[row, at + 1])
-        if taught > 0 and records[row, TAUGHT] > 0:
-            best, right = CELLS + best_gain(records, row, slots, values, margin), CELLS + records[row, TAUGHT] - 1
-            loss += margin * (best != right) / taught
-            for sign, at in ((1, best), (-1, right)):
-                loss += sign * (values[records[row, at]] - values[records[row, at + slots]]) / taught
-                slopes[records[row, at]] += np.float32(sign / taught)
-                slopes[records[row, at + slots]] -= np.float32(sign / taught)
     return loss, mean
 
 
@@ -218,16 +208,14 @@ def follow(network: Reals, theta: Reals, share: float) -> None:
 
 @reordering
 def update(
-    samples: Ints, memory: Any, networks: Reals, moments: Reals, how: Learning, imitates: bool, learned: int,
-    metrics: Floats,
-) -> int:  # fmt: skip
+    samples: Ints, memory: Any, networks: Reals, moments: Reals, how: Learning, learned: int, metrics: Floats
+) -> int:
     """Learn from batches int64 [updates, batch] of decisions in `memory`; returns how many updates there were in all.
 
     Changes the `networks` float32 [3, weights] (the target network, the network, and its average), and Adam's `moments`
-    [2, weights]; writes loss and mean value of the chosen to `metrics` [updates, 2]. Where it `imitates`, it learns the
-    teacher's choices, too.
+    [2, weights]; writes loss and mean value of the chosen to `metrics` [updates, 2].
     """
-    outcome, rewards, baseline, records, observations = memory
+    outcome, rewards, records, observations = memory
     target, theta, average = networks[0], networks[1], networks[2]
     batch, slots, outputs, most = samples.shape[1], how.slots, how.outputs, len(observations)
     met, known = np.empty(most, np.int64), np.zeros(most, np.uint8)
@@ -236,15 +224,14 @@ def update(
     later, values, slopes = by_cell[0], by_cell[1], by_cell[2]
     after, wanted, discounts = np.empty(batch, np.int64), np.empty(batch), np.empty(batch)
     for number in range(len(samples)):
-        rows, current, taught = samples[number], 0, 0
-        for b in range(batch):
-            taught += imitates and records[rows[b], TAUGHT] > 0
-            first, last = (0, slots) if imitates else (records[rows[b], CHOSEN], records[rows[b], CHOSEN] + 1)
-            current = meet(records, rows[b], first, last, slots, outputs, met, known, current)
+        rows, current = samples[number], 0
+        for row in rows:
+            chosen = records[row, CHOSEN]
+            current = meet(records, row, chosen, chosen + 1, slots, outputs, met, known, current)
         count = current
         for b in range(batch):
             total, discounts[b], after[b] = rewards_from(rows[b], outcome, rewards, how)
-            wanted[b] = (1 - how.discount) * total - baseline[rows[b]]
+            wanted[b] = (1 - how.discount) * total
             if discounts[b] > 0:
                 count = meet(records, after[b], 0, slots, slots, outputs, met, known, count)
         seen = observations[met[:count]]
@@ -256,9 +243,9 @@ def update(
                 later[met[k] * outputs + j], values[met[k] * outputs + j] = outs_later[k, j], outs[k, j]
         for b in range(batch):
             if discounts[b] > 0:
-                best = best_gain(records, after[b], slots, values, 0.0)
+                best = best_gain(records, after[b], slots, values)
                 wanted[b] += discounts[b] * total_of(records, after[b], slots, best, later)
-        metrics[number, 0], metrics[number, 1] = add_slopes(records, rows, wanted, how, taught, values, slopes)
+        metrics[number, 0], metrics[number, 1] = add_slopes(records, rows, wanted, how, values, slopes)
         for k in range(current):
             for j in range(outputs):
                 outs[k, j] = slopes[met[k] * outputs + j]

@@ -1,7 +1,7 @@
 """Trains agents on servers with NUMA nodes: plays compiled episodes from warm starts, many rules in each."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from math import inf
@@ -19,7 +19,6 @@ from binwright.fabric.run.play import fill
 from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.cores import usable_cpus
 from binwright.simcore.errors import UserError
-from binwright.simcore.options import check_options
 from binwright.simcore.record import PLACED
 from binwright.simcore.rng import stream
 from binwright.simcore.types import Agent, Compiled, Floats, Ints, Request, View
@@ -39,28 +38,16 @@ def rules_of(names: Sequence[str]) -> list[Compiled]:
     return [AGENTS.load(name)().compiled for name in names]
 
 
-def compiled_agent(spec: str | Mapping[str, Any]) -> Agent:
-    """Make the agent of a name or {name: options}; raises a `UserError` if it is not for compiled episodes."""
-    [[name, options]] = [(spec, {})] if isinstance(spec, str) else spec.items()
-    kind = AGENTS.load(name)
-    agent: Agent = kind(**check_options(kind, options, (name,)))
-    if agent.compiled is None:
+def compiled_agent(name: str) -> str:
+    """Return the name of an agent; raises a `UserError` if it is not for compiled episodes."""
+    if AGENTS.load(name)().compiled is None:
         remedy = "Name one that is, such as internal."
         raise UserError("is not an agent for compiled episodes", value=name, remedy=remedy)
-    return agent
+    return name
 
 
-def compiled_rule(spec: str | Mapping[str, Any], view: View, rng: np.random.Generator) -> Compiled:
-    """Start the agent of a name or {name: options}, and return its rule."""
-    agent = compiled_agent(spec)
-    agent.start(view, rng)
-    assert agent.compiled
-    return agent.compiled
-
-
-_WithOptions: TypeAlias = Annotated[dict[str, dict[str, Any]], Field(min_length=1, max_length=1)]
-CompiledAgent: TypeAlias = Annotated[str | _WithOptions, AfterValidator(lambda spec: compiled_agent(spec) and spec)]
-"""An agent that is one kernel: its name, or its name with options, {value-es: {weights: huawei-month}}."""
+CompiledAgent: TypeAlias = Annotated[str, AfterValidator(compiled_agent)]
+"""The name of an agent that is one kernel."""
 WarmStarts: TypeAlias = Annotated[tuple[Annotated[float, Field(ge=0, lt=1)], ...], Field(min_length=1)]
 """The shares of the cluster's first resource that are in use when an episode begins."""
 
@@ -261,7 +248,10 @@ class NumaTrainer(Trainer):
                 raise UserError(problem, key="train", remedy="Take the rules out of the scenario to learn in.")
             self.check(world.ledger(0).view)
         self.shares = self.warm or ((training.warm_start.until,) if training.warm_start else SHARES)
-        self.rival = compiled_rule(self.against, validation.ledger(0).view, stream(0, "train", "against"))
+        rival: Agent = AGENTS.load(self.against)()
+        rival.start(validation.ledger(0).view, stream(0, "train", "against"))
+        assert rival.compiled
+        self.rival = rival.compiled
         self._seeds = TRAINING + stream(seed, "train", "episodes").integers(2**40, size=self.pool)
 
     def validate(self, world: World, seeds: Sequence[int]) -> dict[str, float]:
@@ -273,8 +263,7 @@ class NumaTrainer(Trainer):
         replays, base = self._judged[key]
         placed = play_all(replays, [self.used()])[0]
         means, others = (each.reshape(-1, len(self.shares)).mean(axis=0) for each in (placed, base))
-        ratio = np.log(np.maximum(placed, 1) / np.maximum(base, 1))
         with np.errstate(divide="ignore", invalid="ignore"):  # where the other agent places nothing
             gains = means / others
         each = {f"gain_{share:.0%}": float(gain - 1) for share, gain in zip(self.shares, gains, strict=True)}
-        return {"gain": float(gains.mean() - 1), "log_gain": float(ratio.mean()), **each}
+        return {"gain": float(gains.mean() - 1), **each}

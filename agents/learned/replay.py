@@ -88,10 +88,10 @@ def write(free: Ints, demand: Amounts, spread: bool, codes: Ints, code: int, tra
         trajectory[at + slots + i] = amount
 
 
-CHOSEN, TAUGHT, DIFFERENT, CELLS = range(4)
-"""Columns of a record: the slot that was chosen; the teacher's plus 1, or 0; how many different shared cells there are.
-Then come the cells of all slots after the choice, those before it, and the different shared cells, each with how often
-it is there. A cell is observation * outputs + output; cell 0 is none, and worth 0.
+CHOSEN, DIFFERENT, CELLS = range(3)
+"""Columns of a record: the slot that was chosen; how many different shared cells there are. Then come the cells of all
+slots after the choice, those before it, and the different shared cells, each with how often it is there. A cell is
+observation * outputs + output; cell 0 is none, and worth 0.
 """
 FORGET_FROM = 100_000
 """Observations from which on, at first, those that are in no record any more are left out."""
@@ -100,15 +100,15 @@ FORGET_FROM = 100_000
 class ReplayBuffer:
     """Holds the last `most` decisions, and each different observation in them once.
 
-    `outcome` int8 [n], `rewards` float64 [n], `baseline` float64 [n] (what the target of paired returns is less by),
-    `records` uint32 [n, any], `observations` float32 [any, inputs], whose first row stands for none. A choice is worth
-    the sum of its decision's shared cells, plus its cell after it, less that before.
+    `outcome` int8 [n], `rewards` float64 [n], `records` uint32 [n, any], `observations` float32 [any, inputs], whose
+    first row stands for none. A choice is worth the sum of its decision's shared cells, plus its cell after it, less
+    that before.
     """
 
     def __init__(self, most: int, inputs: int, outputs: int, slots: int) -> None:
         self._most, self._outputs, self.limit = most, outputs, FORGET_FROM
         self._shared = CELLS + 2 * slots
-        self.outcome, self.rewards, self.baseline = np.empty(0, np.int8), np.empty(0), np.empty(0)
+        self.outcome, self.rewards = np.empty(0, np.int8), np.empty(0)
         self.records, self.observations = np.empty((0, self._shared), np.uint32), np.zeros((1, inputs), np.float32)
         self._numbers: dict[bytes, int] = {}
 
@@ -124,23 +124,20 @@ class ReplayBuffer:
         self.observations = np.concatenate([self.observations, added])
         return numbers.reshape(observed.shape[:-1])
 
-    def add(
-        self, decisions: Decisions, rewards: Floats, baseline: Floats, taught: Ints, cells: tuple[Ints, Ints, Ints]
-    ) -> None:
+    def add(self, decisions: Decisions, rewards: Floats, cells: tuple[Ints, Ints, Ints]) -> None:
         """Add decisions; `cells` int64 are the shared ones [n, any], then those after and before a slot [n, slots]."""
         shared, after, before = cells
         fitting = decisions.candidates >= 0
         records = np.zeros((len(shared), self._shared + 2 * shared.shape[1]), np.uint32)
         records[:, CHOSEN] = (decisions.candidates == decisions.code[:, None]).argmax(axis=1)
-        records[:, TAUGHT] = taught + 1
         records[:, CELLS : self._shared] = np.concatenate([after * fitting, before * fitting], axis=1)
         count_shared(shared, records, self._shared)
         width = max(self.records.shape[1], self._shared + 2 * records[:, DIFFERENT].max(initial=0))
         self.records = np.pad(self.records, ((0, 0), (0, width - self.records.shape[1])))
         records = records[:, :width]
-        outcome = decisions.outcome.astype(np.int8)
-        for name, part in (("outcome", outcome), ("rewards", rewards), ("baseline", baseline), ("records", records)):
-            setattr(self, name, np.concatenate([getattr(self, name), part])[-self._most :])
+        self.outcome = np.append(self.outcome, decisions.outcome.astype(np.int8))[-self._most :]
+        self.rewards = np.append(self.rewards, rewards)[-self._most :]
+        self.records = np.concatenate([self.records, records])[-self._most :]
         if len(self.observations) > self.limit:
             self._forget()
 

@@ -1,8 +1,6 @@
 """Places as SchedRL does, by the advantage of every place, of one network over the whole cluster; and trains it."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -63,7 +61,7 @@ class SchedRL(DQNAgent):
     def __init__(self, weights: str = "huawei-10", path: str | None = None) -> None:
         self._file = find("sched-rl", weights, path)
 
-    def network(self, view: View, notes: Mapping[str, Any]) -> QNetwork:
+    def network(self, view: View) -> QNetwork:
         servers, nodes, resources = view.capacity.shape
         if (view.capacity == 0).any() or (view.capacity != view.capacity[0, 0]).any():
             problem = "sched-rl is for servers that are all alike, as are their nodes"

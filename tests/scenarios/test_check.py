@@ -61,8 +61,8 @@ class Breaks(Agent):
         ({"agents": ["value-es"], "sweep": {"product": {"cluster.nodes": [2, 1]}}},
          "agents.0 (value-es): value-es is for servers of two NUMA nodes that have both of two resources "
          "(at cluster.nodes=1)"),
-        ({"warm_start": {"until": "10 %", "with": {"cvd-rl": {"k": 0}}}},
-         "warm_start.with (cvd-rl(k=0)): filter: names no candidates (got 'both')"),
+        ({"warm_start": {"until": "10 %", "with": {"cvd-rl": {"filter": {"internal": 0}}}}},
+         "warm_start.with (cvd-rl(filter={'internal': 0})): filter: names no candidates (got {'internal': 0})"),
         ({"agents": ["sched-rl"], "cluster": SERVERS["cluster"] | {"expansion": [{"at": 9, "by": 1}]}},
          "agents.0 (sched-rl): is for one number of servers, and the cluster grows by cluster.expansion"),
     ],
@@ -82,7 +82,7 @@ def test_validate_says_what_a_run_would(
 
 def test_a_run_says_it_before_anything_is_compiled(tmp_path: Path) -> None:
     (tmp_path / "compiles.py").write_text(COMPILES)
-    agents = [f"{tmp_path}/compiles.py:Mine", {"cvd-rl": {"k": 0}}]
+    agents = [f"{tmp_path}/compiles.py:Mine", {"cvd-rl": {"filter": {"internal": 0}}}]
     with pytest.raises(UserError, match="names no candidates"):
         Batch(scenario_from({**SERVERS, "agents": agents}), tmp_path / "out").run()
     [module] = [found for name, found in sys.modules.items() if name.startswith("binwright_user_compiles")]

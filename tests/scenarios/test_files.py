@@ -151,7 +151,7 @@ workload:
   - {cpu: 1, lifetimes: {fixed: soon}}
   requests: 0
 overflow: dorp
-agents: [frist-fit, {best-fit: {nod: loose}}, {random-top: {k: [], filtre: 3}}]
+agents: [frist-fit, {best-fit: {nod: loose}}, {random-top: {filter: [], filtre: 3}}]
 replications: many
 record: [request, samples, statez]
 prices: {cpu_hour: -1}
@@ -160,7 +160,7 @@ FOUND = [
     (1, "nmae"), (3, "cluster.sevrers"), (4, "cluster.nodes"), (5, "cluster.node.cpu"), (5, "cluster.node.mem"),
     (7, "workload.arrivals.poisson.evry"), (9, "workload.flavours.0.wieght"),
     (10, "workload.flavours.1.lifetimes.fixed"), (11, "workload.requests"), (12, "overflow"), (13, "agents.0"),
-    (13, "agents.1.best-fit.nod"), (13, "agents.2.random-top.filtre"), (13, "agents.2.random-top.k"),
+    (13, "agents.1.best-fit.nod"), (13, "agents.2.random-top.filter"), (13, "agents.2.random-top.filtre"),
     (14, "replications"), (15, "record.0"), (15, "record.2"), (16, "prices.cpu_hour"),
 ]  # fmt: skip
 

@@ -1,9 +1,10 @@
 """Finds the few places for a request that simple rules like best, for others to choose from: the top-k filter."""
 
 from collections.abc import Callable
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
+from pydantic import Field
 
 from binwright.agents.heuristics.servers.costs import best_fit, internal
 from binwright.agents.rules.cheapest_place import SPREAD, write_taken
@@ -14,27 +15,20 @@ from binwright.simcore.jit import kernel, lean
 from binwright.simcore.jit.cost_functions import at_place, bound_of, on_stack
 from binwright.simcore.types import Amounts, Floats, Ints, View
 
-Named: TypeAlias = Literal["none", "best-fit", "internal", "both"]
-Filter: TypeAlias = Named | dict[Literal["best-fit", "internal"], int]
-"""Who names candidates: by name, with `k` of them, or how many by each."""
-K = 5
+Filter: TypeAlias = Literal["none"] | dict[Literal["best-fit", "internal"], Annotated[int, Field(ge=0)]]
+"""How many candidates each of two rules names; `none` stands for all places."""
+MIXED: Filter = {"best-fit": 2, "internal": 3}
 
 
-def counts(filter: Filter, k: int | None) -> tuple[int, int]:
-    """Return how many candidates Best-Fit names, and how many `internal`; 0 and 0 stand for all places.
-
-    Of both, Best-Fit names two fifths, rounded down, but one at least: 1 + 2, 2 + 3, 2 + 5, 4 + 6.
-    """
-    if isinstance(filter, dict):
-        named = filter.get("best-fit", 0), filter.get("internal", 0)
-        if k is None and min(named) >= 0 and max(named) > 0:
-            return named
-    elif k is None or k >= 1:
-        k = K if k is None else k
-        best = max(1, k * 2 // 5) if filter == "both" else k * (filter == "best-fit")
-        return best, k - best if filter == "both" else k * (filter == "internal")
-    remedy = "Name one, with a `k` of 1 or more, or say how many each names: {best-fit: 4, internal: 3}."
-    raise UserError("names no candidates", key="filter", value=filter, remedy=remedy)
+def counts(filter: Filter) -> tuple[int, int]:
+    """Return how many candidates Best-Fit names, and how many `internal`; 0 and 0 stand for all places."""
+    if filter == "none":
+        return 0, 0
+    named = filter.get("best-fit", 0), filter.get("internal", 0)
+    if not any(named):
+        remedy = "Say how many each names, {best-fit: 4, internal: 3}, or none for all places."
+        raise UserError("names no candidates", key="filter", value=filter, remedy=remedy)
+    return named
 
 
 def first_places(rule: Any) -> Callable[..., int]:
@@ -98,17 +92,13 @@ def random_top(free: Ints, capacity: Ints, demand: Amounts, spread: bool, how: F
 
 
 class RandomTop(ScanAgent):
-    """One of the `k` best places by Best-Fit, by `internal`, or by both (two fifths and the rest), at random.
-
-    A filter such as `{best-fit: 4, internal: 3}` says itself how many places of each, and takes no `k`; with the others
-    `k` is 5 if it is not given.
-    """
+    """One of the best places by Best-Fit and by `internal`, at random; `filter` says how many of each."""
 
     reference = "the control for CVD-RL's top-k filter (Sheng et al. 2025, arXiv:2503.00537)"
     scan = staticmethod(random_top)
 
-    def __init__(self, filter: Filter = "both", k: int | None = None) -> None:
-        self.numbers = np.array(counts(filter, k), np.float64), np.zeros(2)
+    def __init__(self, filter: Filter = MIXED) -> None:
+        self.numbers = np.array(counts(filter), np.float64), np.zeros(2)
 
     def start(self, view: View, rng: np.random.Generator) -> None:
         """Take the run's random stream: one number for every request that fits somewhere."""

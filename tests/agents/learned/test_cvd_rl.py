@@ -1,5 +1,6 @@
 """cvd-rl, its filter and its controls: against plain Python, and its weights and their mistakes."""
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -12,13 +13,14 @@ from binwright.agents.heuristics.servers.candidates import RandomTop, candidates
 from binwright.agents.learned.cvd_rl import CvdRL, cvd_rl, sizes
 from binwright.agents.learned.mlp import size_of, untrained
 from binwright.agents.learned.replay import NONE
+from binwright.agents.learned.sched_rl import SchedRL
 from binwright.agents.rules.scan import drawn
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.run.play import play
 from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.errors import UserError
 from binwright.simcore.rng import stream
-from binwright.simcore.types import Agent, Amounts, Floats, Ints, View
+from binwright.simcore.types import Agent, Floats, Ints, View
 from tests.reference.agents import Demand, Room, Where, after, feasible, remaining, sizes_lost
 from tests.support.learning import busy
 from tests.support.properties import scaled
@@ -56,19 +58,17 @@ def cases(draw: st.DrawFn) -> tuple[Room, Room, Demand, bool]:
     return free, capacity, (draw(st.integers(0, 6)), draw(st.integers(0, 6))), draw(st.booleans())
 
 
-@given(cases(), st.sampled_from(["none", "best-fit", "internal", "both"]), st.sampled_from([1, 3, 5, 10]))
+@given(cases(), st.integers(0, 4), st.integers(0, 6))
 @scaled(4)
-def test_filter_selects_the_candidates_of_its_reference(case: Any, name: Any, k: int) -> None:
+def test_filter_selects_the_candidates_of_its_reference(case: Any, best: int, by_internal: int) -> None:
     free, capacity, demand, spread = case
-    found = candidates(np.array(free), np.array(capacity), demand, spread, *counts(name, k)).tolist()
-    named_here = named(free, capacity, demand, spread, *counts(name, k))
+    found = candidates(np.array(free), np.array(capacity), demand, spread, best, by_internal).tolist()
+    named_here = named(free, capacity, demand, spread, best, by_internal)
     assert found == [server * 2 + node for server, node in named_here]
 
 
 def test_filters_share_out_the_candidates() -> None:
-    assert [counts("both", k) for k in (1, 3, 5, 7, 10)] == [(1, 0), (1, 2), (2, 3), (2, 5), (4, 6)]
-    assert [counts(name, None) for name in ("best-fit", "internal", "none")] == [(5, 0), (0, 5), (0, 0)]
-    assert [counts({"best-fit": 4, "internal": 3}, None), counts({"internal": 2}, None)] == [(4, 3), (0, 2)]
+    assert [counts({"best-fit": 4, "internal": 3}), counts({"internal": 2}), counts("none")] == [(4, 3), (0, 2), (0, 0)]
 
 
 def network(numbers: Floats, widths: tuple[int, ...], seen: list[float]) -> float:
@@ -92,8 +92,8 @@ def said(
     weights: Floats,
     how: Floats,
 ) -> float:
-    """What cvd-rl says of a choice: the cluster's value after it, machine by machine or at once."""
-    (ahead, parts), units = how[2:4] > 0, tuple(how[4:].tolist())
+    """What cvd-rl says of a choice: the cluster's value after it, machine by machine."""
+    ahead = how[2] > 0
     seen = []
     for server in range(len(free)):
         chosen = server == where[0]
@@ -101,26 +101,21 @@ def said(
         nodes = []
         for n in range(2):
             of, room = np.array(capacity[server][n]), np.array(free[server][n])
-            amounts = (np.array(left[n] if ahead else room) / units).tolist() if units else []
             if ahead:
-                nodes.append([*(np.array(left[n]) / of).tolist(), *amounts])
+                nodes.append((np.array(left[n]) / of).tolist())
             else:
-                nodes.append([*(room / of).tolist(), *((room - left[n]) / of).tolist(), *amounts])
-        asked = [] if ahead else [*(np.array(demand) / (units or capacity[server][0])).tolist(), float(spread)]
+                nodes.append([*(room / of).tolist(), *((room - left[n]) / of).tolist()])
+        asked = [] if ahead else [*(np.array(demand) / capacity[server][0]).tolist(), float(spread)]
         seen.append([*np.ravel(sorted(nodes)).tolist(), *asked])
-    if not parts:
-        return network(weights, sizes(how, len(free)), np.ravel(seen).tolist())
-    return sum(network(weights, sizes(how, len(free)), one) for one in seen)
+    return sum(network(weights, sizes(how), one) for one in seen)
 
 
-@given(cases(), st.integers(0, 2**32), st.booleans(), st.booleans(), st.sampled_from([(), (7, 11)]))
+@given(cases(), st.integers(0, 2**32), st.booleans())
 @scaled(1.5)
-def test_cvd_rl_chooses_the_candidate_of_highest_value(
-    case: Any, seed: int, ahead: bool, parts: bool, units: Amounts
-) -> None:
+def test_cvd_rl_chooses_the_candidate_of_highest_value(case: Any, seed: int, ahead: bool) -> None:
     free, capacity, demand, spread = case
-    how = np.array([2, 3, ahead, parts, *units], np.float64)
-    weights = untrained(sizes(how, len(free)), np.random.default_rng(seed))
+    how = np.array([2, 3, ahead], np.float64)
+    weights = untrained(sizes(how), np.random.default_rng(seed))
     code = cvd_rl(np.array(free), np.array(capacity), demand, spread, weights, how, NONE)
     among = named(free, capacity, demand, spread, 2, 3)
     if not among:
@@ -134,12 +129,11 @@ def test_cvd_rl_chooses_the_candidate_of_highest_value(
 @scaled(1)
 def test_of_equal_candidates_it_is_the_first(case: Any) -> None:
     free, capacity, demand, spread = case
-    for whole in (False, True):
-        how = np.array([2, 3, True, whole], np.float64)
-        weights = np.zeros(size_of(sizes(how, len(free))))
-        code = cvd_rl(np.array(free), np.array(capacity), demand, spread, weights, how, NONE)
-        among = named(free, capacity, demand, spread, 2, 3)
-        assert code == (among[0][0] * 2 + among[0][1] if among else -1)
+    how = np.array([2, 3, True], np.float64)
+    weights = np.zeros(size_of(sizes(how)))
+    code = cvd_rl(np.array(free), np.array(capacity), demand, spread, weights, how, NONE)
+    among = named(free, capacity, demand, spread, 2, 3)
+    assert code == (among[0][0] * 2 + among[0][1] if among else -1)
 
 
 def test_draws_are_even_and_start_anew_with_a_seed() -> None:
@@ -167,16 +161,15 @@ def placements(agent: Agent, engine: bool) -> Ints:
 
 MADE: dict[str, Agent] = {
     "top": RandomTop(),
-    "top best-fit": RandomTop("best-fit"),
-    "top internal": RandomTop("internal"),
+    "top best-fit": RandomTop({"best-fit": 5}),
+    "top internal": RandomTop({"internal": 5}),
     "untrained": CvdRL("untrained"),
     "another seed": CvdRL("untrained", seed=1),
-    "another filter": CvdRL("untrained", filter="best-fit"),
-    "another k": CvdRL("untrained", k=10),
+    "another filter": CvdRL("untrained", filter={"best-fit": 5}),
+    "more candidates": CvdRL("untrained", filter={"best-fit": 4, "internal": 6}),
     "no filter": CvdRL("untrained", filter="none"),
     "four and three": CvdRL("untrained", filter={"best-fit": 4, "internal": 3}),
     "no look-ahead": CvdRL("untrained", lookahead=False),
-    "no decomposition": CvdRL("untrained", decomposition=False),
 }
 
 
@@ -187,17 +180,16 @@ def test_every_switch_makes_a_difference_and_compiling_none() -> None:
     assert len({array.tobytes() for array in found.values()}) == len(MADE)
 
 
-def test_without_decomposition_it_is_for_the_servers_of_its_training() -> None:
+def test_sched_rl_is_for_the_servers_of_its_training() -> None:
     workload, cluster = busy(3)
-    whole = CvdRL("huawei-10-no-decomposition", decomposition=False)
+    whole = SchedRL()
     assert not whole.any_size
     with pytest.raises(UserError, match="trained with servers 10, not with 6"):
         whole.start(Ledger(cluster).view, stream(0, "agent"))
-    whole = CvdRL("untrained", decomposition=False)
-    simulation = Simulation(workload, Ledger(cluster))
+    capacity = np.tile(cluster.capacity[:1], (10, 1, 1))
+    simulation = Simulation(workload, Ledger(replace(cluster, capacity=capacity)))
     whole.start(simulation.view, stream(0, "agent"))
-    free = simulation.view.free
     request = simulation.advance()
     assert request
-    with pytest.raises(UserError, match="whole cluster of 6 servers, and it has grown"):
-        whole.decide(View(("cpu", "mem"), simulation.view.capacity[:5], free[:5]), request)
+    with pytest.raises(UserError, match="whole cluster of 10 servers, and it has grown"):
+        whole.decide(View(("cpu", "mem"), capacity[:5], simulation.view.free[:5]), request)
