@@ -48,18 +48,15 @@ class Client:
 
     def submit(self, text: str, **options: Any) -> Json:
         """Hand in a job; options are those of `POST /v1/problems`: `tables`, `params`, `time`, `seed`, `now`, ..."""
-        job: Json = self.ask("POST", PROBLEMS, text=text, **options)
-        return job
+        return self.ask("POST", PROBLEMS, text=text, **options)
 
     def look(self, name: str) -> Json:
         """Look at the job with this id."""
-        job: Json = self.ask("GET", f"{PROBLEMS}/{quote(name, safe='')}")
-        return job
+        return self.ask("GET", f"{PROBLEMS}/{quote(name, safe='')}")
 
     def cancel(self, name: str) -> Json:
         """End a job; soon it is cancelled, with the best so far as its result if there is one."""
-        job: Json = self.ask("DELETE", f"{PROBLEMS}/{quote(name, safe='')}")
-        return job
+        return self.ask("DELETE", f"{PROBLEMS}/{quote(name, safe='')}")
 
     def wait(self, name: str, progress: Callable[[Json], None] | None = None) -> Json:
         """Wait until a job is over, and return it; `progress` is called with the best so far."""
@@ -84,7 +81,7 @@ class Client:
         failed = "" if job["state"] == "refused" else "the job failed: "
         raise UserError(f"{failed}{error['message']}", line=error["line"], remedy=error["remedy"])
 
-    def ask(self, method: str, path: str, **content: Any) -> Any:
+    def ask(self, method: str, path: str, **content: Any) -> Json:
         """Send a request with the content as JSON until there is an answer.
 
         All that we ask may be asked twice: the service knows its submissions.
@@ -97,7 +94,8 @@ class Client:
         while True:
             try:
                 with self._open(request, timeout=self._patience) as answer:
-                    return json.load(answer)
+                    result: Json = json.load(answer)
+                    return result
             except HTTPError as error:
                 with error:
                     text = error.read()

@@ -1,6 +1,9 @@
-"""When generated requests arrive. The first one arrives at 0, and a longer draw continues a shorter one."""
+"""When generated requests arrive: `draw` returns ascending seconds float64 [n], the first 0.
 
-from typing import ClassVar, Protocol, Self
+A longer draw continues a shorter one.
+"""
+
+from typing import ClassVar, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -11,14 +14,6 @@ from binwright.simcore.types import Floats
 
 HOUR, DAY, WEEK = 3_600.0, 86_400.0, 604_800.0
 """Seconds."""
-
-
-class Arrivals(Protocol):
-    """A way of arriving, with a `summary` and a `reference`; its fields are the options that a scenario may set."""
-
-    def draw(self, n: int, rng: np.random.Generator) -> Floats:
-        """Draw ascending times float64 [n] in seconds, the first 0."""
-        ...
 
 
 class Poisson(Model):

@@ -15,8 +15,8 @@ from binwright.workloads.traces.check import resources_in
 QUANTILES = {"p10": 0.1, "p50": 0.5, "p90": 0.9, "p99": 0.99}
 
 
-def describe(frame: pl.DataFrame, units: Mapping[str, str]) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-    """Describe requests in the common columns, which are in these units.
+def describe(frame: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+    """Describe requests in the common columns, in units.
 
     Returns a row per resource: resource, unit, total, mean, max (units); a row per distinct demand, the most frequent
     first: the resources, count, share, never_ending, and p10, p50, p90, p99, mean of its lifetimes in seconds; and one
@@ -35,7 +35,7 @@ def describe(frame: pl.DataFrame, units: Mapping[str, str]) -> tuple[pl.DataFram
     parts = [demand.sum(), demand.mean(), demand.max()]
     return (
         pl.DataFrame(
-            {"resource": names, "unit": [units.get(name, "") for name in names]}
+            {"resource": names, "unit": [measure_of(name).base for name in names]}
             | {what: part.row(0) for what, part in zip(("total", "mean", "max"), parts, strict=True)}
         ),
         frame.group_by(names).agg(summary).sort("count", *names, descending=[True] + [False] * len(names)),

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar, Protocol, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -24,17 +24,13 @@ def kaplan_meier(seen: Floats, ended: npt.NDArray[np.bool_]) -> tuple[Floats, Fl
     return times, np.asarray(1 - np.cumprod(1 - ends / at_risk), np.float64)
 
 
-class Lifetimes(Protocol):
-    """A distribution, with a `summary` and a `reference`; its fields are the options that a scenario may set."""
-
-    def at(self, uniform: Floats) -> Floats:
-        """Find the lifetimes, seconds float64 [n], below which lie the shares `uniform`, float64 [n] in [0, 1)."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """Every request lasts `seconds`; inf never ends."""
+    """Every request lasts `seconds`; inf never ends.
+
+    As of every distribution, `at` finds the lifetimes, seconds float64 [n], below which lie shares float64 [n] in
+    [0, 1).
+    """
 
     seconds: float
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,10 +29,8 @@ def run(args: Namespace) -> int:
     """Answer `binwright run FILE...`."""
     from binwright.api import as_overrides
     from binwright.scenarios.batch.batch import Batch
-    from binwright.scenarios.batch.pool import checked_jobs
     from binwright.scenarios.schema.load import folder_for, load_to_run
 
-    checked_jobs(args.jobs)
     overrides = as_overrides(args.sets, args.agents, args.seeds)
     batches: dict[Path, Batch] = {}
     for file in args.files:
@@ -87,9 +84,7 @@ def warn_of_scenario(scenario: Scenario) -> None:
     """Warn of agents without effect, and of names that no request has."""
     from binwright.scenarios.run.check import unknown_names, unordered
 
-    warn_of(unordered(scenario))
-    names: Sequence[str] = unknown_names(scenario)
-    warn_of(*names[:SHOWN], f"{len(names) - SHOWN} more of the kind." if len(names) > SHOWN else "")
+    warn_of(unordered(scenario), *unknown_names(scenario))
 
 
 def warn_of(*doubts: object) -> None:

@@ -36,7 +36,6 @@ def init(args: Namespace) -> int:
 def describe(args: Namespace) -> int:
     """Answer `binwright traces describe FILE`."""
     from binwright.scenarios.draft import requests_of, write_new
-    from binwright.simcore.units import measure_of
     from binwright.workloads.describe import describe as described
 
     requests = requests_of(args.file)
@@ -51,9 +50,8 @@ def describe(args: Namespace) -> int:
         write_new(args.out, requests.text(Path(args.out).parent))
     if requests.proposal:
         _print_proposal(requests.proposal, requests.path)
-    units = {name: measure_of(name).base for name in requests.resources}
     frame = requests.frame
-    (resources, flavours, lifetimes), arrival = described(frame, units), frame["arrival"]
+    (resources, flavours, lifetimes), arrival = described(frame), frame["arrival"]
     print_line(
         f"{requests.path}: {requests.name}, {len(frame):,} requests over {duration(arrival[-1] - arrival[0])}, "
         f"{lifetimes['never_ending'][0]:,} of them never ending"

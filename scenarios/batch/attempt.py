@@ -5,9 +5,8 @@ import traceback
 from importlib.metadata import version
 from pathlib import Path
 from time import perf_counter
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
-from binwright.scenarios.batch.journal import Row
 from binwright.scenarios.build.plan import Run
 from binwright.scenarios.run.execute import execute
 from binwright.scenarios.run.progress import OnProgress
@@ -18,6 +17,8 @@ from binwright.simcore.memmap import in_files
 from binwright.simcore.units import TIME
 
 VERSION = version("binwright")
+Row: TypeAlias = dict[str, Any]
+"""What the journal of a folder of results says of a run."""
 
 
 class Task(NamedTuple):

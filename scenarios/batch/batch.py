@@ -1,17 +1,19 @@
 """Many runs: what is done already is believed, what fails is recorded and stops no other."""
 
+import fcntl
+import hashlib
+import json
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
-from io import FileIO
+from io import FileIO, IOBase
 from pathlib import Path
 from time import monotonic
 
 from binwright.analysis.measure.definition import KEPT_APART, describe
 from binwright.analysis.results.columns import Columns, write_runs
 from binwright.analysis.results_api import Results
-from binwright.scenarios.batch.attempt import VERSION, Task, detail, shown
-from binwright.scenarios.batch.journal import Row, line_of, lock, rows_of
+from binwright.scenarios.batch.attempt import VERSION, Row, Task, detail, shown
 from binwright.scenarios.batch.pool import backend
 from binwright.scenarios.build.code import ours
 from binwright.scenarios.build.plan import plan
@@ -33,6 +35,9 @@ EVERY = 30.0
 """Seconds after which `runs.parquet` is written again while a batch goes on, for whoever looks at it."""
 SYNCED = 1.0
 """Seconds between two waits for the journal to be on disk: a power cut costs what finished since the last one."""
+CHECK = ', "check": "'
+"""Stands before the digest that ends every line, of all that is before it in the line."""
+DIGITS = 16
 
 
 class Batch:
@@ -190,3 +195,42 @@ def _append(journal: FileIO, content: bytes) -> None:
 def _sync(journal: FileIO) -> None:
     with writing(journal.name):
         os.fsync(journal.fileno())
+
+
+def line_of(row: Row) -> str:
+    """Write a row as a line that says whether it is whole."""
+    text = json.dumps(row)[:-1]
+    return f'{text}{CHECK}{_digest(text.encode())}"}}\n'
+
+
+def rows_of(file: Path) -> tuple[list[Row], int]:
+    """Read the rows of a journal in order, and count the lines that are damaged: those count for nothing."""
+    if not file.is_file():
+        return [], 0
+    lines = [line for line in file.read_bytes().split(b"\n") if line]
+    rows = list(_whole(lines))
+    return rows, len(lines) - len(rows)
+
+
+def _whole(lines: list[bytes]) -> Iterator[Row]:
+    tail = len(CHECK) + DIGITS + len('"}')
+    for line in lines:
+        text = line[:-tail]
+        if line[-tail:] == f'{CHECK}{_digest(text)}"}}'.encode():
+            yield json.loads(text + b"}")
+
+
+def _digest(text: bytes) -> str:
+    return hashlib.blake2b(text, digest_size=DIGITS // 2).hexdigest()
+
+
+def lock(file: IOBase, folder: Path) -> None:
+    """Take `folder` by its open `file`: two commands that write there would spoil each other's results.
+
+    The lock ends when the file is closed, or with the process.
+    """
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        remedy = "Wait for it, or name another folder with --out."
+        raise ResultsError("another run is writing here", file=folder, remedy=remedy) from None

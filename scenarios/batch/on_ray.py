@@ -18,8 +18,7 @@ from threading import current_thread, main_thread
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from binwright.scenarios.batch.attempt import VERSION, Task, attempt, failed
-from binwright.scenarios.batch.journal import Row
+from binwright.scenarios.batch.attempt import VERSION, Row, Task, attempt, failed
 from binwright.scenarios.batch.pool import DoTasks
 from binwright.scenarios.build.code import ours
 from binwright.scenarios.run.progress import OnProgress

@@ -14,8 +14,7 @@ from threading import Lock, Thread
 from time import perf_counter
 from typing import Any, NamedTuple, TypeAlias
 
-from binwright.scenarios.batch.attempt import Task, attempt, failed
-from binwright.scenarios.batch.journal import Row
+from binwright.scenarios.batch.attempt import Row, Task, attempt, failed
 from binwright.scenarios.run.progress import OnProgress, RunProgress
 from binwright.simcore.cores import ONE_THREAD, usable_cpus
 from binwright.simcore.errors import UserError

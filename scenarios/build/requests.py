@@ -64,10 +64,9 @@ class ScenarioRequests:
 
     def windows(self, seed: int, requests: int | None = None, met: float = 1.0) -> list[tuple[int, int]] | None:
         """Find the windows of a trace that a seed meets, see `trace.windows_of`."""
-        spec = self._spec
-        return (
-            trace.windows_of(spec, self._scenario.resources, seed, requests, met) if isinstance(spec, Trace) else None
-        )
+        if not isinstance(self._spec, Trace):
+            return None
+        return trace.windows_of(self._spec, self._scenario.resources, seed, requests, met)
 
     def _altered(self, seed: int) -> Workload:
         """Draw requests, before it is said what agents know of them."""

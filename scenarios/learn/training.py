@@ -16,7 +16,7 @@ import polars as pl
 
 from binwright.agents.learned.loop import Course, Row, Training, forget
 from binwright.agents.world import World
-from binwright.scenarios.batch.journal import lock
+from binwright.scenarios.batch.batch import lock
 from binwright.scenarios.batch.pool import Pool, Work, checked_jobs, serve
 from binwright.scenarios.build.world import build_learning
 from binwright.scenarios.schema.explain import locate

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binwright.analysis.results_api import Results
-from binwright.scenarios.batch.batch import Batch
-from binwright.scenarios.batch.journal import line_of, rows_of
+from binwright.scenarios.batch.batch import Batch, line_of, rows_of
 from binwright.scenarios.build.plan import Run
 from binwright.scenarios.run.execute import execute
 from binwright.scenarios.schema.load import load_scenario

@@ -8,8 +8,8 @@ import pytest
 
 from binwright.analysis.results_api import Results
 from binwright.scenarios.batch import pool
+from binwright.scenarios.batch.attempt import Row
 from binwright.scenarios.batch.batch import Batch
-from binwright.scenarios.batch.journal import Row
 from binwright.scenarios.schema.load import scenario_from
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.errors import UserError

@@ -19,9 +19,8 @@ from binwright.analysis.results_api import Results
 from binwright.commands import progress
 from binwright.commands.progress import Live
 from binwright.scenarios.batch import pool
-from binwright.scenarios.batch.attempt import Task
-from binwright.scenarios.batch.batch import Batch
-from binwright.scenarios.batch.journal import Row, rows_of
+from binwright.scenarios.batch.attempt import Row, Task
+from binwright.scenarios.batch.batch import Batch, rows_of
 from binwright.scenarios.batch.pool import Pool, ending
 from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import UserError

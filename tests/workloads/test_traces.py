@@ -234,7 +234,7 @@ def test_describe(tmp_path: Path) -> None:
     path = put(tmp_path / "h.csv", HUAWEI + "0,1,2,0,10\n1,4,8,10,20\n2,1,2,10,inf\n3,1,2,47,1\n")
     assert recognised(path) == "huawei-east-1"
     frame = read("huawei-east-1", path)
-    resources, flavours, lifetimes = describe(frame, TRACES.load("huawei-east-1").units)
+    resources, flavours, lifetimes = describe(frame)
     assert resources.rows() == [("cpu", "cores", 7.0, 1.75, 4.0), ("mem", "GB", 14.0, 3.5, 8.0)]
     assert flavours.select("cpu", "mem", "count", "share", "never_ending", "p50", "mean").rows() == [
         (1.0, 2.0, 3, 0.75, 1, 10.0, 5.5),
