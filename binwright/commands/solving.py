@@ -161,12 +161,12 @@ def _print_answer(answer: Answer) -> None:
     table = new_table("bin", ">balls", "")
     for place in range(min(answer.bins, SHOWN)):
         balls = np.flatnonzero(alloc == place).tolist()
-        table.add_row(escape(problem.bin(place)), str(len(balls)), escape(_listed(problem, balls)))
+        table.add_row(escape(problem.bin(place)), str(len(balls)), escape(_first(map(problem.ball, balls))))
     out.print(table)
     if answer.bins > SHOWN:
         print_line(f"and {answer.bins - SHOWN:,} bins more: --json has them all")
     if out_of_it := np.flatnonzero(alloc < 0).tolist():
-        print_line(f"not placed: {_listed(problem, out_of_it)}")
+        print_line(f"not placed: {_first(map(problem.ball, out_of_it))}")
         _print_left(problem, left(problem, answer.alloc)[:WHY], len(out_of_it))
     if answer.impossible:
         print_line(f"not all can be placed: {answer.impossible}")
@@ -222,19 +222,6 @@ def _first(words: Iterable[str]) -> str:
     """Write the first words, and how many more there are."""
     every = list(words)
     return ", ".join(every[:SHOWN]) + (f", and {len(every) - SHOWN:,} more" if len(every) > SHOWN else "")
-
-
-def _listed(problem: Problem, balls: Sequence[int]) -> str:
-    """Write names of balls, or numbers as 0-2, 5."""
-    if problem.ball_names:
-        return _first(map(problem.ball, balls))
-    runs: list[list[int]] = []
-    for number in balls:
-        if runs and number == runs[-1][1] + 1:
-            runs[-1][1] = number
-        else:
-            runs.append([number, number])
-    return _first(str(low) if low == high else f"{low}-{high}" for low, high in runs)
 
 
 def serve(args: Namespace) -> int:

@@ -6,8 +6,9 @@ Some declarations become what there is without them: statements of UTILFN, resou
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import combinations, islice
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -41,6 +42,8 @@ class Build(Constants):
     def __init__(self, spec: Spec, bins: int | None) -> None:
         super().__init__(Scope(spec.names, tables=dict(spec.tables)))
         self.spec, self._asked_bins = spec, bins
+        self.by_bins = {"BINS"}
+        """Names whose values depend on the number of bins."""
         self.named: dict[str, int] = {}
         """By what stands behind AS: how many names there are."""
         self.most = -1
@@ -61,6 +64,8 @@ class Build(Constants):
             for what, count in (("BALLS", self.scope.balls), ("BINS", self.most)):
                 early = count < 0 and node.kind in AFTER[what]
                 refuse(early, f"{what} is not known yet", f"Write {what} above this line.", node.at)
+            if node.kind in ("param", "table", "table_of") and self._depends(node):
+                self.by_bins.add(node.parts[0])
             getattr(self, f"_{node.kind}")(node, *node.parts)
         self.drained = sorted({place for members, _ in self.sets["drain"] for place in members})
         if closed := [place for place in self.drained if place < self.scope.bins]:
@@ -138,25 +143,34 @@ class Build(Constants):
 
     def _bins_alike(self, families: Sequence[Family]) -> bool:
         """Tell what `Problem.bins_alike` says: BINS, and names that depend on it, only say how long resources are."""
-        depend, fixed = {"BINS"}, set[tuple[str, int | None]]()
+        fixed = set[tuple[str, int | None]]()
         for node in self.spec.tree.declarations:
-            names = s.names_in(node)
-            if node.kind in ("param", "table", "table_of") and names & depend:
-                depend.add(node.parts[0])
-            elif node.kind == "family":
+            if node.kind == "family":
                 name, axes, value = node.parts
                 ranges = [axis.parts[1] == s.name(node.at, "BINS") for axis in axes]
                 fixed |= {(name, number) for number, by_bin in enumerate(ranges) if not by_bin}
                 others = [axis.parts[1] for axis, by_bin in zip(axes, ranges, strict=True) if not by_bin]
                 own = {axis.parts[0] for axis, by_bin in zip(axes, ranges, strict=True) if by_bin}
-                if depend & s.names_in(tuple(others)) or (depend | own) & s.names_in(value):
+                if self._depends(tuple(others)) or self._depends(value) or own & s.names_in(value):
                     return False
             elif node.kind == "drain" or (
-                node.kind not in ("bins", "groups", "moves") and depend & {*names, node.parts[0]}
+                node.kind not in ("param", "table", "table_of", "bins", "groups", "moves")
+                and (self._depends(node) or node.parts[0] in self.by_bins)
             ):
                 return False
         counted = {(family.name, family.bin_axis) for family in families}
-        return not depend & s.names_in(self.spec.tree.body) and not fixed & counted
+        return not self._depends(self.spec.tree.body) and not fixed & counted
+
+    def _depends(self, part: object) -> bool:
+        """Tell whether a part of the tree depends on the number of bins."""
+        return not self.by_bins.isdisjoint(s.names_in(part))
+
+    def _once(self, node: s.Node, make: Callable[[], Any]) -> Any:
+        """Return what a declaration of the text makes, once if it is the same for every number of bins."""
+        made = self.spec.made
+        if node.at not in made or not node.at.line or self._depends(node):
+            made[node.at] = make()
+        return made[node.at]
 
     def _first(self, kind: str) -> At:
         return next(node.at for node in self.spec.tree.declarations if node.kind == kind)
@@ -174,9 +188,12 @@ class Build(Constants):
     def _table_of(self, node: s.Node, name: str, axes: Sequence[s.Node], value: s.Node) -> None:
         self.scope.name_axes(name, axes)
         if self._is_new(node, name):
-            sizes = self.sizes(axes, ENTRY_LIMIT, node.at)
-            entries = [self.entry(value) for _ in self.combinations(axes)]
-            self.tables[name] = replace(from_array(name, entries, node.at), sizes=sizes)
+            self.tables[name] = self._once(node, partial(self._computed, node, name, axes, value))
+
+    def _computed(self, node: s.Node, name: str, axes: Sequence[s.Node], value: s.Node) -> Table:
+        sizes = self.sizes(axes, ENTRY_LIMIT, node.at)
+        entries = [self.entry(value) for _ in self.combinations(axes)]
+        return replace(from_array(name, entries, node.at), sizes=sizes)
 
     def _is_new(self, node: s.Node, name: str) -> bool:
         """Tell whether no table from outside takes the place of this one, whose name must be free."""
@@ -187,14 +204,12 @@ class Build(Constants):
     def _table_from(self, node: s.Node, name: str, file: str, columns: Sequence[str], of: str | None) -> None:
         if self._is_new(node, name):
             names = None if of is None else self.spec.names.setdefault(of, {})
-            if name not in self.spec.read:
+            if names is not None and name in self.spec.cells:
+                self.tables[name] = from_names(name, self.spec.cells[name], names)
+            else:
                 folder = self.spec.file and self.spec.file.parent
-                self.spec.read[name] = (
-                    from_names(name, self.spec.cells[name], names)
-                    if names is not None and name in self.spec.cells
-                    else from_file(name, file, columns, folder, names, node.at)
-                )
-            self.tables[name] = self.spec.read[name]
+                read = partial(from_file, name, file, columns, folder, names, node.at)
+                self.tables[name] = self._once(node, read)
         if of is not None:
             if of not in self.named:
                 self.check_free(of, node.at)
@@ -281,15 +296,7 @@ class Build(Constants):
         return list(dict.fromkeys(members))
 
     def _company(self, node: s.Node, items: Sequence[s.Node], *more: Any) -> None:
-        *chance, axes = more
-        sets = list[tuple[list[int], int]]()
-        for _ in self.combinations(axes):
-            members = self._items(items, "bin" if node.kind in ("groups", "drain") else "ball")
-            share = self.amount(chance[0], "a probability", MICRO) if any(chance) else MICRO
-            alone = node.kind == "foes" and len(members) == 1
-            refuse(alone, "a single ball cannot be apart", "Name two or more balls.", node.at)
-            if members:
-                sets.append((members, share))
+        sets: list[tuple[list[int], int]] = self._once(node, partial(self._members, node, items, *more))
         self.sets[node.kind] += sets
         if node.kind == "groups":
             grouped = [place for members, _ in self.sets["groups"] for place in members]
@@ -302,6 +309,19 @@ class Build(Constants):
             self.wishes.append(Wish(node.kind.upper(), share, wishes))
 
     _friends = _foes = _different = _groups = _drain = _company
+
+    def _members(self, node: s.Node, items: Sequence[s.Node], *more: Any) -> list[tuple[list[int], int]]:
+        """Return the sets of a declaration, and the chance of each."""
+        *chance, axes = more
+        sets = []
+        for _ in self.combinations(axes):
+            members = self._items(items, "bin" if node.kind in ("groups", "drain") else "ball")
+            share = self.amount(chance[0], "a probability", MICRO) if any(chance) else MICRO
+            alone = node.kind == "foes" and len(members) == 1
+            refuse(alone, "a single ball cannot be apart", "Name two or more balls.", node.at)
+            if members:
+                sets.append((members, share))
+        return sets
 
     def _pin(self, node: s.Node, ball: s.Node, to: s.Node, axes: Sequence[s.Node]) -> None:
         balls, bins = self.scope.means["BALLS"], self.scope.means["BINS"]
