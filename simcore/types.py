@@ -290,7 +290,7 @@ class View:
 
     def held_back(self, request: Request) -> bool:
         """Tell whether a limit of its queue keeps a request from starting now."""
-        return self.queues is not None and bool(self.queues.limit_reached(request))
+        return self.queues is not None and bool(self.queues.lacks(request.index))
 
     def showing(self, free: Ints) -> View:
         """Return a view of the same moment for an agent that is to see other amounts free."""

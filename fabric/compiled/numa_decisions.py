@@ -10,7 +10,7 @@ import numpy.typing as npt
 from binwright.fabric.array_kernels import push
 from binwright.fabric.compiled import numa_loop as loop
 from binwright.fabric.compiled.numa_loop import NumaRequests, NumaState, demand_of, fits, forward, leave, move
-from binwright.fabric.compiled.tables import Tables, give_back, parts_of
+from binwright.fabric.compiled.tables import Tables, count_row, parts_of
 from binwright.fabric.placement.mask import Ruling, count, show, why_ruled
 from binwright.fabric.servers import why_not
 from binwright.simcore.errors import KernelError
@@ -125,8 +125,8 @@ def go(
             continue
         for part in range(row, row + many):
             outcome[part], reason[part], decided[part] = REJECTED, reason[row], now
-        if len(tables.quotas.tenant):
-            give_back(tables.quotas, demands[row], many, row)
+        if len(tables.quotas.counter):
+            count_row(tables.quotas, row, False)
         sequence[answered[0]] = row
         answered[0] += 1
         leave(at)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from binwright.fabric.array_kernels import pop, push
-from binwright.fabric.compiled.tables import QuotaTable, Tables, count_limits, exceeded, give_back, grant, parts_of
+from binwright.fabric.compiled.tables import Counters, Tables, count_row, full, parts_of
 from binwright.fabric.placement.mask import Ruling, count
 from binwright.fabric.ranking import note
 from binwright.fabric.servers import fits_node, fits_spread
@@ -140,9 +140,9 @@ def fits(free: Ints, demand: Amounts, server: int, node: int) -> bool:
 
 
 @inlined
-def readmits(at: Ints, quotas: QuotaTable) -> bool:
+def readmits(at: Ints, quotas: Counters) -> bool:
     """Tell whether those held back may enter the line, or anything else is the caller's to handle after a change."""
-    return bool(at[GUARDED] or (at[HELD] and (quotas.given_back[0] or quotas.reclaims)))
+    return bool(at[GUARDED] or (at[HELD] and quotas.given_back[0]))
 
 
 @lean_inlined
@@ -151,20 +151,18 @@ def arrive(requests: NumaRequests, state: NumaState, tables: Tables) -> int:
 
     The place is -1 where that is the caller's to do; the row is then in `ROW`. Changes `state` and `tables`.
     """
-    quotas, limited, has_quota = tables.quotas, len(tables.limits.queue) > 0, len(tables.quotas.tenant) > 0
+    quotas, limited, has_quota = tables.quotas, len(tables.limits.counter) > 0, len(tables.quotas.counter) > 0
     line, at, priority, row = state.line, state.at, requests.priority, requests.rows[state.at[TAIL]]
     within = not at[GUARDED]
-    many, demand = parts_of(tables.parts, row), requests.demand[row]
     if limited:
         within &= not tables.limits.never[row]
     if has_quota:
-        within &= not (at[HELD] and quotas.reclaims)
-        within &= exceeded(quotas, quotas.used, demand, many, quotas.tenant[row]) < 0
+        within &= not (at[HELD] and quotas.given_back[0]) and full(quotas, quotas.used, row) < 0
     if not within:
         at[ROW] = row
         return -1
     if has_quota:
-        grant(quotas, demand, many, row)
+        count_row(quotas, row, True)
     at[TAIL] += 1
     compact(line, at)
     place = at[LAST]
@@ -257,10 +255,10 @@ def end_next(state: NumaState, rules: Ruling | None, tables: Tables, demands: In
             move(left, free, log, demand_of(demands, part, nothing), servers[part], nodes_of[part], 1)
             if rules is not None:
                 count(rules.mask, servers[part], rules.roles[part], -1)
-    if len(tables.quotas.tenant):
-        give_back(tables.quotas, demands[row], many, row)
-    if len(tables.limits.queue):
-        count_limits(tables.limits, demands[row], many, row, False)
+    if len(tables.quotas.counter):
+        count_row(tables.quotas, row, False)
+    if len(tables.limits.counter):
+        count_row(tables.limits, row, False)
     return False
 
 

@@ -201,7 +201,7 @@ def to_offer(
             place = arrive(requests, state, tables)
             if place < 0:
                 return loop.ARRIVED
-            if place < together or len(tables.limits.queue):
+            if place < together or len(tables.limits.counter):
                 at[loop.STIRRED] = 1
             coming = arrival[rows[at[loop.TAIL]]] if at[loop.TAIL] < len(rows) else np.inf
         at[loop.ARRIVING], changed, at[loop.STIRRED] = 0, at[loop.STIRRED], 0

@@ -24,7 +24,7 @@ from binwright.fabric.compiled.queue_line import (
     to_offer,
 )
 from binwright.fabric.compiled.queue_promises import add, just_after, over, promise_first, show_beside
-from binwright.fabric.compiled.tables import Tables, count_limits, is_kept, limit_reached, parts_of
+from binwright.fabric.compiled.tables import Tables, count_row, full, is_kept, parts_of
 from binwright.simcore.jit import lean
 from binwright.simcore.record import PLACED, SPREAD
 from binwright.simcore.types import Ints
@@ -62,7 +62,7 @@ def go_line(
     ends, answered = at[loop.ENDS], answers_given[0]
     first, last, running, seen = at[loop.FIRST], at[loop.LAST], counts[RUNNING], counts[SEEN]
     now, made, code, status = clock[loop.NOW], 0, -1, loop.ASK
-    parts, limits, limited = tables.parts, tables.limits, len(tables.limits.queue) > 0
+    parts, limits, limited = tables.parts, tables.limits, len(tables.limits.counter) > 0
     keyed = len(key) > 0 or len(divisor) > 0
     plain = not (limited or keyed)
     most, total = sums[0], sums[1]
@@ -84,7 +84,7 @@ def go_line(
             waiting, count, chosen = 0 if limited else waiting, 0, offered
             for i in range(first, last if limited else reach):
                 row = line[i]
-                if limited and is_kept(limits, demands[row], parts_of(parts, row), row, now):
+                if limited and is_kept(limits, row, now):
                     continue
                 waiting += limited
                 if count < together:
@@ -119,7 +119,7 @@ def go_line(
             row = chosen[i]
             many = parts_of(parts, row)
             large, demand = False, demand_of(demands, row, nothing)
-            if limited and limit_reached(limits, demands[row], many, row) >= 0:
+            if limited and full(limits, limits.used, row) >= 0:
                 continue
             for r in range(kinds if pure else 0):
                 large |= demand[r] > most[r] or demand[r] * many > total[r]
@@ -167,7 +167,7 @@ def go_line(
                     answered += 1
                 started += many
                 if limited:
-                    count_limits(limits, demands[row], many, row, True)
+                    count_row(limits, row, True)
                 if duration[row] < np.inf:
                     push(due, holder, ends, now + duration[row], row)
                     ends += 1
@@ -203,7 +203,7 @@ def go_line(
         if limited:
             left_over = 0
             for i in range(first, last):
-                left_over += not is_kept(limits, demands[line[i]], parts_of(parts, line[i]), line[i], now)
+                left_over += not is_kept(limits, line[i], now)
         seen = max(0, seen + left_over)  # who starts may keep others from starting
         if left_over == waiting or left_over <= seen:
             seen = -1

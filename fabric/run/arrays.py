@@ -1,6 +1,6 @@
 """Holds the arrays of a run that kernels work on, and hands them over when others have changed them."""
 
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping
 from math import inf
 from typing import Any
 
@@ -9,7 +9,7 @@ import numpy as np
 from binwright.fabric.book import Holding
 from binwright.fabric.compiled import numa_loop as loop
 from binwright.fabric.compiled.numa_loop import NumaRequests, NumaState, advance, begin, bundled, end_at
-from binwright.fabric.compiled.tables import URGENT, Tables, no_tables
+from binwright.fabric.compiled.tables import URGENT, Counters, Tables, no_tables
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.ranking import log_of
 from binwright.simcore.jit import prepared
@@ -59,9 +59,12 @@ class RunArrays(RunState):
         parts = self.tables.parts
         return int(parts[row]) if len(parts) else 1
 
-    def demand_of(self, row: int) -> tuple[Ints, int]:
-        """Return the demand of a part of a row, int64 [resources], and how many parts it has."""
-        return self.requests.demand[row], self.parts_of(row)
+    @property
+    def taken(self) -> Ints:
+        """What each row takes with all its parts, int64 [rows, resources]."""
+        parts, demand = self.tables.parts, self.requests.demand
+        taken: Ints = demand * parts[:, None] if len(parts) else demand
+        return taken
 
     @property
     def stopped(self) -> bool:
@@ -186,11 +189,11 @@ class RunArrays(RunState):
             if len(self.roles):
                 self.roles[row] = each.role
             source = self.rows.source(row)
-            if len(quotas.tenant):
-                quotas.tenant[row] = quotas.tenant[source]
-            if len(limits.queue):
-                limits.queue[row], self.urgency[row] = limits.queue[source], self.urgency[source]
-                limits.owner[:, row], self._run = limits.owner[:, source], None
+            for table in quotas, limits:
+                if len(table.counter):
+                    table.counter[row], table.amount[row] = table.counter[source], table.amount[source]
+            if len(self.urgency):
+                self.urgency[row] = self.urgency[source]
             if len(self.priority):
                 self.priority[row], self.interested[row] = each.priority, each.priority > self._least
 
@@ -214,19 +217,23 @@ class RunArrays(RunState):
         parts, quotas, limits = self.tables
         if len(parts):
             parts = longer(parts)
-        if len(quotas.tenant):
-            quotas = quotas._replace(tenant=longer(quotas.tenant), granted=longer(quotas.granted))
-        if len(limits.queue):
-            names = ("queue", "never", "runs", "since", "until", "limit")
-            grown = {name: longer(getattr(limits, name)) for name in names}
-            for name in ("since", "until"):
-                grown[name][-more:] = np.nan
-            owner = np.ascontiguousarray(longer(limits.owner.T).T)
-            limits, self.urgency = limits._replace(owner=owner, **grown), longer(self.urgency)
-        self.tables = Tables(parts, quotas, limits)
+        if len(self.urgency):
+            self.urgency = longer(self.urgency)
+        self.tables = Tables(parts, *(_with_rows(table, longer) for table in (quotas, limits)))
         heap = {name: longer(getattr(state, name), ends) for name in ("due", "holder")}
         self.state = state._replace(line=longer(state.line), holds=longer(state.holds), **heap)
         self.holds, self._run = self.state.holds, None
+
+
+def _with_rows(table: Counters, longer: Callable[[Any], Any]) -> Counters:
+    """Return counters with more rows, if they have any."""
+    rows = len(table.counter)
+    if not rows:
+        return table
+    names = ("counter", "amount", "never", "counts", "since", "until", "by")
+    table = table._replace(**{name: longer(getattr(table, name)) for name in names})
+    table.since[rows:] = table.until[rows:] = np.nan
+    return table
 
 
 def requests(workload: Workload, spread: Any, possible: Any) -> NumaRequests:

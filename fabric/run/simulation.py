@@ -159,7 +159,7 @@ class Simulation(RunArrays):
             request = self.gangs.next_part(head) if self._parts else head
         else:
             head = self.gangs.head_of(request)
-        if self.queues and (reason := self.queues.limit_reached(head)):
+        if self.queues and (reason := self.queues.lacks(head.index)):
             placement = Refusal(reason)
         gang = request.gang
         if placement is None or isinstance(placement, Refusal):
@@ -191,7 +191,7 @@ class Simulation(RunArrays):
             self.at[loop.FIRST] += 1
             self._head, self.at[loop.JUST_ANSWERED] = None, 1
         if self.queues:
-            self.queues.started(head)
+            self.queues.started(head.index)
         if gang:
             self.gangs.begin(head)
             return
@@ -326,7 +326,7 @@ class Simulation(RunArrays):
 
     def _refuse(self, request: Request, refusal: Refusal | None = None) -> None:
         ledger, queues = self.ledger, self.queues
-        reason = refusal.reason if refusal else queues.limit_reached(request) if queues else ""
+        reason = refusal.reason if refusal else queues.lacks(request.index) if queues else ""
         self.refuse(request, reason or ledger.reasons[ledger.why_not(request)])
 
     def finish(self) -> None:

@@ -90,7 +90,7 @@ class WaitingLine(Sequence[Request]):
         Returns its place in the line, 0 where there are several queues; infinite if it has none.
         """
         quotas, queues, place = self._run.quotas, self._run.queues, inf
-        if queues and (reason := queues.refusal(request)):
+        if queues and (reason := queues.refusal(request.index)):
             self._run.refuse(request, reason)
         elif quotas is None or quotas.admits(request):
             place = self._enter(request) * (queues is None)

@@ -46,7 +46,7 @@ class Watched(QuotaBook):
         rows = {one.index: one.demand for one in simulation.line}
         rows |= {row: simulation.request(row).demand for row in simulation.ledger.running}
         for row, demand in rows.items():
-            if (tenant := int(self.table.tenant[row])) >= 0:
+            if (tenant := int(self.tenants[row])) >= 0:
                 used[tenant] += demand[0]
         return used
 
@@ -54,24 +54,24 @@ class Watched(QuotaBook):
         """Nobody is above a quota, and who is held has no room in it."""
         queues = [
             Queue(own, _most(one.borrow), _most(one.lend), one.cohort)
-            for own, one in zip(self.table.nominal[:, 0].tolist(), self.spec.of.values(), strict=True)
+            for own, one in zip(self.nominal[:, 0].tolist(), self.spec.of.values(), strict=True)
         ]
         used = self.usage()
-        assert used == self.table.used[:, 0].tolist()
+        assert used == self.by_tenant(self.table.used)[:, 0].tolist()
         assert kept(queues, used)
-        assert all(self.lacks(one) for one in self.held)
+        assert all(self.lacks(one.index) for one in self.held)
 
     def _borrowers(self, request: Request) -> list[int]:
         rows = super()._borrowers(request)
-        simulation, tenant = self._simulation, int(self.table.tenant[request.index])
+        simulation, tenant, used = self._simulation, int(self.tenants[request.index]), self.by_tenant(self.table.used)
         for row in rows:
-            other = int(self.table.tenant[row])
+            other = int(self.tenants[row])
             assert other != tenant
             assert self._cohorts[other] == self._cohorts[tenant] != ""
-            assert self.table.used[other, 0] > self.table.nominal[other, 0]
+            assert used[other, 0] > self.nominal[other, 0]
             assert self.spec.reclaim == "any" or simulation.request(row).priority < request.priority
         if rows:
-            assert self.table.used[tenant, 0] + request.demand[0] <= self.table.nominal[tenant, 0]
+            assert used[tenant, 0] + request.demand[0] <= self.nominal[tenant, 0]
         self.evicted += len(rows)
         return rows
 
@@ -94,8 +94,8 @@ def watched(case: Case, salt: int) -> tuple[Simulation, Watched]:
     assert sorted(evicted) == sorted(reference.evicted + reference.reclaimed)
     assert all(reference.urgency(row) < reference.urgency(by) for row, by, _, _ in reference.evicted)
     if isinstance(simulation.queues, QueueBook):
-        table, running = simulation.queues.table, sorted(simulation.ledger.running)
-        assert np.flatnonzero(table.runs).tolist() == [row for row in running if table.queue[row] >= 0]
+        counts, running = simulation.queues.table.counts, sorted(simulation.ledger.running)
+        assert np.flatnonzero(counts).tolist() == running
     return simulation, quotas
 
 
@@ -113,7 +113,11 @@ def test_remaining_quota_equals_kueues(seed: int) -> None:
         tenant = rng.randrange(3)
         amount = case.requests[tenant][2][0]
         fits = amount <= available(queues, used, tenant)
-        assert (book.lacks(simulation.request(tenant), np.array(used)[:, None]) == "") == fits
+        for other, times in enumerate(used):
+            book.table.amount[other] = times
+            book.started(other)
+        book.table.amount[tenant] = amount
+        assert (book.lacks(tenant) == "") == fits
         used[tenant] += amount if fits else 0
         assert kept(queues, used)
 
@@ -123,13 +127,13 @@ def test_quotas_are_never_exceeded(start: int) -> None:
     evicted = held = refused = queued = 0
     for seed in range(start, start + 60):
         simulation, quotas = watched(drawn_case(seed), seed)
-        evicted, held = evicted + quotas.evicted, held + len(quotas.waited)
+        evicted, held = evicted + quotas.evicted, held + int(np.isfinite(quotas.table.since).sum())
         record = simulation.record
         reasons = [record.reasons[code] for code in record.reason[: record.rows].tolist() if code >= 0]
         refused += sum(reason.startswith("quota: ") for reason in reasons)
         queued += np.isfinite(simulation.queues.table.since).sum() if isinstance(simulation.queues, QueueBook) else 0
-        for since, until in quotas.waited.values():
-            assert since <= until
+        waited = np.isfinite(quotas.table.since)
+        assert (quotas.table.since[waited] <= quotas.table.until[waited]).all()
     assert min(evicted, held, refused, queued) > 10
 
 

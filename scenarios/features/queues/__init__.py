@@ -8,13 +8,12 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from binwright.fabric.compiled.tables import REQUESTS, LimitTable, count_limits, is_kept, limit_reached
+from binwright.fabric.compiled.tables import CounterBook, counters_of
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.feature import Feature, Named, Point, chosen, way, way_at
 from binwright.simcore.amounts import NamedAmounts
 from binwright.simcore.errors import UserError, suggest
 from binwright.simcore.fields import Keys, Model, PositiveTime, Shown, Where, known_resources, wrong
-from binwright.simcore.jit import prepared
 from binwright.simcore.record import QUEUE
 from binwright.simcore.roles import where_of
 from binwright.simcore.types import Agent, Ints, Request
@@ -41,122 +40,68 @@ class Queue(Model):
     """The most that runs at once of each value of a label, such as each tenant."""
 
 
-COUNTED = "requests"
-"""What is limited beside resources: how many run."""
+COUNTED, REQUESTS = "requests", -1
+"""What is limited beside resources: how many run. The number stands among those of resources."""
 
 
-class QueueBook:
+class QueueBook(CounterBook):
     """Keeps the requests of a simulation in queues; a request above a limit stays in line, and others pass it."""
 
     def __init__(self, simulation: Simulation, queues: Mapping[str, Queue], at: str) -> None:
-        self._simulation, self.names, self._queues = simulation, [*queues], [*queues.values()]
-        workload, self._resources = simulation.workload, simulation.view.resources
-        limits: list[tuple[int, int, str, int]] = []  # resource, most, label, the place in `used` of its first owner
-        owners, first, rows, used = list[Ints](), [0], len(simulation.record.outcome), 0
-        for name, queue in queues.items():
-            for label, amounts in [*([("", queue.running)] if queue.running else []), *queue.each.items()]:
-                owner = np.zeros(rows, np.int64)
-                if label:
-                    words = words_of(workload, label, f"{at}.{name}.each")
-                    owner[: len(workload)] = np.unique(words, return_inverse=True)[1]
-                counted = {REQUESTS: int(amounts[COUNTED])} if COUNTED in amounts else {}
-                quanta = by_place({name: amounts[name] for name in amounts if name != COUNTED}, self._resources)
-                for resource, most in (quanta | counted).items():
-                    limits.append((resource, most, label, used))
-                    owners.append(owner + used)
-                    used += int(owner.max(initial=0)) + 1
-            first.append(len(limits))
-        self._labels = [label for _, _, label, _ in limits]
-        queue_of = np.full(rows, -1)
-        offered = queue_of[: len(workload)]
+        self.names, self._queues = [*queues], [*queues.values()]
+        workload, resources = simulation.workload, simulation.view.resources
+        self._queue_of = of = np.full(len(workload), -1)
+        """The queue of each request of the workload; below -1 for one that is too long for the last that takes it."""
+        counters, amounts, most, reasons = list[Ints](), list[Ints](), list[int](), list[str]()
         for number, (name, queue) in enumerate(queues.items()):
-            mine = matching(workload, dict(where_of(queue.of)), f"{at}.{name}.of") & (offered < 0)
+            mine = matching(workload, dict(where_of(queue.of)), f"{at}.{name}.of") & (of < 0)
             longer = workload.expected > (queue.longest or inf)
-            offered[mine & longer], offered[mine & ~longer] = -2 - number, number
-        table = LimitTable(
-            queue_of,
-            never=queue_of < -1,
-            first=np.array(first, np.int64),
-            resource=np.array([resource for resource, *_ in limits], np.int64),
-            most=np.array([most for _, most, *_ in limits], np.int64),
-            owner=np.array(owners, np.int64).reshape(len(limits), rows),
-            used=np.zeros(used, np.int64),
-            runs=np.zeros(rows, np.bool_),
-            since=np.full(rows, np.nan),
-            until=np.full(rows, np.nan),
-            limit=np.full(rows, -1),
-        )
-        simulation.tables = simulation.tables._replace(limits=table)
-        demand = np.zeros(len(self._resources), np.int64)
-        self._reached = prepared(limit_reached, table, demand, 1, 0)
-        self._count = prepared(count_limits, table, demand, 1, 0, True)
-        self._is_kept = prepared(is_kept, table, demand, 1, 0, 0.0)
+            of[mine & longer], of[mine & ~longer] = -2 - number, number
+            for label, limits in [("", queue.running), *queue.each.items()]:
+                words = words_of(workload, label, f"{at}.{name}.each") if label else np.zeros(len(workload))
+                owners, owner = np.unique(words, return_inverse=True)
+                quanta = by_place({each: limits[each] for each in limits if each != COUNTED}, resources)
+                if COUNTED in limits:
+                    quanta[REQUESTS] = int(limits[COUNTED])
+                for r, limit in quanta.items():
+                    counters.append(np.where(of == number, len(most) + owner, -1))
+                    amounts.append(np.ones(len(of), np.int64) if r == REQUESTS else simulation.taken[:, r])
+                    most += [limit] * len(owners)
+                    what = COUNTED if r == REQUESTS else resources[r]
+                    reasons += [f"{QUEUE}{what}{f' of one {label}' if label else ''} in {name}"] * len(owners)
+        counter, amount = (np.array(columns, np.int64).reshape(-1, len(of)).T.copy() for columns in (counters, amounts))
+        nobody = np.full(len(most), -1)
+        table = counters_of(counter, amount, np.array(most, np.int64), nobody, nobody)
         # With nothing running, a limit that is reached is one for ever.
-        for row in np.flatnonzero(queue_of[: len(workload)] >= 0).tolist():
-            table.never[row] = self._reached(table, *self._simulation.demand_of(row), row) >= 0
+        above = (counter >= 0) & (amount > table.most[counter]) if most else counter >= 0
+        table.never[:] = (of < -1) | above.any(axis=1)
+        super().__init__(simulation, "limits", table, reasons)
         ranks = np.unique([0, *(queue.priority for queue in queues.values())])
         urgency = np.searchsorted(ranks, [queue.priority for queue in self._queues] + [0])
-        simulation.urgency = urgency[np.where(queue_of >= 0, queue_of, len(urgency) - 1)]
+        simulation.urgency = urgency[np.where(of >= 0, of, len(urgency) - 1)]
         simulation.queues = simulation.view.queues = self
-
-    @property
-    def table(self) -> LimitTable:
-        """The limits, and what counts against them."""
-        return self._simulation.tables.limits
-
-    def _reason(self, limit: int) -> str:
-        """Say which limit that is."""
-        table, label = self.table, self._labels[limit]
-        r, queue = int(table.resource[limit]), int(np.searchsorted(table.first, limit, "right")) - 1
-        what = COUNTED if r == REQUESTS else self._resources[r]
-        return f"{QUEUE}{what}{f' of one {label}' if label else ''} in {self.names[queue]}"
 
     def rows(self, name: str) -> npt.NDArray[np.bool_]:
         """Tell which rows of the workload are in the queue of this name, bool [n]."""
-        of_queue: npt.NDArray[np.bool_] = self.table.queue[: len(self._simulation.workload)] == self.names.index(name)
+        of_queue: npt.NDArray[np.bool_] = self._queue_of == self.names.index(name)
         return of_queue
 
     def priority(self, request: Request) -> int:
         """Return the priority of a request's queue."""
-        queue = self.table.queue[request.index]
+        queue = self._queue_of[self._simulation.source(request.index)]
         return self._queues[queue].priority if queue >= 0 else 0
 
-    def refusal(self, request: Request) -> str:
-        """Say why a request may never run; empty where it may."""
-        table, row = self.table, request.index
-        if not table.never[row]:
+    def refusal(self, row: int) -> str:
+        """Say why the request of a row may never run; empty where it may."""
+        if not self.table.never[row]:
             return ""
-        if table.queue[row] < -1:
-            return f"{QUEUE}stays longer than {self.names[-2 - table.queue[row]]} takes"
-        nothing = table._replace(used=np.zeros_like(table.used))
-        return self._reason(self._reached(nothing, *self._simulation.demand_of(row), row))
-
-    def limit_reached(self, request: Request) -> str:
-        """Say which limit keeps a request from starting now; empty where none does."""
-        limit = self._reached(self.table, *self._simulation.demand_of(request.index), request.index)
-        return self._reason(limit) if limit >= 0 else ""
+        queue = self._queue_of[row]
+        return f"{QUEUE}stays longer than {self.names[-2 - queue]} takes" if queue < -1 else self.lacks_alone(row)
 
     def within_limits(self, line: Sequence[Request]) -> list[Request]:
         """Leave out requests of a line that a limit keeps from starting now, and note since when and until when."""
-        now, table = self._simulation.now, self.table
-        return [
-            each for each in line if not self._is_kept(table, *self._simulation.demand_of(each.index), each.index, now)
-        ]
-
-    def waited(self, row: int) -> tuple[float, float, str] | None:
-        """Return since when and until when a limit kept a row in line, and the first that did so; None if none did."""
-        table = self.table
-        if np.isnan(table.since[row]):
-            return None
-        return float(table.since[row]), float(table.until[row]), self._reason(int(table.limit[row]))
-
-    def started(self, request: Request) -> None:
-        """Count a request that starts now."""
-        self._count(self.table, *self._simulation.demand_of(request.index), request.index, True)
-
-    def freed(self, row: int) -> None:
-        """Stop counting the request of a row, if it runs."""
-        self._count(self.table, *self._simulation.demand_of(row), row, False)
+        table, now = self.table, self._simulation.now
+        return [each for each in line if not self._is_kept(table, each.index, now)]
 
 
 class _Feature(Feature):
@@ -211,7 +156,7 @@ class _Feature(Feature):
         if not isinstance(book, QueueBook) or (waited := book.waited(row)) is None:
             return []
         since, until, reason = waited
-        return [f"kept waiting from {since:g} s to {min(until, simulation.now):g} s by {reason}"]
+        return [f"kept waiting from {since:g} s to {until:g} s by {reason}"]
 
 
 FEATURE = _Feature()

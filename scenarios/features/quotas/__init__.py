@@ -1,12 +1,11 @@
 """Quotas: what tenants may use, borrow and lend."""
 
-from math import inf
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
 
-from binwright.fabric.compiled.tables import COHORTS, NO_TENANT, QuotaTable, exceeded, give_back, grant
+from binwright.fabric.compiled.tables import CounterBook, add, counters_of
 from binwright.fabric.placement.rules import NO_BOUND
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.feature import Feature, Named, Point, chosen
@@ -68,109 +67,96 @@ class Quotas(Model):
         return self
 
 
-class QuotaBook:
+class QuotaBook(CounterBook):
     """Keeps the requests in line and those that run within quotas, in a simulation.
 
     A request takes its quota when it enters the line, and gives it back when it ends, is refused, or is evicted.
     """
 
     def __init__(self, simulation: Simulation, spec: Quotas) -> None:
-        self._simulation, self.spec, self.resources = simulation, spec, simulation.view.resources
-        workload, tenants = simulation.workload, np.full(len(simulation.record.outcome), NO_TENANT)
+        self.spec, self.resources = spec, simulation.view.resources
+        workload, width = simulation.workload, len(self.resources)
         counts = matching(workload, dict(where_of(spec.only)), "quotas.only")
-        for number, name in enumerate(spec.of):
-            tenants[: len(workload)][counts & matching(workload, {spec.by: (name,)}, "quotas.by")] = number
         self.names = [*spec.of]
         """The tenants."""
-        self._cohorts = [quota.cohort for quota in spec.of.values()]
-        names, shape = [*dict.fromkeys(filter(None, self._cohorts))], (len(spec.of), len(self.resources))
-        table = QuotaTable(
-            tenants,
-            nominal=np.full(shape, -1),
-            most=np.full(shape, NO_BOUND),
-            lent=np.zeros(shape, np.int64),
-            cohort=np.array([names.index(each) if each else -1 for each in self._cohorts], np.int64),
-            reclaims=spec.reclaim != "never",
-            used=np.zeros(shape, np.int64),
-            granted=np.zeros(len(tenants), np.bool_),
-            given_back=np.zeros(1, np.bool_),
-        )
-        simulation.tables = simulation.tables._replace(quotas=table)
-        for tenant, quota in enumerate(spec.of.values()):
+        self._cohorts = cohorts = [quota.cohort for quota in spec.of.values()]
+        groups = [*dict.fromkeys(filter(None, cohorts))]
+        self.nominal = np.full((len(cohorts), width), -1)
+        """What each tenant owns of each resource, int64 [tenants, resources]; -1 where that is not bounded."""
+        # A counter for each resource of each tenant, and then of each cohort: what its members lend.
+        most, own = np.zeros((2, len(cohorts) + len(groups), width), np.int64)
+        most[: len(cohorts)], parent = NO_BOUND, np.full(most.shape, -1)
+        counter = np.full((len(workload), width), -1)
+        for tenant, (name, quota) in enumerate(spec.of.items()):
+            mine = counts & matching(workload, {spec.by: (name,)}, "quotas.by")
             borrow, lend = by_place(quota.borrow, self.resources), by_place(quota.lend, self.resources)
             for r, amount in by_place(quota.nominal, self.resources).items():
-                table.nominal[tenant, r], table.lent[tenant, r] = amount, min(lend.get(r, amount), amount)
+                counter[mine, r], self.nominal[tenant, r] = tenant * width + r, amount
                 if r in borrow or not quota.cohort:
-                    table.most[tenant, r] = amount + borrow.get(r, 0)
-        nothing = np.zeros(len(self.resources), np.int64)
-        self._exceeded = prepared(exceeded, table, table.used, nothing, 1, 0)
-        self._grant, self._give_back = prepared(grant, table, nothing, 1, 0), prepared(give_back, table, nothing, 1, 0)
+                    most[tenant, r] = amount + borrow.get(r, 0)
+                if quota.cohort:
+                    group, lent = len(cohorts) + groups.index(quota.cohort), min(lend.get(r, amount), amount)
+                    parent[tenant, r], own[tenant, r] = group * width + r, amount - lent
+                    most[group, r] += lent
+        table = counters_of(counter, simulation.taken, most.ravel(), own.ravel(), parent.ravel())
+        whose = [*(f"{spec.by} {name}" for name in self.names), *(f"cohort {name}" for name in groups)]
+        reasons = [f"{QUOTA}{resource} of {each}" for each in whose for resource in self.resources]
+        super().__init__(simulation, "quotas", table, reasons)
+        table.given_back[0] = spec.reclaim != "never"  # those who reclaim may always have room
+        self._add = prepared(add, table, table.used, 0, 1)
         self.held: list[Request] = []
         """Those above their quotas, in order."""
-        self.waited: dict[int, tuple[float, float]] = {}
-        """Of every row that was above its quota, since when and until when."""
-        self.reasons: dict[int, str] = {}
-        """Of every row that was above its quota, which one."""
         self._evicted = Preempt.model_validate({"checkpoint": spec.checkpoint})
         simulation.quotas = self
         if spec.reclaim != "never" and simulation.preempting is None:
             Preemption(simulation, self._evicted)
 
     @property
-    def table(self) -> QuotaTable:
-        """The quotas, what is used of them, and by whom."""
-        return self._simulation.tables.quotas
+    def tenants(self) -> Ints:
+        """Whose quota each row counts against, int64 [rows], -1 for nobody's."""
+        tenants: Ints = self.table.counter.max(axis=1) // len(self.resources)
+        return tenants
 
-    def lacks(self, request: Request, used: Ints | None = None) -> str:
-        """Say which quota keeps a request out, where so much is `used`, by default now; empty where none does."""
-        table, row = self.table, request.index
-        tenant = int(table.tenant[row])
-        code = self._exceeded(table, table.used if used is None else used, *self._simulation.demand_of(row), tenant)
-        if code < 0:
-            return ""
-        r, which = divmod(code, 2)
-        of = f"cohort {self._cohorts[tenant]}" if which == COHORTS else f"{self.spec.by} {self.names[tenant]}"
-        return f"{QUOTA}{self.resources[r]} of {of}"
+    def by_tenant(self, used: Ints) -> Ints:
+        """Return what each tenant has of what is `used` int64 [counters] as a window, int64 [tenants, resources]."""
+        return used[: self.nominal.size].reshape(self.nominal.shape)
 
     def admits(self, request: Request, again: bool = False) -> bool:
         """Let a request into the line if its quota has room, or those evicted give it back; else hold or refuse it.
 
         Nobody is evicted for one that was itself, and comes `again`.
         """
-        simulation, now = self._simulation, self._simulation.now
-        reason = self.lacks(request)
+        row, reason = request.index, self.lacks(request.index)
         if not reason:
-            self.grant(request)
+            self.started(row)
             return True
         if not again and (rows := self._borrowers(request)):
-            for row in rows:
-                self.freed(row)
-            self.grant(request)
-            assert simulation.preempting
-            simulation.preempting.reclaims(rows, request.index, self._evicted)
+            for each in rows:
+                self.freed(each)
+            self.started(row)
+            assert self._simulation.preempting
+            self._simulation.preempting.reclaims(rows, row, self._evicted)
             return True
-        if self.spec.above == "wait" and not self.lacks(request, np.zeros_like(self.table.used)):
+        if self.spec.above == "wait" and not self.lacks_alone(row):
             self.held.append(request)
-            self.waited.setdefault(request.index, (now, inf))
-            self.reasons.setdefault(request.index, reason)
+            self._is_kept(self.table, row, self._simulation.now)
         else:
-            simulation.refuse(request, reason)
+            self._simulation.refuse(request, reason)
         return False
 
     def readmitted(self) -> list[Request]:
         """Return those held that may enter the line now, the most urgent first."""
-        result: list[Request] = []
-        given_back = self.table.given_back
-        while given_back[0] or self.spec.reclaim != "never":  # those evicted may give back more than was needed
-            given_back[0] = False
+        result, given_back = list[Request](), self.table.given_back
+        while given_back[0]:  # those evicted may give back more than was needed
+            given_back[0] = self.spec.reclaim != "never"
             held, self.held = sorted(self.held, key=lambda each: -each.priority), []
             before, lacking = len(result), set[Any]()
             for request in held:
-                kind = self.table.tenant[request.index], request.priority, request.demand, request.parts
+                kind = self.table.counter[request.index].tobytes(), request.priority, request.demand, request.parts
                 if kind in lacking:  # as one before it, since when nobody was admitted
                     self.held.append(request)
                 elif self.admits(request):
-                    self.waited[request.index] = self.waited[request.index][0], self._simulation.now
+                    self.table.until[request.index] = self._simulation.now
                     result.append(request)
                     lacking.clear()
                 else:
@@ -182,16 +168,8 @@ class QuotaBook:
     def refuse_held(self) -> None:
         """Refuse those who are still held, as the run is over."""
         for request in self.held:
-            self._simulation.refuse(request, self.lacks(request))
+            self._simulation.refuse(request, self.lacks(request.index))
         self.held = []
-
-    def grant(self, request: Request) -> None:
-        """Take a request's quota."""
-        self._grant(self.table, *self._simulation.demand_of(request.index), request.index)
-
-    def freed(self, row: int) -> None:
-        """Give back the quota of a row, if it has any."""
-        self._give_back(self.table, *self._simulation.demand_of(row), row)
 
     def _borrowers(self, request: Request) -> list[int]:
         """Choose the rows to be evicted so that a tenant gets its own quota back; none where that is not enough.
@@ -199,41 +177,35 @@ class QuotaBook:
         The least urgent go first, of equals those that were placed last, each only while its tenant borrows; those who
         need not have gone stay, the last chosen first.
         """
-        simulation, table, used = self._simulation, self.table, self.table.used.copy()
-        tenant_of, nominal, tenant = table.tenant, table.nominal, int(table.tenant[request.index])
-        if self.spec.reclaim == "never" or tenant == NO_TENANT or table.cohort[tenant] < 0:
+        simulation, table, nominal = self._simulation, self.table, self.nominal
+        used, tenants, taken = table.used.copy(), self.tenants, table.amount[request.index]
+        of_tenants, tenant = self.by_tenant(used), int(tenants[request.index])
+        if self.spec.reclaim == "never" or tenant < 0 or not self._cohorts[tenant]:
             return []
-        taken = self._taken(request.index)
-        if ((taken > 0) & (used[tenant] + taken > nominal[tenant])).any():
+        if ((taken > 0) & (of_tenants[tenant] + taken > nominal[tenant])).any():
             return []
         moving = simulation.moving.on_the_way if simulation.moving else ()
         running = {simulation.lead(row) for row in simulation.ledger.running}.difference(moving)
-        priority = {row: simulation.request(row).priority for row in running if table.granted[row]}
+        priority = {row: simulation.request(row).priority for row in running if table.counts[row]}
         chosen = list[int]()
         for row in sorted(priority, key=lambda row: (priority[row], -simulation.record.decided[row], -row)):
-            other = tenant_of[row]
-            member = other not in (tenant, NO_TENANT) and table.cohort[other] == table.cohort[tenant]
+            other = tenants[row]
+            member = other not in (tenant, -1) and self._cohorts[other] == self._cohorts[tenant]
             may_go = member and (self.spec.reclaim == "any" or priority[row] < request.priority)
-            if may_go and ((taken > 0) & (nominal[other] >= 0) & (used[other] > nominal[other])).any():
-                used[other] -= self._taken(row)
+            if may_go and ((taken > 0) & (nominal[other] >= 0) & (of_tenants[other] > nominal[other])).any():
+                self._add(table, used, row, -1)
                 chosen.append(row)
-                if not self.lacks(request, used):
+                if not self.lacks(request.index, used):
                     break
         else:
             return []
         for row in chosen[-2::-1]:
-            used[tenant_of[row]] += self._taken(row)
-            if self.lacks(request, used):
-                used[tenant_of[row]] -= self._taken(row)
+            self._add(table, used, row, 1)
+            if self.lacks(request.index, used):
+                self._add(table, used, row, -1)
             else:
                 chosen.remove(row)
         return chosen
-
-    def _taken(self, row: int) -> Ints:
-        """Return what a row takes of its tenant's quotas, int64 [resources]."""
-        demand, parts = self._simulation.demand_of(row)
-        taken: Ints = np.where(self.table.nominal[self.table.tenant[row]] >= 0, parts * demand, 0)
-        return taken
 
 
 class _Keys(Model):
@@ -264,10 +236,10 @@ class _Feature(Feature):
 
     def why(self, simulation: Simulation, row: int) -> list[str]:
         book = simulation.quotas
-        if not isinstance(book, QuotaBook) or row not in book.waited:
+        if not isinstance(book, QuotaBook) or (waited := book.waited(row)) is None:
             return []
-        since, until = book.waited[row]
-        return [f"above its {book.reasons[row]} for {min(until, simulation.now) - since:g} s"]
+        since, until, reason = waited
+        return [f"above its {reason} for {until - since:g} s"]
 
 
 FEATURE = _Feature()

@@ -17,7 +17,7 @@ def _tenants(run: FinishedRun) -> Tenants | None:
     quotas: Any = run.simulation.quotas
     if quotas is None:
         return None
-    return quotas, quotas.table.tenant[: len(run.outcome)]
+    return quotas, quotas.tenants[: len(run.outcome)]
 
 
 def _shares(run: FinishedRun, quotas: Any, of: Ints) -> Floats:
@@ -32,9 +32,9 @@ def _shares(run: FinishedRun, quotas: Any, of: Ints) -> Floats:
 def _quota_wait(run: FinishedRun, tenants: Tenants) -> float:
     """Divide how long requests waited above a quota by how many of tenants with one came."""
     quotas, of = tenants
-    rows = np.array([*quotas.waited], np.int64)
-    since, until = np.array([*quotas.waited.values()], np.float64).reshape(-1, 2).T
-    waited = np.maximum(np.minimum(until, run.finish) - since, 0)
+    since, until = quotas.table.since, quotas.table.until
+    rows = np.argsort(since, kind="stable")[: np.count_nonzero(~np.isnan(since))]
+    waited = np.maximum(np.minimum(until[rows], run.finish) - since[rows], 0)
     by_tenant = np.bincount(of[rows], waited, minlength=len(quotas.names))
     return ratio(float(by_tenant.sum()), int((of[run.offered] >= 0).sum()))
 
