@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn, TypeAlias
 
 from binwright.simcore.errors import nearest, suggest
-from binwright.simcore.removed import REMOVED
+from binwright.simcore.removed import removed
 
 Option: TypeAlias = tuple[tuple[str, ...], dict[str, Any]]
 """The names of an option or an argument, and how argparse takes it."""
@@ -33,7 +33,7 @@ class _Parser(argparse.ArgumentParser):
             word = unknown[0].partition("=")[0]
             near = nearest(word, of.options) if word.startswith("-") else None
             gone = f"option {of.prog.partition(' ')[2]} {word}"
-            remedy = REMOVED.get(gone, f"Did you mean {near!r}?" if near else "")
+            remedy = removed().get(gone, f"Did you mean {near!r}?" if near else "")
             of.error(f"there is no such option or argument: {' '.join(unknown)}" + f"\n  {remedy}" * bool(remedy))
         return args
 
@@ -44,7 +44,7 @@ class _Parser(argparse.ArgumentParser):
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if isinstance(action, argparse._SubParsersAction) and value not in action.choices:
             words = " ".join([*self.prog.split()[1:], value])
-            remedy = REMOVED.get(f"command {words}") or suggest(value, action.choices, "`binwright --help`")
+            remedy = removed().get(f"command {words}") or suggest(value, action.choices, "`binwright --help`")
             raise argparse.ArgumentError(None, f"there is no command {words}\n  {remedy}")
         super()._check_value(action, value)
 

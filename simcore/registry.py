@@ -13,7 +13,7 @@ from traceback import extract_tb
 from typing import Any, ClassVar
 
 from binwright.simcore.errors import UnknownName, UserError, from_here, suggest
-from binwright.simcore.removed import REMOVED
+from binwright.simcore.removed import removed
 
 
 class Registry:
@@ -63,7 +63,7 @@ class Registry:
 
     def unknown(self, name: str) -> tuple[str, str]:
         """Return the problem and the remedy for a name that is not registered."""
-        if instead := REMOVED.get(f"{self.kind} {name}"):
+        if instead := removed().get(f"{self.kind} {name}"):
             return f"this {self.kind} is gone", instead
         remedy = suggest(name, self, self.listed)
         return f"unknown {self.kind}", remedy if remedy.startswith("Did you mean") else f"{self._note}{remedy}"

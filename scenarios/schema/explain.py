@@ -10,7 +10,7 @@ from pydantic_core import ErrorDetails
 from binwright.scenarios.schema.yaml_source import Source, dotted
 from binwright.simcore.errors import ScenarioError, UserError, as_one, suggest
 from binwright.simcore.fields import Keys, choices_of, expected
-from binwright.simcore.removed import REMOVED
+from binwright.simcore.removed import removed
 
 _REMEDIES = {
     "string_type": "Put it in quotes if it looks like a number or a date.",
@@ -46,7 +46,7 @@ def _instead(keys: Keys) -> str:
     """Say what to do instead of a key that is gone; "" where there never was one."""
     path = [key for key in keys if isinstance(key, str)]
     names = ".".join(path), ".".join([*path[:-2], "*", *path[-1:]]), " ".join(path[-2:])
-    return next((REMOVED[name] for name in names if name in REMOVED), "")
+    return next((removed()[name] for name in names if name in removed()), "")
 
 
 def locate(error: UserError, source: Source | None, at: Keys) -> None:

@@ -14,7 +14,7 @@ from binwright.scenarios.schema.load import load_scenario, scenario_from
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.errors import UnknownName, UserError
 from binwright.simcore.registry import Registry
-from binwright.simcore.removed import REMOVED
+from binwright.simcore.removed import removed
 from tests.support.scenarios import random_requests
 
 SERVERS: dict[str, Any] = {
@@ -195,35 +195,35 @@ NEEDED: dict[str, list[str]] = {
 """What commands cannot do without, where it is not one argument."""
 
 
-@pytest.mark.parametrize("name", REMOVED)
+@pytest.mark.parametrize("name", removed())
 def test_no_name_that_is_gone_is_in_use(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     kind, _, registered = name.partition(" ")
     if kind == "command":
         with pytest.raises(SystemExit):
             main(registered.split())
-        assert f"there is no command {registered}\n  {REMOVED[name]}" in capsys.readouterr().err
+        assert f"there is no command {registered}\n  {removed()[name]}" in capsys.readouterr().err
     elif kind == "option":
         command, _, option = registered.rpartition(" ")
         with pytest.raises(SystemExit):
             main([*command.split(), *NEEDED.get(command, ["any"]), option, "any"])
         said = capsys.readouterr().err
         assert f"there is no such option or argument: {option}" in said
-        assert REMOVED[name] in said
+        assert removed()[name] in said
     elif kind == "device":
         assert main(["solve", "cdn", "--device", registered]) == MISTAKE
-        assert REMOVED[name] in capsys.readouterr().err
+        assert removed()[name] in capsys.readouterr().err
     elif registered:
         assert registered not in KINDS[kind]
         with pytest.raises(UnknownName, match=f"this {kind} is gone") as found:
             KINDS[kind].load(registered)
-        assert found.value.remedy == REMOVED[name]
+        assert found.value.remedy == removed()[name]
     else:
         section, *keys = name.split(".")
         assert not keys or section in Scenario.known()
         given: Any = {"a": 1}
         for key in reversed(keys):
-            given = {key: [given] if key in ("flavours", "groups") else given}
+            given = {key: [given] if key in ("flavours", "groups", "scheduled") else given}
         change = f"{section}={json.dumps([given] if section == 'agents' else given)}"
         with pytest.raises(UserError, match="this key is gone") as refused:
             load_scenario("quickstart", [change])
-        assert REMOVED[name] in str(refused.value)
+        assert removed()[name] in str(refused.value)

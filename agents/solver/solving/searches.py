@@ -11,7 +11,7 @@ from binwright.agents.solver.backends.vectors import TINY, first_fit
 from binwright.agents.solver.local import runs
 from binwright.agents.solver.model.problem import Problem
 from binwright.simcore.errors import UserError, suggest
-from binwright.simcore.removed import REMOVED
+from binwright.simcore.removed import removed
 
 OURS, PUBLISHED, LOCAL = "ours", "published", "local search"
 Attempts: TypeAlias = Callable[[Problem, int, int, int, float], Iterator[Found]]
@@ -36,7 +36,7 @@ def searches(problem: Problem, device: str, search: str) -> dict[str, Attempts]:
 
         published = partial(opencl.attempts, number=int(number) if colon else None)
     elif device != "cpu":
-        remedy = REMOVED.get(f"device {name}") or suggest(str(device), ["cpu", "opencl", "opencl:0"])
+        remedy = removed().get(f"device {name}") or suggest(str(device), ["cpu", "opencl", "opencl:0"])
         raise UserError("unknown device", key="device", value=device, remedy=remedy)
     if search == PUBLISHED or problem.dims > 2_000_000:  # of which local search keeps a dozen numbers each
         return {PUBLISHED: published}
