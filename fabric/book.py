@@ -83,9 +83,9 @@ class Book:
         """
         return np.zeros(0, np.int64)
 
-    def is_intact(self) -> bool:
-        """Tell whether nobody has written to what the view shows."""
-        return True
+    def of_a_server(self, number: int) -> str:
+        """Say what a number of `keeps` means for a single server."""
+        return self.reasons[number]
 
 
 def plain_shares(placement: object) -> tuple[Share, ...]:

@@ -25,7 +25,7 @@ UNKNOWN = 1 << 62
 
 
 class DeviceBook(Book):
-    """Takes devices for requests. The view's devices are copies, as all that it shows."""
+    """Takes devices for requests."""
 
     reasons = ("devices of other models", "no devices have enough free")
 
@@ -47,17 +47,11 @@ class DeviceBook(Book):
             ledger.view.capacity,
             ledger.view.free,
             changed=ledger.view.changed,
-            devices=self._own,
+            devices=Devices(*map(read_only, self._own)),
             resource=spec.resource,
             models=spec.models,
             usual=np.zeros((0, len(cluster.resources) + 2), np.int64),
         )
-        self._show()
-
-    def _show(self) -> None:
-        """Give the view new copies of the devices."""
-        self._shown = Devices(*(array.copy() for array in self._own))
-        self._view.devices = Devices(*map(read_only, self._shown))
 
     # -- taking, and giving back ---------------------------------------------------------------------------------------
 
@@ -92,14 +86,11 @@ class DeviceBook(Book):
 
     def move(self, holding: Holding, sign: int) -> None:
         """Take devices, or give them back."""
-        own, shown = self._own, self._shown
+        own = self._own
         for server, devices, each in holding.devices:
             for device in devices:
                 own.free[server, device] += sign * each
-                shown.free[server, device] = own.free[server, device]
-            kind = len(devices) if each == QUANTUM else 0
-            own.held[server, kind] -= sign
-            shown.held[server, kind] = own.held[server, kind]
+            own.held[server, len(devices) if each == QUANTUM else 0] -= sign
 
     def enter(self, row: int, holding: Holding) -> None:
         """Note which devices a request has; one on its way those that it comes from."""
@@ -110,7 +101,6 @@ class DeviceBook(Book):
         """Set what the devices of an empty server have free, which fails or is back."""
         exists = np.arange(self._own.free.shape[1]) < self._own.there[server]
         self._own.free[server] = np.where(exists & (server not in self._ledger.down), QUANTUM, 0)
-        self._shown.free[server] = self._own.free[server]
 
     def grow(self, by: int) -> None:
         """Add devices like the last server's to so many more. The view's arrays are new ones afterwards."""
@@ -122,7 +112,7 @@ class DeviceBook(Book):
             np.concatenate([own.model, np.full(by, model)]),
             np.concatenate([own.held, np.zeros((by, own.held.shape[1]), np.int64)]),
         )
-        self._show()
+        self._view.devices = Devices(*map(read_only, self._own))
 
     # -- what fits -----------------------------------------------------------------------------------------------------
 
@@ -187,14 +177,10 @@ class DeviceBook(Book):
 
     def keeps(self, request: Request) -> Ints:
         """Return what keeps a request from each server that has the amounts, int64 [servers]."""
-        amounts = np.all(self._ledger.arrays[2][:, 0] >= request.demand, axis=1)
+        amounts = np.all(self._ledger.arrays[1][:, 0] >= request.demand, axis=1)
         fits = self.rooms(request, amounts.astype(np.int64), False) > 0
         return np.where(fits | ~amounts, -1, np.where(self._of_models(request), 1, 0))
 
     def stranded(self, flavours: Ints) -> Ints:
         """Count the quanta free that none of the demands `flavours` int64 [k, resources] can use, int64 [resources]."""
-        return stranded(self._ledger.arrays[2], self._own, flavours, self._spec.resource)
-
-    def is_intact(self) -> bool:
-        """Tell whether nobody has written to what the view shows."""
-        return all(map(np.array_equal, self._view.devices, self._own))
+        return stranded(self._ledger.arrays[1], self._own, flavours, self._spec.resource)

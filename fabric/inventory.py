@@ -48,15 +48,14 @@ class Inventory:
         self._lay_out()
 
     def _lay_out(self) -> None:
-        """Give the view new copies, and make flat windows, after the arrays were made anew.
+        """Have the view show arrays that were made anew, and make a flat window to them.
 
         A flat memoryview reads and writes one number several times faster than numpy's indexing does.
         """
-        self._shown = self._free.copy()
-        self.view.capacity, self.view.free = read_only(self._capacity.copy()), read_only(self._shown)
+        self.view.capacity, self.view.free = read_only(self._capacity), read_only(self._free)
         self._servers, self._nodes, self._resources = self._free.shape
         self._survey: Survey | None = None
-        self._flat, self._seen = self._free.reshape(-1).data, self._shown.reshape(-1).data
+        self._flat = self._free.reshape(-1).data
         if self._servers >= SERVERS_WORTH_IT:
             log = log_of(self._servers, self.log)
             if log is not self.log:
@@ -68,12 +67,9 @@ class Inventory:
         return self.cluster.installed(len(self._capacity))
 
     @property
-    def arrays(self) -> tuple[Ints, Ints, Ints]:
-        """Return the capacity that the view shows, what it shows as free, and what is free (both may be written).
-
-        It is for compiled runs only, which keep the rules by themselves.
-        """
-        return self.view.capacity, self._shown, self._free
+    def arrays(self) -> tuple[Ints, Ints]:
+        """Return the capacity and what is free, for books and compiled runs, which keep the rules by themselves."""
+        return self._capacity, self._free
 
     def used(self) -> Ints:
         """Add up the quanta held of each resource, int64 [resources]."""
@@ -219,7 +215,7 @@ class Inventory:
         that there is enough of.
         """
         if self.network is None:
-            code = why_not(self._shown, request.demand, request.spread)
+            code = why_not(self._free, request.demand, request.spread)
         else:
             code = next((1 + r for r, lacks in enumerate(self._lacking(request, self._free)) if lacks), 0)
         if code or self.plain:
@@ -261,7 +257,7 @@ class Inventory:
         why = dict.fromkeys(self.down, "has failed")
         for book in self._books:
             numbers = enumerate(book.keeps(request).tolist())
-            why = {server: book.reasons[number] for server, number in numbers if number >= 0} | why
+            why = {server: book.of_a_server(number) for server, number in numbers if number >= 0} | why
         return why
 
     def look(self, flavours: Ints) -> tuple[int, Ints, Ints, Ints]:

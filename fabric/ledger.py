@@ -26,7 +26,7 @@ from binwright.simcore.faults import Kind
 from binwright.simcore.types import Ints, Placement, Request
 from binwright.simcore.units import say
 
-WRITTEN = "the agent has written to what it was shown, which changes nothing: let it work on a copy"
+WRITTEN = "the agent has written to what it was shown: let it work on a copy"
 
 
 class Ledger(Inventory):
@@ -34,9 +34,6 @@ class Ledger(Inventory):
 
     With `labels` it keeps rules of placement, `rules`; with a `routing` requests take servers and links of a network,
     with `predictors`, by the place of a resource, predicted peaks admit requests.
-
-    The view shows copies of the arrays that count: what an agent's kernel writes to them changes nothing here, and
-    `confirm` tells.
     """
 
     def __init__(
@@ -148,11 +145,11 @@ class Ledger(Inventory):
 
     def _move(self, holding: Holding, sign: int) -> None:
         """Take what is held, or give it back: `sign` is TAKE or GIVE. No node is in two of its shares."""
-        free, seen, nodes, resources = self._flat, self._seen, self._nodes, self._resources
+        free, nodes, resources = self._flat, self._nodes, self._resources
         for server, node, amounts in holding.shares:
             k = (server * nodes + node) * resources
             for amount in amounts:
-                free[k] = seen[k] = free[k] + sign * amount
+                free[k] += sign * amount
                 k += 1
         if self.log is not None:
             self.note(share[0] for share in holding.shares)
@@ -235,31 +232,37 @@ class Ledger(Inventory):
 
     def parts(self, kind: Kind) -> int:
         """Count the parts of a kind that can fail."""
-        return self._servers if kind == "server" else self.network.parts(kind) if self.network else 0
+        return self._servers if kind == "server" else self.network.topology.links if self.network else 0
+
+    def out(self, kind: Kind) -> set[int]:
+        """Return the parts of a kind that are out of service."""
+        return self.down if kind == "server" else self.network.down
 
     def fail(self, part: int, kind: Kind = "server") -> list[int]:
         """Take a part out of service; returns the requests that lost their place, released, in order."""
-        if kind == "server" and part in self.down:
+        if part in self.out(kind):
             return []
         hit = self.evict(self._on(part, kind))
         if kind == "server":
             self.down.add(part)
             self._write(part, 0)
         else:
-            self.network.cut(self.network.links_of(part, kind))
+            self.network.fail(part)
         return hit
 
     def repair(self, part: int, kind: Kind = "server") -> None:
-        """Bring a failed part back, empty; does nothing to a server in service."""
-        if kind != "server":
-            self.network.mend(self.network.links_of(part, kind))
-        elif part in self.down:
+        """Bring a failed part back, empty; does nothing to one in service."""
+        if part not in self.out(kind):
+            return
+        if kind == "server":
             self.down.remove(part)
             self._write(part, self._capacity[part])
+        else:
+            self.network.repair(part)
 
     def _write(self, server: int, free: Ints | int) -> None:
         """Set what an empty server, which fails or is back, has free."""
-        self._free[server] = self._shown[server] = free
+        self._free[server] = free
         self.note((server,))
         for book in self._books:
             book.changed(server)
@@ -276,8 +279,7 @@ class Ledger(Inventory):
         """Return what tells of a holding whether it has something of a part that can fail."""
         if kind == "server":
             return lambda holding: any(share[0] == part for share in holding.shares)
-        links = self.network.links_of(part, kind)
-        return lambda holding: any(link in links for link, _ in holding.links)
+        return lambda holding: any(link == part for link, _ in holding.links)
 
     def evict(self, rows: Iterable[int]) -> list[int]:
         """Release requests before their time; returns them, in order."""
@@ -322,7 +324,6 @@ class Ledger(Inventory):
         """Add empty servers. The view's arrays are new ones afterwards."""
         if self.network is not None:
             raise LedgerError("a network does not grow")
-        self.confirm()
         added = np.repeat(self.cluster.growth[None], by, axis=0)
         self._capacity = np.concatenate([self._capacity, added])
         self._free = np.concatenate([self._free, added])
@@ -331,8 +332,11 @@ class Ledger(Inventory):
             book.grow(by)
 
     def confirm(self) -> None:
-        """Raise an `AgentError` if somebody else has written to what the view shows."""
-        view = self.view
-        same = np.array_equal(view.everything_free, self._free) and np.array_equal(view.capacity, self._capacity)
-        if not (same and all(book.is_intact() for book in self._books)):
+        """Raise an `AgentError` if what nodes have free is not what those who run leave: an agent has written to it."""
+        free = self._capacity.copy()
+        free[list(self.down)] = 0
+        for row in self.held:
+            for server, node, amounts in self.reserved_by(row).shares:
+                free[server, node] -= amounts
+        if not np.array_equal(free, self.view.everything_free):
             raise AgentError(WRITTEN)

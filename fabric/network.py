@@ -15,7 +15,6 @@ from binwright.fabric.routing import Routing
 from binwright.fabric.topology import Topology
 from binwright.fabric.virtual import check_embedding
 from binwright.simcore.errors import InfeasiblePlacement
-from binwright.simcore.faults import Kind
 from binwright.simcore.types import Ints, Placement, Request, View, read_only
 from binwright.simcore.units import say
 
@@ -55,8 +54,9 @@ class NetworkBook(Book):
     def __init__(self, ledger: Ledger, routing: Routing) -> None:
         self._ledger, self._names = ledger, ledger.cluster.resources
         topology = self.topology = routing.topology
-        self._link_free, self._links_shown = topology.link_capacity.copy(), topology.link_capacity.copy()
-        self._cuts: dict[int, int] = {}  # links out of service, and for how many reasons
+        self._link_free = topology.link_capacity.copy()
+        self.down: set[int] = set()
+        """The links that are out of service."""
         self._ends = topology.link_ends.tolist()
         self.last: dict[int, Holding] = {}
         """What every row holds that was placed, or held last."""
@@ -69,7 +69,7 @@ class NetworkBook(Book):
             topology=topology,
             routing=routing,
             link_capacity=topology.link_capacity,
-            link_free=read_only(self._links_shown),
+            link_free=read_only(self._link_free),
         )
 
     # -- taking, and giving back ---------------------------------------------------------------------------------------
@@ -145,9 +145,9 @@ class NetworkBook(Book):
 
     def move(self, holding: Holding, sign: int) -> None:
         """Take links, or give them back."""
-        free, shown = self._link_free.data, self._links_shown.data
+        free = self._link_free.data
         for link, amount in holding.links:
-            free[link] = shown[link] = free[link] + sign * amount
+            free[link] += sign * amount
 
     def enter(self, row: int, holding: Holding) -> None:
         """Note where a request lies from now on."""
@@ -161,29 +161,15 @@ class NetworkBook(Book):
         """Note where a request lies from now on."""
         self.last[row] = stays
 
-    # -- failures ------------------------------------------------------------------------------------------------------
+    def fail(self, link: int) -> None:
+        """Take an empty link out of service."""
+        self.down.add(link)
+        self._link_free[link] = FAILED
 
-    def parts(self, kind: Kind) -> int:
-        """Count the links or switches, which can fail."""
-        return self.topology.links if kind == "link" else self.topology.switches
-
-    def links_of(self, part: int, kind: Kind) -> set[int]:
-        """Return which links are out of service when a link or a switch is: it, or all of it."""
-        return {part} if kind == "link" else set(np.flatnonzero((self.topology.link_ends == part).any(axis=1)).tolist())
-
-    def cut(self, links: Iterable[int]) -> None:
-        """Take empty links out of service, for one more reason where they are so already."""
-        for link in links:
-            self._cuts[link] = self._cuts.get(link, 0) + 1
-            self._link_free[link] = self._links_shown[link] = FAILED
-
-    def mend(self, links: Iterable[int]) -> None:
-        """Bring links back that are not out of service for another reason."""
-        for link in links:
-            self._cuts[link] -= 1
-            if not self._cuts[link]:
-                del self._cuts[link]
-                self._link_free[link] = self._links_shown[link] = self.topology.link_capacity[link]
+    def repair(self, link: int) -> None:
+        """Bring a link back."""
+        self.down.remove(link)
+        self._link_free[link] = self.topology.link_capacity[link]
 
     # -- what there is, and what lay where -----------------------------------------------------------------------------
 
@@ -225,7 +211,3 @@ class NetworkBook(Book):
     def _held_at(self, rows: Ints, numbers: Ints) -> list[Holding]:
         pairs = zip(rows.tolist(), numbers.tolist(), strict=True)
         return [self.moved[row][number] if row in self.moved else self.last[row] for row, number in pairs]
-
-    def is_intact(self) -> bool:
-        """Tell whether nobody has written to what the view shows."""
-        return np.array_equal(self._view.link_free, self._link_free)

@@ -11,7 +11,7 @@ import numpy as np
 from binwright.fabric.book import Book, Holding
 from binwright.fabric.peak_predictors import PeakPredictor, Seen
 from binwright.simcore.types import Floats, Ints, Share, read_only
-from binwright.simcore.use import Use
+from binwright.simcore.workload import Use
 
 if TYPE_CHECKING:
     from binwright.fabric.ledger import Ledger
@@ -40,12 +40,7 @@ class PeakBook(Book):
         self._wanted, self._reserved = np.zeros((2, 0, self.asked.shape[2]), np.int64)
         self._series: dict[int, Ints] = {}
         """Of each resource what every share uses, int64 [any, steps]: in steps that are over, then in some to come."""
-        self._show()
-
-    def _show(self) -> None:
-        """Give the view a new copy of what is asked for."""
-        self._asked_shown = self.asked.copy()
-        self._view.asked = read_only(self._asked_shown)
+        self._view.asked = read_only(self.asked)
 
     def watch(self, simulation: Simulation) -> None:
         """Predict anew at every step of what the requests of a simulation use."""
@@ -100,9 +95,7 @@ class PeakBook(Book):
         return tuple((server, node, own) for (server, node, _), own in zip(shares, reserved, strict=True))
 
     def _ask(self, at: int, sign: int) -> None:
-        place = divmod(int(self._place[at]), self.asked.shape[1])
-        self.asked[place] += sign * self._wanted[at]
-        self._asked_shown[place] = self.asked[place]
+        self.asked[divmod(int(self._place[at]), self.asked.shape[1])] += sign * self._wanted[at]
 
     def _grow_rows(self, by: int) -> None:
         """Make room for more shares."""
@@ -140,7 +133,7 @@ class PeakBook(Book):
         self._see(step, who)
         place = self._place[who[first]]
         ledger, (_, nodes, resources) = self._ledger, self.asked.shape
-        most, shown, free = (array.reshape(-1, resources) for array in ledger.arrays)
+        most, free = (array.reshape(-1, resources) for array in ledger.arrays)
         before, most = free[place], most[place]
         most[np.isin(place // nodes, list(ledger.down))] = 0  # on them are requests for nothing only
         for resource, predictor in self.predictors.items():
@@ -152,7 +145,7 @@ class PeakBook(Book):
             part = np.repeat(peak / np.maximum(total, 1), np.diff(first, append=len(who)))
             reserved = np.minimum(np.floor(seen.asked * part).astype(np.int64), seen.asked)
             self._reserved[who, resource] = reserved
-            free[place, resource] = shown[place, resource] = most[:, resource] - seen.total(reserved)
+            free[place, resource] = most[:, resource] - seen.total(reserved)
         ledger.note(np.unique(place // nodes).tolist())
         if ledger.rules:
             ledger.rules.changed()
@@ -182,15 +175,11 @@ class PeakBook(Book):
     def grow(self, by: int) -> None:
         """Count for so many more servers."""
         self.asked = np.concatenate([self.asked, np.zeros((by, *self.asked.shape[1:]), np.int64)])
-        self._show()
+        self._view.asked = read_only(self.asked)
 
     def in_use(self) -> int:
         """Count the servers of which anything is asked for."""
         return int(self.asked.any(axis=(1, 2)).sum())
-
-    def is_intact(self) -> bool:
-        """Tell whether nobody has written to what the view shows."""
-        return self._view.asked is not None and np.array_equal(self._view.asked, self.asked)
 
 
 def _quanta(shares: Floats | float, demand: Ints) -> Ints:

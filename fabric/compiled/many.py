@@ -123,7 +123,7 @@ class Episodes:
         times, flags, none = np.zeros(n), np.zeros(n, np.bool_), np.zeros(0, np.int64)
         demand, rows = np.zeros((n, resources), np.int64), np.zeros(n, np.int32)
         requests = NumaRequests(rows, times, times, demand, flags, none, (0,) * resources)
-        state = state_of((capacity, capacity, capacity), n, Record(n, ()), log_of(servers))
+        state = state_of((capacity, capacity), n, Record(n, ()), log_of(servers))
         return Many(
             stacked(requests, count),
             stacked(state, count),

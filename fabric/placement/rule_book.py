@@ -56,7 +56,7 @@ class RuleBook(Book):
 
     def _compile(self) -> None:
         """Compile the rules for the servers and roles there are, and count again who is where."""
-        _, shown, self._free = self._ledger.arrays
+        _, self._free = self._ledger.arrays
         mask = self.mask = self._compiled()
         self.domains = cache(self.labels.domains)
         """Return the domain of every server by a label that all have, int64 [servers]."""
@@ -65,7 +65,7 @@ class RuleBook(Book):
         """Which roles no rule keeps from anywhere, whatever is counted, bool [roles]."""
         self._role_view, self._aside = (RoleView(np.zeros_like(self._free), self._nothing.copy()) for _ in range(2))
         self._fresh = -1  # the role whose view is up to date, as nothing has happened since
-        self._all, self._some = read_only(shown), read_only(self._role_view.free)
+        self._all, self._some = read_only(self._free), read_only(self._role_view.free)
         self._view.free = self._view.free_of_rules = self._all
         self._view.changed = None  # as what is shown depends on who asks
         self._count_one = prepared(count, self.mask, 0, 0, 0)
@@ -257,6 +257,10 @@ class RuleBook(Book):
         self._fresh = fresh
         return self._aside.refusing
 
+    def of_a_server(self, number: int) -> str:
+        """Say what a number of `keeps` means for a single server."""
+        return self.reasons[number] if number < len(self.reasons) - 1 else "is at another site"
+
     def never_closed(self, role: int) -> npt.NDArray[np.bool_]:
         """Tell which servers neither labels nor taints keep a role from, bool [servers]."""
         return ~np.isin(self.mask.closed[self.mask.roles[role, 0]], (WHERE, TAINT))
@@ -282,10 +286,3 @@ class RuleBook(Book):
         if self.routing:
             keeps = np.where((keeps < 0) & ~self.routing.reach(request), len(self.reasons) - 1, keeps)
         return keeps
-
-    def is_intact(self) -> bool:
-        """Tell whether nobody has written to what the view shows."""
-        if self._fresh < 0:
-            return True
-        may = self._role_view.refusing < 0
-        return np.array_equal(self._role_view.free, np.where(may[:, None, None], self._free, 0))

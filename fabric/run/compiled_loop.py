@@ -138,7 +138,8 @@ class CompiledLoop:
         if len(self._level) != len(run.state.left):
             self._level = np.zeros_like(run.state.left)
         argument, columns = as_argument(rule.scan, run.state.free.shape[2], rule.weights), run.requests
-        arrays = columns._replace(priority=run.order()), run.state, self.queue, run.tables, self._level
+        state = run.state._replace(free=run.state.left.copy()) if how.backfilling == "easy" else run.state
+        arrays = columns._replace(priority=run.order()), state, self.queue, run.tables, self._level
         form = *argument, *arrays, backfilling, run.overflow.together
         return self._compiled(go_line, form)
 

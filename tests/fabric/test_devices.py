@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from binwright.fabric.cluster import NEVER, Cluster, DevicesOf
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.run.simulation import Simulation
-from binwright.simcore.errors import AgentError, InfeasiblePlacement, LedgerError, UserError, WorkloadError
+from binwright.simcore.errors import InfeasiblePlacement, LedgerError, UserError, WorkloadError
 from binwright.simcore.record import IMPOSSIBLE
 from binwright.simcore.types import OnDevices, Placement
 from binwright.simcore.workload import Workload
@@ -132,13 +132,6 @@ def test_refuses_what_is_no_answer_for_devices() -> None:
     with pytest.raises(InfeasiblePlacement, match="devices of model A, and it takes B"):
         ledger.apply(other, placed(ask, 0, (0,)))
     assert ledger.reasons[ledger.why_not(other)] == "devices of other models"
-
-
-def test_agents_that_write_to_what_they_see_are_found_out() -> None:
-    ledger = ledger_of([1], [0])
-    ledger.devices._shown.free[0, 0] = 0
-    with pytest.raises(AgentError, match="written to what it was shown"):
-        ledger.confirm()
 
 
 def test_devices_belong_to_servers_of_one_node() -> None:

@@ -229,7 +229,7 @@ def test_miscounting_is_found_and_so_is_who_writes() -> None:
         recount(ledger)
     ledger.rules.mask.counts[0] -= 1
     recount(ledger)
-    ledger._shown[1] = 0
+    ledger._free[1] = 0
     with pytest.raises(AgentError):
         ledger.confirm()
 

@@ -23,7 +23,6 @@ from binwright.simcore.types import Agent, Embedding, Placement, Request, Virtua
 from binwright.simcore.workload import Workload
 from tests.reference.virtual import Oktopus, matchings, reservation, shortest_widest
 from tests.support.kinds import ANYWHERE, EMBEDDING
-from tests.support.networks import show
 from tests.support.properties import scaled
 from tests.support.recount import recount
 
@@ -180,7 +179,6 @@ def test_oktopus_agrees_with_its_reference(name: str, network: VirtualNetwork, n
     ledger.network._link_free[:] = rng.choice(
         [FAILED, 100_000, 250_000, 400_000, 800_000, 10**6], len(ledger.network._link_free)
     )
-    show(ledger)
     agent = started("oktopus", ledger, "hose")
     answer = agent.decide(ledger.view, asked(0, network))
     expected = Oktopus(ledger.network.topology, ledger.view.free, ledger.view.link_free, network).decide()
@@ -208,7 +206,6 @@ def test_a_round_needs_only_the_servers_with_the_least_used_links(network: Virtu
     view, net = ledger.view, ledger.network.topology
     ledger._free[:, 0] = rng.integers(0, 4, (net.servers, 2))
     ledger.network._link_free[:] = rng.integers(0, 10**6, net.links)
-    show(ledger)
     assert network.pairs is not None
     assert network.rates is not None
     sends = np.zeros(len(network), np.int64)
@@ -239,7 +236,6 @@ def test_secondnet_takes_the_smallest_cluster_and_goes_on_when_it_fails() -> Non
     # A rack has the slots for these two, and one of its servers' links does not: they go on to the next.
     ledger = ledger_of("fat-tree", slots=1)
     ledger.network._link_free[0] = 0
-    show(ledger)
     agent = started("secondnet", ledger, "pairs")
     network = VirtualNetwork(np.tile(ONE_SLOT, (2, 1)), np.array([[0, 1]]), np.array([1000]))
     answer = agent.decide(ledger.view, asked(0, network))

@@ -35,11 +35,6 @@ def ledger_of(name: str, nodes: int = 1, cpu: int = 4, mem: int = 3, weighted: b
     return Ledger(cluster, routing=Routing(network, weighted=weighted))
 
 
-def show(ledger: Ledger) -> None:
-    """Let agents see what a test has written to the ledger's own arrays."""
-    ledger._shown[:], ledger.network._links_shown[:] = ledger._free, ledger.network._link_free
-
-
 def request(row: int, cpu: int, mem: int, bandwidth: float) -> Request:
     """Make a request, in units."""
     return Request(row, 0.0, 1.0, (cpu * QUANTUM, mem * QUANTUM), False, round(bandwidth * QUANTUM))

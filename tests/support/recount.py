@@ -49,9 +49,9 @@ def _links(ledger: Ledger) -> None:
     free = network.topology.link_capacity.copy()
     for link, amount in chain(*(holding.links for holding in ledger.held.values())):
         free[link] -= amount
-        assert link not in network._cuts, "a link that has failed carries something"
+        assert link not in network.down, "a link that has failed carries something"
     assert free.min(initial=0) >= 0, "a link carries more than it can"
-    free[list(network._cuts)] = FAILED
+    free[list(network.down)] = FAILED
     assert np.array_equal(free, network._link_free), "what links have free is not what was there less what is reserved"
 
 

@@ -1,7 +1,6 @@
 """Compiled runs against the engine, decision by decision."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +17,6 @@ from binwright.fabric.run.play import play, play_compiled
 from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.errors import AgentError, InfeasiblePlacement, KernelError
 from binwright.simcore.jit import kernel
-from binwright.simcore.record import PLACED
 from binwright.simcore.roles import Roles
 from binwright.simcore.types import Amounts, Compiled, Floats, Ints
 from binwright.simcore.workload import Workload
@@ -122,27 +120,9 @@ def generous(free: Ints, capacity: Ints, demand: Amounts, spread: bool) -> int:
     return 0
 
 
-@kernel
-def added(free: Ints, capacity: Ints, demand: Amounts, spread: bool, some: Floats, more: Floats, counts: Ints) -> int:
-    """A `Scan` whose answer needs every number of its own, and which counts."""
-    counts[1, 0] += 1
-    return int(some.sum() + more.sum() + counts.shape[1])
-
-
-def test_rules_with_weights_have_one_form_whatever_these_are() -> None:
-    weights = np.array([1.0]), np.arange(6.0).reshape(2, 3), np.zeros((2, 3), np.int64)
-    (one, _), (other, handed) = as_argument(told, 2, weights[:1]), as_argument(added, 2, weights)
-    assert one.kind == other.kind
-    free = np.zeros((1, 1, 2), np.int64)
-
-    @kernel
-    def asked(rule: Any, free: Ints, table: Ints) -> int:
-        return int(rule(free, free, (1, 1), False, table))
-
-    assert [asked(other, free, *handed) for _ in range(2)] == [1 + 15 + 3] * 2
-    assert weights[2].tolist() == [[0, 0, 0], [2, 0, 0]]
+def test_weights_are_arrays_in_c_order() -> None:
     with pytest.raises(KernelError, match="not arrays in C order"):
-        as_argument(told, 2, (weights[1][:, 0],))
+        as_argument(told, 2, (np.zeros((2, 3))[:, 0],))
 
 
 hostile = st.one_of(st.integers(-3, 25), st.sampled_from([-(2**62), -1, 2**31, 2**32, 2**52]))
@@ -179,13 +159,11 @@ COLUMNS = ("arrival", "duration", "demand", "id")
 
 @pytest.mark.parametrize("run", ["compiled", "engine"])
 @pytest.mark.parametrize("requests", [200, 2])
-def test_a_rule_that_writes_to_what_it_sees_gets_nothing_for_it(run: str, requests: int) -> None:
-    """Two requests fit, and then it is told; of 200 there is one that does not fit."""
+def test_a_rule_that_writes_to_what_it_sees_is_found_out(run: str, requests: int) -> None:
     workload, cluster = busy(200)
     some = replace(workload, **{name: getattr(workload, name)[:requests] for name in COLUMNS})
     ledger = Ledger(cluster)
     simulation = Simulation(some, ledger)
     play_one = play_compiled if run == "compiled" else play
-    with pytest.raises(AgentError, match="written to what it was shown" if requests == 2 else "written|does not fit"):
+    with pytest.raises(AgentError, match="written to what it was shown"):
         play_one(simulation, agent_of(generous))
-    assert int((simulation.record.outcome == PLACED).sum()) < 10
