@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from functools import partial
 from math import inf, isnan, log
+from typing import Any
 
 from binwright.simcore.errors import WorkloadError
-from binwright.simcore.run_state import RunState
 from binwright.simcore.types import QUANTUM
 
 Path = tuple[str, ...]
@@ -18,7 +18,7 @@ class Accounts:
     What is used are units of the first resource times seconds, each of which counts half as much after a half-life.
     """
 
-    def __init__(self, run: RunState) -> None:
+    def __init__(self, run: Any) -> None:
         self._run = run
         self._books: dict[tuple[Path, float], _Book] = {}
         self._owners: dict[Path, tuple[list[Path], list[int]]] = {}
@@ -26,7 +26,8 @@ class Accounts:
     def owner(self, row: int, by: Path) -> Path:
         """Return whose the request of a row is."""
         owners, of = self._owned(by)
-        return owners[of[self._run.rows.source(row)]]
+        owner: Path = owners[of[self._run.rows.source(row)]]
+        return owner
 
     def owners(self, by: Path) -> list[Path]:
         """List all who have requests, in order."""
@@ -62,7 +63,7 @@ class Accounts:
 class _Book:
     """Adds up what owners have used, whenever it is asked; that changes no sum."""
 
-    def __init__(self, run: RunState, half_life: float, owner: Callable[[int], Path]) -> None:
+    def __init__(self, run: Any, half_life: float, owner: Callable[[int], Path]) -> None:
         self._run, self._half_life, self._owner = run, half_life, owner
         self._seen = 0
         self._runs: dict[int, tuple[float, float]] = {}  # since when, and how much of the resource

@@ -57,18 +57,18 @@ SOURCES: tuple[tuple[str, int, str], ...] = (
     ("fabric/run/compiled_loop.py", 1, "tests/fabric/compiled"),
     ("fabric/run/waiting_line.py", 4, f"{SIMCORE}together.py {SIMCORE}queues.py tests/scenarios/test_rlscheduler.py"),
     ("simcore/request_rows.py", 1, f"{SIMCORE}engine.py {SIMCORE}gangs.py"),
-    (
-        "simcore/run_state.py",
-        1,
-        f"{SIMCORE}engine.py {SIMCORE}gangs.py tests/scenarios/test_gangs.py tests/scenarios/test_speed.py",
-    ),
     ("fabric/run/gang_placement.py", 2, f"{SIMCORE}gangs.py"),
     (
         "fabric/run/cluster_events.py",
         2,
         f"{SIMCORE}engine.py {FABRIC}network.py {SIMCORE}moving.py tests/scenarios/test_speed.py",
     ),
-    ("fabric/run/arrays.py", 1, f"{SIMCORE}engine.py {FABRIC}moving.py tests/fabric/compiled {SIMCORE}moving.py"),
+    (
+        "fabric/run/arrays.py",
+        2,
+        f"{SIMCORE}engine.py {FABRIC}moving.py tests/fabric/compiled {SIMCORE}moving.py {SIMCORE}gangs.py "
+        "tests/scenarios/test_gangs.py tests/scenarios/test_speed.py",
+    ),
     ("fabric/compiled/numa_loop.py", 3, f"tests/fabric/compiled {SIMCORE}engine.py tests/scenarios/test_engines.py"),
     ("fabric/compiled/numa_decisions.py", 2, "tests/fabric/compiled tests/scenarios/test_engines.py"),
     ("fabric/compiled/tables.py", 3, f"{SIMCORE}quotas.py"),

@@ -1,7 +1,7 @@
 """Holds the arrays of a run that kernels work on, and hands them over when others have changed them."""
 
-from collections.abc import Callable, Iterator, MutableMapping
-from math import inf
+from collections.abc import Iterator, MutableMapping
+from math import inf, nan
 from typing import Any
 
 import numpy as np
@@ -9,26 +9,31 @@ import numpy as np
 from binwright.fabric.book import Holding
 from binwright.fabric.compiled import numa_loop as loop
 from binwright.fabric.compiled.numa_loop import NumaRequests, NumaState, advance, begin, bundled, end_at
-from binwright.fabric.compiled.tables import URGENT, Counters, Tables, no_tables
+from binwright.fabric.compiled.tables import URGENT, Tables, no_tables
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.ranking import log_of
+from binwright.simcore.clock import Clock
+from binwright.simcore.errors import WorkloadError
 from binwright.simcore.jit import prepared
 from binwright.simcore.memmap import blocks, zeros
 from binwright.simcore.record import PENDING, SPREAD, Record
+from binwright.simcore.request_rows import RequestRows
 from binwright.simcore.rules import Overflow, Pacing
-from binwright.simcore.run_state import RunState
-from binwright.simcore.types import Ints, Request, part
+from binwright.simcore.types import Ints, Placements, Request, View, part
 from binwright.simcore.workload import Workload
 
 
-class RunArrays(RunState):
-    """Holds what kernels share of a run: its requests, its state, and the rules of placement."""
-
-    ledger: Ledger
+class RunArrays:
+    """Holds what a run has come to: its clock, record and requests, and the arrays of these that kernels work on."""
 
     def __init__(
         self, workload: Workload, ledger: Ledger, overflow: Overflow | None, pacing: Pacing | None, compiled: bool
     ) -> None:
+        if workload.networks is not None and not ledger.tiers:
+            remedy = "Take a cluster with a network."
+            raise WorkloadError("virtual networks need a network, and the cluster has none", remedy=remedy)
+        self.workload = workload = workload.in_parts
+        self.ledger = ledger
         self.inside = compiled or (type(ledger) is Ledger and ledger.plain)
         """Are the kernel's arrays those of the ledger? If not, the ledger releases what requests hold."""
         self.holds = np.zeros(0, np.int8)
@@ -39,11 +44,81 @@ class RunArrays(RunState):
         """How urgent every row's queue is, int64 [rows]; empty where there are not several."""
         self._run: Any = None
         self._bind: Any = None
-        self._servers, self._pacing = ledger, pacing
+        self._pacing = pacing
         self._holdings = Holdings(self)
         if self.inside:
             ledger.held = self._holdings
-        super().__init__(workload, ledger, overflow, paced=pacing is not None)
+        self.view: View = ledger.view
+        self.view.origin = workload.origin
+        self.view.virtual = workload.networks[0].form if workload.networks else None
+        self.overflow = overflow or Overflow()
+        self.clock = Clock()
+        self.record = Record(len(workload), ledger.reasons)
+        self.offer: list[Request] = []
+        """Those that are offered together and have no answer yet; empty where requests are offered one by one."""
+        self.times: list[tuple[int, int]] | None = None
+        """Of every decision its row and the agent's nanoseconds, where `play` is to note them: an empty list then."""
+        self.counted = 0
+        """How many answers there were, as `play` counts them."""
+        self.recurring = 0
+        """How many things on the clock happen at every step, for ever."""
+        self.moving: Any = None
+        """What moves requests that run, where something does."""
+        self.preempting: Any = None
+        """What evicts requests that run, where something does."""
+        self.quotas: Any = None
+        """What keeps requests within quotas, where something does."""
+        self.queues: Any = None
+        """What keeps requests in several queues, where something does."""
+        self.routing: Any = None
+        """What sends requests to sites, where there are several."""
+        self.features: dict[str, Any] = {}
+        """What other features keep of the run, by their keys."""
+        self.speeds: Any = None
+        """What has requests end sooner on faster servers, where there are some."""
+        self.rows = rows = RequestRows(workload, ledger, self.record, pacing is not None)
+        self.view.asking = rows.oracle
+        self._lists = rows.kind is Request  # what is placed, where agents are told how long requests stay
+        self.view.placed = Placements(ledger.running, self._list_placed)
+        self._listed = 0
+
+    @property
+    def env(self) -> Clock:
+        """SimPy's environment, in which processes of one's own go on: the clock."""
+        return self.clock
+
+    @property
+    def now(self) -> float:
+        """Seconds since the first request of the workload arrived."""
+        return self.clock.now
+
+    def request(self, row: int) -> Request:
+        """Return the request of a row."""
+        return self.rows.request(row)
+
+    def _list_placed(self) -> None:
+        """List in the view what was placed since this was called last, where agents know lifetimes."""
+        rows, record = self.rows, self.record
+        listed, self._listed = self._listed, int(record.answers[0])
+        for row in record.order[listed : self._listed].tolist() if self._lists else ():
+            if record.server[row] >= 0:
+                request = rows.request(row)
+                if self.speeds:
+                    request = self.speeds.as_seen(request)
+                place = int(record.server[row]), int(record.node[row])
+                self.view.placed.add(request, *place, float(record.decided[row]))
+
+    def freed(self, row: int) -> None:
+        """Give back what a row counts against: its quota, and the limits of its queue."""
+        if self.quotas:
+            self.quotas.freed(row)
+        if self.queues:
+            self.queues.freed(row)
+
+    def refuse(self, request: Request, reason: str) -> None:
+        """Note that a request gets no place."""
+        self.freed(request.index)
+        self.record.rejected(request.index, self.now, reason, request.parts)
 
     @property
     def overflow(self) -> Overflow:
@@ -124,12 +199,12 @@ class RunArrays(RunState):
         """Which rows others may give way to, bool [rows]; empty where all are equal."""
         rows, kinds = len(self.requests.rows), workload.demand.shape[1]
         nowhere = np.zeros((1, 1, kinds), np.int64)
-        servers = self._servers.arrays if self.inside else (nowhere, nowhere, nowhere)
-        log = log_of(len(self.view.free) if self.inside else 1, self._servers.log if self.inside else None)
+        servers = self.ledger.arrays if self.inside else (nowhere, nowhere)
+        log = log_of(len(self.view.free) if self.inside else 1, self.ledger.log if self.inside else None)
         self.state = state_of(servers, rows, record, log)
         self.holds, self._at = self.state.holds, self.state.at
         self.at = self._at.data  # reads a number several times faster than the array does
-        self.rules = self._servers.rules.ruling(self.roles) if self.inside and self._servers.rules else None
+        self.rules = self.ledger.rules.ruling(self.roles) if self.inside and self.ledger.rules else None
         record.grown = self.unbind
 
     def unbind(self) -> None:
@@ -141,7 +216,7 @@ class RunArrays(RunState):
         if self._run is None:
             self.lay_out()
             self._time, self._waiting = self.state.clock.data, self.state.line.data
-            self.at[loop.GUARDED] = bool(self.speeds or self._pacing)
+            self.at[loop.GUARDED] = self._pacing is not None
             self.at[loop.ONE_BY_ONE] = self._rules.one_by_one
             arrays = (self.requests._replace(priority=self.order()), self.state, self.rules, self.tables)
             if self._bind is None:
@@ -163,16 +238,16 @@ class RunArrays(RunState):
         if record.outcome is not state.outcome:
             names = ("outcome", "decided", "server", "node", "reason")
             changes = {name: getattr(record, name) for name in names} | {"sequence": record.order}
-        if self.inside and self._servers.arrays[2] is not state.left:
-            capacity, free, left = self._servers.arrays
-            log = log_of(len(free), state.log if self._servers.log is None else self._servers.log)
-            changes |= {"capacity": capacity, "free": free, "left": left, "log": log}
+        if self.inside and self.ledger.arrays[1] is not state.left:
+            capacity, free = self.ledger.arrays
+            log = log_of(len(free), state.log if self.ledger.log is None else self.ledger.log)
+            changes |= {"capacity": capacity, "free": free, "left": free, "log": log}
         if changes:
             self.state, self._run = state._replace(**changes), None
-        if self.inside and self._servers.log is None:
+        if self.inside and self.ledger.log is None:
             self.state.log[0] += len(self.state.log)  # any server may have changed
-        if self.inside and self._servers.rules:
-            self.rules = self._servers.rules.ruling(self.roles)
+        if self.inside and self.ledger.rules:
+            self.rules = self.ledger.rules.ruling(self.roles)
 
     def make_room_for(self, request: Request) -> None:
         """Have a row of every part of a request in the arrays that the loop reads, if it was sent back."""
@@ -180,22 +255,18 @@ class RunArrays(RunState):
         if request.index < len(self.workload):
             return
         columns, (parts, quotas, limits) = self.requests, self.tables
+        copied: list[Any] = [parts, self.urgency, self.roles, self.priority, self.interested]
+        copied += [quotas.counter, quotas.amount, limits.counter, limits.amount]
         for each in request.each():
-            row = each.index
+            row, source = each.index, self.rows.source(each.index)
             columns.arrival[row], columns.duration[row] = each.arrival, self.rows.holding_time(row)
             columns.demand[row], columns.spread[row] = each.demand, each.spread
-            if len(parts):
-                parts[row] = each.parts
-            if len(self.roles):
-                self.roles[row] = each.role
-            source = self.rows.source(row)
+            for column in copied:
+                if len(column):
+                    column[row] = column[source]
             for table in quotas, limits:
                 if len(table.counter):
-                    table.counter[row], table.amount[row] = table.counter[source], table.amount[source]
-            if len(self.urgency):
-                self.urgency[row] = self.urgency[source]
-            if len(self.priority):
-                self.priority[row], self.interested[row] = each.priority, each.priority > self._least
+                    table.since[row], table.until[row] = nan, nan
 
     def _widen(self) -> None:
         """Make the loop's arrays longer where the record has more rows, since some were sent back."""
@@ -203,37 +274,28 @@ class RunArrays(RunState):
             return
         more = len(self.record.outcome) - len(self.requests.arrival)
 
-        def longer(array: Any, filled: int | None = None) -> Any:
-            made = zeros((len(array) + more, *array.shape[1:]), array.dtype)  # of the type that the loop knows
-            made[: len(array) if filled is None else filled] = array[:filled]
-            return made
+        def longer(table: Any, *names: str) -> Any:
+            return table._replace(**{name: lengthened(getattr(table, name), more) for name in names})
 
-        state, ends = self.state, self.at[loop.ENDS]
-        columns = {name: longer(getattr(self.requests, name)) for name in ("arrival", "duration", "demand", "spread")}
-        self.requests = self.requests._replace(**columns)
-        if len(self.priority):
-            self.priority, self.interested = longer(self.priority), longer(self.interested)
-        self.roles = longer(self.roles) if len(self.roles) else self.roles
         parts, quotas, limits = self.tables
-        if len(parts):
-            parts = longer(parts)
-        if len(self.urgency):
-            self.urgency = longer(self.urgency)
-        self.tables = Tables(parts, *(_with_rows(table, longer) for table in (quotas, limits)))
-        heap = {name: longer(getattr(state, name), ends) for name in ("due", "holder")}
-        self.state = state._replace(line=longer(state.line), holds=longer(state.holds), **heap)
+        tables = (
+            longer(table, "counter", "amount", "never", "counts", "since", "until", "by") for table in (quotas, limits)
+        )
+        self.tables = Tables(lengthened(parts, more), *tables)
+        self.requests = longer(self.requests, "arrival", "duration", "demand", "spread")
+        self.state = longer(self.state, "line", "holds", "due", "holder")
+        for name in ("priority", "interested", "roles", "urgency"):
+            setattr(self, name, lengthened(getattr(self, name), more))
         self.holds, self._run = self.state.holds, None
 
 
-def _with_rows(table: Counters, longer: Callable[[Any], Any]) -> Counters:
-    """Return counters with more rows, if they have any."""
-    rows = len(table.counter)
-    if not rows:
-        return table
-    names = ("counter", "amount", "never", "counts", "since", "until", "by")
-    table = table._replace(**{name: longer(getattr(table, name)) for name in names})
-    table.since[rows:] = table.until[rows:] = np.nan
-    return table
+def lengthened(array: Any, more: int) -> Any:
+    """Return an array with so many rows more, of the type that the loop knows; without any where it has none."""
+    if not len(array):
+        return array
+    longer = zeros((len(array) + more, *array.shape[1:]), array.dtype)
+    longer[: len(array)] = array
+    return longer
 
 
 def requests(workload: Workload, spread: Any, possible: Any) -> NumaRequests:
@@ -255,13 +317,14 @@ def requests(workload: Workload, spread: Any, possible: Any) -> NumaRequests:
     )
 
 
-def state_of(servers: tuple[Ints, Ints, Ints], rows: int, record: Record, log: Ints) -> NumaState:
+def state_of(servers: tuple[Ints, Ints], rows: int, record: Record, log: Ints) -> NumaState:
     """Make the state of a run in which so many rows may arrive, and nothing has happened yet.
 
-    `servers` are their capacity, and two arrays of what is free, as the loop has them.
+    `servers` are their capacity, and what is free.
     """
     return NumaState(
         *servers,
+        servers[1],
         zeros(rows, np.int32),
         np.zeros(rows),
         np.zeros(rows, np.int64),
