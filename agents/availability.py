@@ -19,7 +19,6 @@ from binwright.fabric.devices import DeviceView, in_python
 from binwright.fabric.inventory import UNLIMITED
 from binwright.fabric.network import FAILED, NetworkView, Provisioned
 from binwright.simcore.types import (
-    QUANTUM,
     Agent,
     Embedding,
     Floats,
@@ -192,20 +191,13 @@ class Availability:
         columns = self._devices.devices.free.shape[1] if self._devices else 0
         links = len(self._network.link_free) if self._network else 0
         self._nothing = np.zeros((servers + links, nodes * resources + columns), np.int64)
-        free, own = self._nothing.copy(), self._nothing.copy()
-        self._split(free)[0][:], self._split(own)[0][:] = view.everything_free, view.capacity
+        free = self._nothing.copy()
+        self._split(free)[0][:] = view.everything_free
         if self._devices:
             self._split(free)[1][:] = self._devices.devices.free
-            self._split(own)[1][np.arange(columns) < self._devices.devices.there[:, None]] = QUANTUM
         if self._network:
             self._split(free)[2][:] = np.maximum(self._network.link_free, 0)
         self._profile = AvailabilityProfile(view.now, free, [(job.end, self._of_job(job)) for job in jobs])
-        self._closed = [each for each in view.closures if each[0] < servers and each[2] > view.now]
-        for server, begins, until in self._closed:
-            if begins <= view.now:  # nothing is free now, and all of it from its end on
-                self._profile.between(until, inf)[:, server] += own[server]
-            window = self._profile.between(max(begins, view.now), until)[:, server]
-            np.minimum(window, 0, out=window)
 
     # -- amounts -------------------------------------------------------------------------------------------------------
 
@@ -418,7 +410,7 @@ class Availability:
 
     def harmless(self, view: View, request: Request) -> View:
         """Return what a request may see free now: what is free for as long as it stays."""
-        if not (self._reserved or self._closed):
+        if not self._reserved:
             return view
         least = self._least(self.now, self._stays(request))
         free = self._split(least)[0]

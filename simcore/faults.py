@@ -10,7 +10,7 @@ import numpy as np
 from binwright.simcore.clock import Clock
 from binwright.simcore.rng import stream
 
-Kind: TypeAlias = Literal["server", "link", "switch"]
+Kind: TypeAlias = Literal["server", "link"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +19,6 @@ class Faults:
 
     `scheduled` adds (time, part, repair after) by hand; inf repairs never. `requeue` offers what was interrupted
     again at once, for the rest of its holding period. `seed` determines the random failures, part by part.
-
-    Those of servers that are `announced`, of which agents know in advance, are among them.
 
     With `domains`, the parts are sets of servers that fail together, and `label` names what they have in common: among
     so many servers, it lists those of each domain. A server is back when it and all its domains are.
@@ -34,58 +32,39 @@ class Faults:
     kind: Kind = "server"
     label: str = ""
     domains: Callable[[int], Sequence[Sequence[int]]] | None = None
-    announced: tuple[tuple[float, int, float], ...] = ()
-
-
-class FailingDomains:
-    """Domains of servers as parts that fail. `count` is how many servers there are."""
-
-    def __init__(self, domains: Callable[[int], Sequence[Sequence[int]]], servers: Any, count: int) -> None:
-        self._domains, self._servers = domains, servers
-        self._down: dict[int, Sequence[int]] = {}
-        self.grow(count)
-
-    def grow(self, count: int) -> None:
-        """Take note of so many servers in all."""
-        self.members = self._domains(count)
-
-    def fail(self, part: int, kind: Kind, requeue: bool) -> bool:
-        if part in self._down or part >= len(self.members):
-            return False
-        self._down[part] = self.members[part]  # servers that are added while it is down are not
-        self._servers.down(self.members[part], requeue)
-        return True
-
-    def repair(self, part: int, kind: Kind) -> None:
-        self._servers.up(self._down.pop(part))
 
 
 class FaultProcess:
-    """Fails and repairs parts on the clock: as scheduled once, at random for ever."""
+    """Fails and repairs parts of a cluster on the clock: as scheduled once, at random for ever."""
 
-    def __init__(self, faults: Faults, clock: Clock, parts: Any) -> None:
+    def __init__(self, faults: Faults, clock: Clock, cluster: Any, parts: int) -> None:
         self.kind = faults.kind
-        self._faults = faults
-        self._clock = clock
-        self._parts = parts
+        self._faults, self._clock, self._cluster = faults, clock, cluster
         self._streams: list[np.random.Generator] = []
+        self._members: Sequence[Sequence[int]] = ()
+        """The servers of each domain."""
+        self._down: dict[int, Sequence[int]] = {}
+        """Of each domain that is down the servers that failed with it: those that are added meanwhile do not."""
         self.all_back = -inf
         """When every part that has failed at random so far is back."""
         for number, (time, _, _) in enumerate(faults.scheduled):
             clock.at(time, self._scheduled_failure, number)
+        self.grow(parts)
 
     @property
     def endless(self) -> int:
         """How many things on the clock are random failures and their repairs, which go on for ever."""
         return len(self._streams)
 
-    def watch(self, parts: range) -> None:
-        """Start the random failures of these parts, each from its own stream."""
-        if self._faults.mtbf < inf:
-            for part in parts:
-                name = f"domain {self._faults.label}" if self._faults.domains else self._faults.kind
-                self._streams.append(stream(self._faults.seed, "faults", name, part))
-                self._await_failure(part)
+    def grow(self, parts: int) -> None:
+        """Count so many parts, for domains servers; start the random failures of new ones, each from its own stream."""
+        name: str = self.kind
+        if self._faults.domains:
+            self._members, name = self._faults.domains(parts), f"domain {self._faults.label}"
+            parts = len(self._members)
+        for part in range(len(self._streams), parts if self._faults.mtbf < inf else 0):
+            self._streams.append(stream(self._faults.seed, "faults", name, part))
+            self._await_failure(part)
 
     def _await_failure(self, part: int) -> None:
         time = self._clock.now + self._streams[part].exponential(self._faults.mtbf)
@@ -109,7 +88,18 @@ class FaultProcess:
             self._clock.at(self._clock.now + repair_after, self._repair, part)
 
     def _fail(self, part: int) -> bool:
-        return bool(self._parts.fail(part, self._faults.kind, self._faults.requeue))
+        """Take a part down; false where there is none, or it is down already."""
+        faults, cluster = self._faults, self._cluster
+        if not faults.domains:
+            return bool(cluster.fail(part, faults.kind, faults.requeue))
+        if part in self._down or part >= len(self._members):
+            return False
+        self._down[part] = self._members[part]
+        cluster.down(self._members[part], faults.requeue)
+        return True
 
     def _repair(self, part: int) -> None:
-        self._parts.repair(part, self._faults.kind)
+        if self._faults.domains:
+            self._cluster.up(self._down.pop(part))
+        else:
+            self._cluster.repair(part, self.kind)

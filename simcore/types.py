@@ -255,10 +255,9 @@ class View:
     Where agents are told how long requests stay, `placed` lists what was placed, and `placed.running` has the rows of
     what still runs. `asking` answers what is expected of that now, see `expected`; it is `None` where the truth is
     known. `accounts` are the `simcore.accounts.Accounts` of what users have used; `None` where nobody keeps them.
-    `closures` are announced: which server will be down, from when until when. `queues` are the
-    queues that requests wait in, `None` where there are none. `speed` float64 [servers] divides the times for which
-    requests stay; `None` where it is 1 everywhere. `rules` is the ledger that keeps rules of placement, `None` where
-    there are none. `holding(row)` returns what a request that runs holds.
+    `queues` are the queues that requests wait in, `None` where there are none. `speed` float64 [servers] divides the
+    times for which requests stay; `None` where it is 1 everywhere. `rules` keeps rules of placement, `None` where there
+    are none. `holding(row)` returns what a request that runs holds.
     """
 
     resources: tuple[str, ...]
@@ -273,7 +272,6 @@ class View:
     asking: LifetimeOracle | None = None
     placed: Placements = field(default_factory=lambda: Placements(frozenset()))
     accounts: Any = None
-    closures: Sequence[tuple[int, float, float]] = ()
     queues: Any = None
     speed: Floats | None = None
     rules: Any = None

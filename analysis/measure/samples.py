@@ -89,7 +89,7 @@ def states(run: FinishedRun, begin: float) -> pl.DataFrame:
     simulation, lay = run.simulation, run.places
     times = np.unique(np.linspace(begin, max(begin, simulation.now), KEPT))
     capacity = simulation.view.capacity.sum(axis=1)
-    added, out = added_at(simulation), {kind: outages_of(simulation, kind) for kind in ("server", "link", "switch")}
+    added, out = added_at(simulation), {kind: outages_of(simulation, kind) for kind in ("server", "link")}
 
     def down(kind: str, moment: int) -> Ints:
         now = pl.lit(times[moment])
@@ -108,7 +108,6 @@ def states(run: FinishedRun, begin: float) -> pl.DataFrame:
         for moment, now in enumerate(_held(times, *reserved, topology.links)):
             links.append(_shares(topology.link_capacity, now[:, 0]))
             links[-1][down("link", moment)] = np.nan
-            links[-1][np.isin(topology.link_ends, down("switch", moment)).any(axis=1)] = np.nan
         columns["links"] = _lists(links)
     return pl.DataFrame(columns)
 

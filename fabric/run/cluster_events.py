@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from binwright.fabric.run.gang_placement import GangPlacement
 from binwright.fabric.run.waiting_line import WaitingLine
-from binwright.simcore.faults import FailingDomains, FaultProcess, Faults, Kind
+from binwright.simcore.faults import FaultProcess, Faults, Kind
 
 if TYPE_CHECKING:
     from binwright.fabric.run.simulation import Simulation
@@ -39,19 +39,10 @@ class ClusterEvents:
     def __init__(self, run: Simulation, line: WaitingLine, gangs: GangPlacement, faults: Sequence[Faults]) -> None:
         self._run, self._ledger, self._line, self._gangs = run, run.ledger, line, gangs
         self.changes: list[Change] = []
-        self._down: set[tuple[Kind, int]] = set()  # links and switches
         self._causes: Counter[int] = Counter()  # of each server that is down: itself, and its domains
-        self._faults: list[tuple[FailingDomains | None, FaultProcess]] = []
         self._answered = self._steps = 0
         """How many answers there were when it was looked last, and steps of processes by the last of them."""
-        self.fails = any(each.mtbf < inf or each.scheduled for each in faults)
-        """May anything fail?"""
-        for each in faults:
-            servers = len(run.view.capacity)
-            together = FailingDomains(each.domains, self, servers) if each.domains else None
-            process = FaultProcess(each, run.clock, together or self)
-            process.watch(range(len(together.members) if together else self._ledger.parts(each.kind)))
-            self._faults.append((together, process))
+        self._faults = [FaultProcess(each, run.clock, self, self._ledger.parts(each.kind)) for each in faults]
 
     @property
     def endless(self) -> int:
@@ -65,12 +56,12 @@ class ClusterEvents:
             self._answered, self._steps = answered, clock.steps
         idle = clock.pending if clock.steps - self._steps > IDLE else 0
         moving = run.moving.endless if run.moving else 0
-        return sum(process.endless for _, process in self._faults) + moving + run.recurring + idle
+        return sum(process.endless for process in self._faults) + moving + run.recurring + idle
 
     @property
     def all_back(self) -> float:
         """When every part that has failed at random so far is back."""
-        return max((process.all_back for _, process in self._faults), default=-inf)
+        return max((process.all_back for process in self._faults), default=-inf)
 
     def _changed(self, what: Literal["failure", "repair", "expansion"], subject: int, kind: Kind = "server") -> None:
         run = self._run
@@ -79,30 +70,24 @@ class ClusterEvents:
 
     def grow(self, by: int) -> None:
         """Add so many servers."""
-        first = len(self._run.view.capacity)
         self._ledger.grow(by)
         if self._run.speeds:
             self._run.speeds.grow(by)
         self._changed("expansion", by)
-        for together, process in self._faults:
-            if together:
-                before = len(together.members)
-                together.grow(first + by)
-                process.watch(range(before, len(together.members)))
-            elif process.kind == "server":
-                process.watch(range(first, first + by))
+        for process in self._faults:
+            if process.kind == "server":
+                process.grow(len(self._run.view.capacity))
 
     def fail(self, part: int, kind: Kind = "server", requeue: bool = False) -> bool:
         """Take a part down now: what it holds is interrupted, and return to the line or is lost.
 
         False when it is down already: it stays so until the repair of the first failure.
         """
-        if (kind, part) in self._down or part >= self._ledger.parts(kind) or (kind == "server" and self._causes[part]):
+        if part >= self._ledger.parts(kind) or part in self._ledger.out(kind):
             return False
         if kind == "server":
             self.down([part], requeue)
         else:
-            self._down.add((kind, part))
             self._changed("failure", part, kind)
             if self._run.moving:
                 self._run.moving.fails(part, kind)
@@ -114,7 +99,6 @@ class ClusterEvents:
         if kind == "server":
             self.up([part])
             return
-        self._down.remove((kind, part))
         self._ledger.repair(part, kind)
         self._changed("repair", part, kind)
 

@@ -57,7 +57,6 @@ class Simulation(RunArrays):
             gangs.rule_out()
         self._make_arrays()
         self.line = WaitingLine(self)
-        self.view.closures = [(server, at, at + lasts) for each in faults for at, server, lasts in each.announced]
         self.events = events = ClusterEvents(self, self.line, gangs, faults)
         self.changes, self.fail, self.evict = events.changes, events.fail, events.evict
         self.grow, self.repair, self.drain, self.reopen = events.grow, events.repair, ledger.drain, ledger.reopen
@@ -175,7 +174,7 @@ class Simulation(RunArrays):
             return
         try:
             if self.inside and not gang:
-                server, node = self._servers.hold(request, placement).shares[0][:2]
+                server, node = self.ledger.hold(request, placement).shares[0][:2]
             else:
                 server, node = self.ledger.apply(request, placement)
         except InfeasiblePlacement as error:
@@ -198,7 +197,6 @@ class Simulation(RunArrays):
         row, stays = request.index, -1.0
         if self.speeds:
             stays = self.speeds.begin([row], [server], self.rows.holding_time(row))
-            self._have_room_for_an_end()
         run = self._run or self.bundle()
         held = loop.HOLDS if self.inside else loop.ELSEWHERE
         self._begin(run, row, server, SPREAD if request.spread else node, held, stays)
@@ -216,16 +214,8 @@ class Simulation(RunArrays):
     def end_after(self, duration: float, row: int) -> None:
         """Have a request or a gang, by its first row, release what it holds after a time, if that ends."""
         if duration < inf:
-            self._have_room_for_an_end()
             run = self.bundle()
             self._end_at(run, self.clock.now + duration, row)
-
-    def _have_room_for_an_end(self) -> None:
-        """Make the heap of ends longer if it is full: those that were moved to another speed end a second time."""
-        ends = self.at[loop.ENDS]
-        if ends == len(self.state.due):
-            heap = {name: np.resize(getattr(self.state, name), 2 * ends + 1) for name in ("due", "holder")}
-            self.state, self._run = self.state._replace(**heap), None
 
     # -- what the kernel stops for -------------------------------------------------------------------------------
 
@@ -258,12 +248,7 @@ class Simulation(RunArrays):
             self._run = None
 
     def released(self, row: int) -> None:
-        """Release what a request or the gang of a row holds, if it has not been evicted, and what it counts against.
-
-        Nothing happens to one that has been moved to a slower server.
-        """
-        if self.speeds and not self.speeds.is_over(row):
-            return
+        """Release what a request or the gang of a row holds, if it has not been evicted, and what it counts against."""
         running = self.ledger.running
         for part in range(row, row + self.parts_of(row)):
             if part in running:
@@ -347,17 +332,14 @@ class Simulation(RunArrays):
             self.loop.queue.place[row] = server * self.view.capacity.shape[1] + max(node, 0)
         if self.inside:
             self._holdings.settle(row)
-        if self.speeds:
-            if (left := self.speeds.moved(row)) is not None:
-                self.end_after(left, self.lead(row))
-            request = self.speeds.as_seen(request)
         if self._lists and self._listed:
+            request = self.speeds.as_seen(request) if self.speeds else request
             self.view.placed.add(request, server, node, float(self.record.decided[row]))
 
     def follow(self) -> None:
         """Have the clock, the view and the rules of placement show how far the loop has come."""
-        if self._servers.rules:
-            self._servers.rules.changed()
+        if self.ledger.rules:
+            self.ledger.rules.changed()
         self.view.now = now = float(self.state.clock[loop.NOW])
         self.clock.pass_to(now)
 

@@ -49,7 +49,6 @@ def is_compiled(run: Run) -> bool:
 
 OBSTACLES = [
     ["agents=[best-fit, random]"],
-    [WAIT, "agents=[in-line]", "cluster.failures={scheduled: [{at: 1 h, server: 0, announced: true}]}"],
     ["agents=[best-fit]", "pacing={step: 1 s}"],
     ["agents=[best-fit]", "warm_start={resource: cpu, until: 10 %, with: random}"],
     ["agents=[best-fit]", "overflow={wait: {together: 9, one_by_one: true}}"],

@@ -1,6 +1,5 @@
-"""Failures of servers, links, switches, and of domains such as racks."""
+"""Failures of servers, links, and of domains such as racks."""
 
-from itertools import compress
 from math import inf
 from typing import Any, ClassVar, Literal, Self
 
@@ -30,12 +29,10 @@ class Failure(_Planned):
     """A planned failure of one server."""
 
     server: Index = Field(description="Which server; the first is 0.")
-    announced: bool = False
-    """It is known before: easy and conservative backfilling start nothing there that may not end in time."""
 
 
-class PartFailure(_Planned):
-    """A planned failure of a link or switch."""
+class LinkFailure(_Planned):
+    """A planned failure of a link."""
 
     part: Index = Field(description="Its number: `binwright list topology NAME` lists them.")
 
@@ -72,14 +69,14 @@ class DomainFailures(_Chance):
     scheduled: tuple[DomainFailure, ...] = Field((), description="Failures at planned times.")
 
 
-class PartFailures(_Chance):
-    """Links or switches that fail."""
+class LinkFailures(_Chance):
+    """Links that fail."""
 
-    scheduled: tuple[PartFailure, ...] = Field((), description="Failures at planned times.")
+    scheduled: tuple[LinkFailure, ...] = Field((), description="Failures at planned times.")
 
 
 class Failures(_Chance):
-    """Servers that fail, and in a network links and switches. They come back empty."""
+    """Servers that fail, and in a network links. They come back empty."""
 
     scheduled: tuple[Failure, ...] = Field(default=(), description="Failures at planned times.")
     on_failure: Literal["lose", "requeue"] = "lose"
@@ -89,8 +86,7 @@ class Failures(_Chance):
         examples=["{rack: {mtbf: 30 d, mttr: 4 h}}", "{zone: {scheduled: [{at: 2 d, domain: a, repair_after: 4 h}]}}"],
     )
     """Racks, zones or power feeds that fail, by label."""
-    links: PartFailures | None = Field(default=None, description="Links of the network that fail.")
-    switches: PartFailures | None = Field(default=None, description="Switches that fail, all links with them.")
+    links: LinkFailures | None = Field(default=None, description="Links of the network that fail.")
 
 
 def _together(point: Point, label: str, spec: DomainFailures, requeue: bool) -> Faults:
@@ -136,24 +132,17 @@ class _Feature(Feature):
     def section(self, scenario: Any) -> bool:
         return bool(scenario.cluster.failures != Failures())
 
-    def stepped(self, scenario: Any, together: bool) -> bool:
-        planned = scenario.cluster.failures.scheduled
-        announced = any(isinstance(failure, Failure) and failure.announced for failure in planned)
-        return together and announced
-
     def check(self, scenario: Any) -> None:
         cluster, failures = scenario.cluster, scenario.cluster.failures
-        for kind, parts in (("links", failures.links), ("switches", failures.switches)):
-            if parts is None:
-                continue
-            at = ("cluster", "failures", kind)
+        if failures.links is not None:
+            at = ("cluster", "failures", "links")
             if cluster.network is None:
                 raise wrong("the cluster has no network", "Give the cluster a network, or remove this key.", at)
-            count = getattr(cluster.network.topology.built, kind)
-            for number, failure in enumerate(parts.scheduled):
+            count = cluster.network.topology.built.links
+            for number, failure in enumerate(failures.links.scheduled):
                 if failure.part >= count:
                     where = (*at, "scheduled", number, "part")
-                    raise wrong("there is no such part", f"The {kind} are 0 to {count - 1}.", where, failure.part)
+                    raise wrong("there is no such part", f"The links are 0 to {count - 1}.", where, failure.part)
         size = cluster.size
         if size is None or scenario.grows:
             return  # how many servers there will be is not known here
@@ -164,20 +153,13 @@ class _Feature(Feature):
 
     def faults(self, point: Point) -> list[Faults]:
         spec: Failures = point.scenario.cluster.failures
-        kinds: dict[Kind, Failures | PartFailures | None] = {
-            "server": spec,
-            "link": spec.links,
-            "switch": spec.switches,
-        }
         requeue, result = spec.on_failure == "requeue", list[Faults]()
-        for kind, parts in kinds.items():
+        kinds: tuple[tuple[Kind, str, Failures | LinkFailures | None], ...]
+        kinds = ("server", "server", spec), ("link", "part", spec.links)
+        for kind, key, parts in kinds:
             if parts and (parts.mtbf is not None or parts.scheduled):
-                key, chance = "server" if kind == "server" else "part", (parts.mtbf or inf, parts.mttr or 0.0)
                 scheduled = tuple((failure.at, getattr(failure, key), failure.lasts) for failure in parts.scheduled)
-                known = tuple(
-                    compress(scheduled, (getattr(failure, "announced", False) for failure in parts.scheduled))
-                )
-                result.append(Faults(*chance, scheduled, requeue, point.seed, kind, announced=known))
+                result.append(Faults(parts.mtbf or inf, parts.mttr or 0.0, scheduled, requeue, point.seed, kind))
         return [*result, *(_together(point, label, each, requeue) for label, each in spec.domains.items())]
 
 

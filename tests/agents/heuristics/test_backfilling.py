@@ -18,7 +18,6 @@ from binwright.scenarios.schema.load import scenario_from
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore import rng
 from binwright.simcore.errors import UserError
-from binwright.simcore.faults import Faults
 from binwright.simcore.gangs import Gangs
 from binwright.simcore.lifetime_info import LifetimeInfo
 from binwright.simcore.rules import Overflow
@@ -30,9 +29,7 @@ from tests.support.simulations import WatchedLedger, cluster_of, workload_of
 from tests.support.views import view_of
 
 
-def played(
-    servers: list[int], jobs: list[Job], agent: InLine, before: int = 0, closed: tuple[int, int, int] | None = None
-) -> list[float]:
+def played(servers: list[int], jobs: list[Job], agent: InLine, before: int = 0) -> list[float]:
     """Start each job when the engine does; agents know what jobs asked for.
 
     The first decisions, `before` of them or some more, are another agent's, of the same kind.
@@ -41,9 +38,7 @@ def played(
     asked = LifetimeInfo(np.array([job.asked for job in jobs], np.float64), lambda row, first, elapsed: first)
     gangs = Gangs.of_parts([job.parts for job in jobs])
     workload = replace(workload_of(case.requests), foresight=asked, gangs=gangs).in_parts
-    down = () if closed is None else ((float(closed[1]), closed[0], float(closed[2] - closed[1])),)
-    faults = [Faults(scheduled=down, announced=down)]
-    simulation = Simulation(workload, WatchedLedger(cluster_of(case)), Overflow("wait", together=99), faults=faults)
+    simulation = Simulation(workload, WatchedLedger(cluster_of(case)), Overflow("wait", together=99))
     agent.start(simulation.view, rng.stream(0, "agent"))
     if before:
         decisions = iter([before])
@@ -82,17 +77,6 @@ def test_jobs_start_as_seconds_written_out_say(
         assert all(starts[i] <= time for i, time in reference.promised.items()), "what was promised is kept"
     if backfilling == "none" and not shortest_first:
         assert starts == sorted(starts), "nobody overtakes"
-
-
-@scaled(2)
-@given(servers, jobs, st.sampled_from(["easy", "conservative"]), st.integers(0, 12), st.integers(1, 9))
-def test_nobody_is_in_the_way_of_announced_maintenance(
-    servers: list[int], jobs: list[Job], backfilling: Backfilling, begin: int, lasts: int
-) -> None:
-    closed = (len(servers) - 1, begin, begin + lasts)
-    starts = played(servers, jobs, InLine(backfilling=backfilling), closed=closed)
-    reference = Backfilled(servers, jobs, backfilling, closed=closed)
-    assert starts == [reference.starts[i] for i in range(len(jobs))]
 
 
 @scaled(2)

@@ -147,24 +147,6 @@ def test_nobody_starts_later_than_was_first_promised(scenario: dict[str, Any]) -
         assert decided[row] <= start
 
 
-@pytest.mark.parametrize("network", [False, True])
-def test_a_job_is_promised_the_end_of_an_announced_outage(network: bool, tmp_path: Path) -> None:
-    trace = tmp_path / "jobs.csv"
-    trace.write_text("id,arrival,lifetime,cpu,mem\na,5,50,1,0\nb,25,50,1,0\n")
-    outage = {"at": "10 s", "repair_after": "90 s", "announced": True}
-    where = {"network": {"topology": {"fat-tree": {"k": 2}}}} if network else {"servers": 2}
-    failures = {"scheduled": [{**outage, "server": server} for server in (0, 1)], "on_failure": "requeue"}
-    scenario = {
-        "cluster": {**where, "node": {"cpu": 2, "mem": 2}, "failures": failures},
-        "workload": {"trace": "table", "path": str(trace), "units": {"mem": "GB"}},
-        "overflow": {"wait": {"together": 9}},
-        "knowledge": {"lifetimes": "known"},
-        "agents": [{f"{__name__}:Promising": {"backfilling": "easy", "agent": "nulb" if network else "first-fit"}}],
-    }
-    assert first_run(scenario, tmp_path)[1]["decided"].to_list() == [100.0, 100.0]
-    assert Promising.promised == {0: 100.0}
-
-
 def starts(folder: Path, jobs: str, backfilling: str, **more: Any) -> list[float]:
     """Play the jobs of a table, on one server, and return when each starts."""
     (folder / "jobs.csv").write_text(jobs)

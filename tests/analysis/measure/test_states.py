@@ -72,11 +72,10 @@ def test_links_say_what_is_reserved_and_which_are_out_of_service() -> None:
     routing = Routing(topology("alpha"))
     capacity = np.full((40, 1, 2), 10 * QUANTUM, np.int64)
     ledger = Ledger(Cluster(("cpu", "mem"), capacity, (NEVER, NEVER), capacity[0]), routing=routing)
-    switch = 4  # the first above the racks
     faults = [
         Faults(kind="server", scheduled=((30.0, 3, 20.0),), requeue=True),
         Faults(kind="link", scheduled=((60.0, 7, inf),)),
-        Faults(kind="switch", scheduled=((60.0, switch, 40.0),)),
+        Faults(kind="link", scheduled=((60.0, 44, 40.0),)),
     ]
     simulation = Simulation(
         MultiServer.model_validate({"demand": "uniform", "requests": 300, "holding": 31}).draw(("cpu", "mem"), 0),
@@ -109,7 +108,6 @@ def test_links_say_what_is_reserved_and_which_are_out_of_service() -> None:
                 for server, _, amounts in placement.shares:
                     taken[server] += amounts[0]
         cut = down_at(simulation, time, "link")
-        cut |= {link for link, pair in enumerate(ends.tolist()) if set(pair) & down_at(simulation, time, "switch")}
         assert {link for link, share in enumerate(links) if share is None} == cut
         assert {server for server, share in enumerate(used) if share is None} == down_at(simulation, time, "server")
         reserved /= routing.topology.link_capacity
