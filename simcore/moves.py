@@ -8,7 +8,7 @@ from typing import ClassVar, Literal, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from binwright.simcore.types import Floats, Ints, Placement, Request, View
+from binwright.simcore.types import Ints, Placement, Request, View
 
 Why: TypeAlias = Literal["room", "schedule", "drain", "process"]
 Outcome: TypeAlias = Literal["under way", "done", "called off", "ended", "interrupted"]
@@ -26,23 +26,20 @@ class Running:
     """Lists the requests that run and may be moved, ascending by row.
 
     `row` int64 [n], the `index` of each request; `server`, `node` int64 [n], where it is, node -1 for a spread request;
-    `demand` int64 [n, resources] quanta; `left` float64 [n], seconds that it is expected to stay on, as far as agents
-    are told, NaN where that is hidden. `request(row)` returns the request itself, and `at(row)` its placement, with
+    `demand` int64 [n, resources] quanta. `request(row)` returns the request itself, and `at(row)` its placement, with
     what it takes of what is free; in a network, `server` is the first of those on which it lies. Under rules of
     placement, `may(row)` tells on which servers they let it lie, bool [servers], not counting itself where it is: one
     that may not lie where it is, as on a server that is being emptied, is to go wherever it fits. It also tells that of
-    the request that room is to be made for. For a gang, `has_room(free)` tells whether there is enough for it.
+    the request that room is to be made for.
     """
 
     row: Ints
     server: Ints
     node: Ints
     demand: Ints
-    left: Floats
     request: Callable[[int], Request]
     at: Callable[[int], Placement]
     may: Callable[[int], npt.NDArray[np.bool_]] | None = None
-    has_room: Callable[[Ints], bool] | None = None
 
 
 class Mover:
@@ -55,8 +52,8 @@ class Mover:
     keeps_rules: ClassVar[bool] = False
     """Does it look at `Running.may`? If not, it is refused where there are rules of placement."""
     reads_places: ClassVar[bool] = False
-    """Does it look at `Running.at` and `has_room`, choose devices and reserve links? If not, it is refused in networks,
-    with devices or predicted peaks, and where gangs need room.
+    """Does it look at `Running.at`, choose devices and reserve links? If not, it is refused in networks, with devices
+    or predicted peaks.
     """
     makes_room: ClassVar[bool] = True
     """Does it plan where a request needs room? If not, it is refused for that."""

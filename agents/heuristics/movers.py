@@ -12,9 +12,9 @@ import numpy.typing as npt
 from binwright.agents.heuristics.servers.costs import BestFit
 from binwright.agents.nested_agent import inner
 from binwright.agents.rules.on_devices import choosing
+from binwright.fabric.compiled.numa_loop import fits
 from binwright.fabric.devices import Devices, DeviceView, in_python
 from binwright.fabric.network import NetworkView
-from binwright.fabric.servers import fits_node, fits_spread
 from binwright.simcore.jit import inlined, kernel
 from binwright.simcore.moves import Move, Mover, Running
 from binwright.simcore.types import QUANTUM, Agent, Embedding, Floats, Ints, OnDevices, Placement, Request, View
@@ -55,8 +55,6 @@ class ByAgent(Mover):
         return plan if request is None or self._fits(draft, request) else []
 
     def _fits(self, draft: Draft, request: Request) -> bool:
-        if draft.running.has_room:
-            return draft.running.has_room(draft.free)
         return isinstance(self.agent.decide(draft.showing(draft.open_to(request)), request), Placement)
 
 
@@ -148,12 +146,6 @@ class Draft:
             if may and not may(row)[[share[0] for share in self.at(item).shares]].all():
                 items.append(item)
         return items
-
-
-@inlined
-def has_room(free: Ints, server: int, node: int, demand: Any) -> bool:
-    """Tell whether a demand fits on a node, or spread over a server where the node is -1."""
-    return fits_spread(free, server, demand) if node < 0 else fits_node(free, server, node, demand)
 
 
 @inlined
@@ -269,7 +261,7 @@ def fewest(free: Ints, first: Ints, node: Ints, demand: Ints, wanted: Ints, spre
 
 @kernel
 def _cleared(
-    free: Ints, server: int, target: int, node: Ints, demand: Ints, wanted: Ints, plan: Ints, level: int, first: int,
+    free: Ints, server: int, target: int, node: Ints, demand: Any, wanted: Any, plan: Ints, level: int, first: int,
     end: int,
 ) -> bool:  # fmt: skip
     """Choose who leaves, `plan` from `level` on, of a server's requests `first` to `end` - 1, and find them places.
@@ -277,7 +269,7 @@ def _cleared(
     Changes `free` and `plan`; without a way `free` is as before.
     """
     if level == len(plan):
-        enough = has_room(free, server, target, wanted)
+        enough = fits(free, wanted, server, target)
         for sign in (-1, 1):  # they are there until they move, one after another
             for item in plan[:, 0]:
                 give_back(free, server, node[item], demand[item], sign)
@@ -295,20 +287,20 @@ def _cleared(
 
 @kernel
 def _settled(
-    free: Ints, server: int, target: int, node: Ints, demand: Ints, wanted: Ints, plan: Ints, level: int
+    free: Ints, server: int, target: int, node: Ints, demand: Any, wanted: Any, plan: Ints, level: int
 ) -> bool:
     """Find places for the requests of `plan` from `level` on, the first ones with which `wanted` fits; false for none.
 
     Changes `free` and `plan`; without places `free` is as before.
     """
     if level == len(plan):
-        return has_room(free, server, target, wanted)
+        return fits(free, wanted, server, target)
     item = plan[level, 0]
     own, amounts = node[item], demand[item]
     width = 1 if own < 0 else free.shape[1]
     for place in range(len(free) * width):
         to, on = place // width, -1 if own < 0 else place % width
-        if (to == server and on == own) or not has_room(free, to, on, amounts):
+        if (to == server and on == own) or not fits(free, amounts, to, on):
             continue
         plan[level, 1], plan[level, 2] = to, on
         give_back(free, to, on, amounts, -1)

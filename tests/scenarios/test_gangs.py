@@ -8,7 +8,6 @@ import polars as pl
 import pytest
 
 from binwright.scenarios.build.plan import plan
-from binwright.scenarios.run.execute import execute
 from binwright.scenarios.run.why import why
 from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import UserError
@@ -27,7 +26,6 @@ def asked(**changes: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("changes", [
     {},
     {"rescheduling": {"every": "10 s", "moves": 9, "mover": {"agent": {"agent": "best-fit"}}}},
-    {"overflow": {"make_room": {"moves": 9, "mover": {"agent": {"agent": "best-fit"}}}}},
 ])  # fmt: skip
 def test_parts_keep_their_rules_also_where_they_are_moved(changes: dict[str, Any], tmp_path: Path) -> None:
     row, requests = first_run(asked(**changes, agents=["worst-fit"]), tmp_path)
@@ -111,10 +109,6 @@ def test_mistakes_are_told(parts: object, said: str) -> None:
 
 
 def test_keys_that_do_not_go_with_gangs_are_refused() -> None:
-    given = asked(overflow={"make_room": {"moves": 1}}, cluster={"servers": 4, "node": {"cpu": 4}})
-    given["workload"]["flavours"] = [{"cpu": 1, "parts": 2}]
-    with pytest.raises(UserError, match="MakeRoom looks at no devices, links"):
-        execute(plan(scenario_from(given))[0], Path())
     given = asked(cluster={"network": {"topology": "alpha"}, "node": {"cpu": 10}})
     given["workload"]["flavours"] = [{"cpu": 1, "parts": {"number": 2, "together": "rack"}}]
     with pytest.raises(UserError, match="a part may lie on several servers of a network"):

@@ -98,7 +98,6 @@ def test_a_plan_that_breaks_rules_names_the_mover(mover: str, said: str, tmp_pat
         ({"rescheduling": {"every": "1 h", "moves": 3, "mover": "agnet"}}, "rescheduling.mover.agnet", "unknown"),
         ({"overflow": {"make_room": {"moves": 3, "then": "expand"}}}, "overflow.make_room.then", ""),
         ({"moves": {"bandwidth": "10 parsecs"}}, "moves.bandwidth", "is not a unit of rate"),
-        ({"moves": {"resource": "disk"}}, "moves.resource", "the cluster has no such resource"),
         ({"rescheduling": {"on_drain": True, "moves": 3}}, "rescheduling.on_drain", "no server is to be emptied"),
         ({"rescheduling": {"on_drain": True, "moves": 3}, "placement": [{"drain": [0]}]}, "rescheduling.on_drain",
          "no server is to be emptied"),

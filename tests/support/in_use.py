@@ -38,7 +38,6 @@ def in_use(seed: int, servers: int = 4, requests: int = 14, nodes: int = 2, most
         np.array(columns[1], np.int64),
         np.array(columns[2], np.int64),
         np.array(columns[3], np.int64).reshape(-1, 2),
-        np.array(columns[4], np.float64),
         asked.__getitem__,
         {row: place(asked[row], (server, node), nodes) for row, server, node, _, _ in rows}.__getitem__,
     )

@@ -149,7 +149,7 @@ class _Feature(Feature):
                 raise wrong("is not a price of the cluster's resources", suggest(key, usual), ("prices", key))
         if spec := scenario.costs:
             if spec.moves and spec.moves.per_gb and scenario.moves.memory(scenario.resources) is None:
-                remedy = "Say of which resource moves carry what a request holds: moves: {resource: ...}."
+                remedy = "Give what each move costs (`each`), or call the memory that moves carry `mem`."
                 raise wrong("the cluster has neither mem nor memory", remedy, ("costs", "moves", "per_gb"))
             if (name := spec.utilisation) is not None and name not in scenario.resources:
                 remedy = suggest(name, scenario.resources)

@@ -12,8 +12,8 @@ from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.feature import Feature, Point, way
 from binwright.scenarios.features.moves.run import Moving
 from binwright.scenarios.features.overflow import AfterRoom, Word
-from binwright.simcore.errors import UserError, suggest
-from binwright.simcore.fields import Count, DataRate, Model, PositiveTime, Shown, Text, Time, wrong
+from binwright.simcore.errors import UserError
+from binwright.simcore.fields import Count, DataRate, Model, PositiveTime, Shown, Time, wrong
 from binwright.simcore.moves import Mover
 from binwright.simcore.options import Registered
 from binwright.simcore.registry import Registry
@@ -65,14 +65,13 @@ class MovesSpec(Model):
     """How a move is made. By default it takes no time. A request on its way holds both places."""
 
     bandwidth: DataRate | None = Field(None, examples=["10 Gbps"])
-    """A move takes as long as the request's memory takes at this rate."""
-    resource: Text | None = Field(None, description="The memory: `mem`, or `memory`, where the cluster has that.")
+    """A move takes as long as the request's memory, `mem` or `memory`, takes at this rate."""
     downtime: Time = Field(0.0, description="Each move takes this time in addition, while the request stands still.")
     at_once: Count | None = Field(None, description="At most so many are on the way at a time.")
 
     def memory(self, resources: Sequence[str]) -> str | None:
-        """Return the resource that moves carry, if it is known."""
-        return self.resource or next((name for name in ("mem", "memory") if name in resources), None)
+        """Return the resource that moves carry, if there is one."""
+        return next((name for name in ("mem", "memory") if name in resources), None)
 
 
 class MakeRoom(Model):
@@ -110,14 +109,14 @@ def _mover_of(section: Any, scenario: Any, key: str) -> Mover:
     """Make the mover of a section that stands at a key, and refuse one that does not go with the scenario."""
     mover: Mover = section.mover.build()
     cluster, room, lifetimes = scenario.cluster, key == "overflow.make_room", scenario.knowledge.lifetimes
-    taken = cluster.has_devices or cluster.network or cluster.predicted or (room and scenario.workload.gangs)
+    taken = cluster.has_devices or cluster.network or cluster.predicted
     for is_met, problem in (
         (room and not mover.makes_room, "plans nothing where a request needs room"),
         (not room and not mover.reschedules, "plans nothing but room for a request"),
         (lifetimes == "hidden" and mover.needs_lifetimes, "asks how long requests stay, and the scenario hides it"),
         (_keeps_off(scenario) and not mover.keeps_rules, "does not look at rules of placement, and there are some"),
         (mover.only_devices and not cluster.has_devices, "chooses devices, and the servers have none"),
-        (taken and not mover.reads_places, "looks at no devices, links, predicted peaks or gangs"),
+        (taken and not mover.reads_places, "looks at no devices, links or predicted peaks"),
     ):
         if is_met:
             remedy = "Take another mover, such as agent, here."
@@ -147,12 +146,8 @@ class _Feature(Feature):
             raise wrong("no server is to be emptied while a run goes on", remedy, ("rescheduling", "on_drain"))
 
     def check_keys(self, scenario: Any) -> None:
-        moves, resources = scenario.moves, scenario.resources
-        if moves.resource is not None and moves.resource not in resources:
-            remedy = suggest(moves.resource, resources)
-            raise wrong("the cluster has no such resource", remedy, ("moves", "resource"), moves.resource)
-        if moves.bandwidth is not None and moves.memory(resources) is None:
-            remedy = "Say of which resource moves carry what a request holds: moves: {resource: ...}."
+        if scenario.moves.bandwidth is not None and scenario.moves.memory(scenario.resources) is None:
+            remedy = "Give `downtime` instead, or call the memory that moves carry `mem`."
             raise wrong("the cluster has neither mem nor memory", remedy, ("moves", "bandwidth"))
 
     def begin(self, point: Point, simulation: Simulation, luck: Luck) -> None:

@@ -1,6 +1,4 @@
-"""Requests that were moved while they ran, and what planned that."""
-
-from __future__ import annotations
+"""Requests that were moved while they ran."""
 
 from operator import attrgetter
 from typing import Any

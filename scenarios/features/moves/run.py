@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from math import inf, nan
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from binwright.fabric.inventory import NO_MOVES
 from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.agent_calls import describe_request, raised
 from binwright.simcore.errors import AgentError, InfeasiblePlacement
 from binwright.simcore.faults import Kind
 from binwright.simcore.moves import Move, Moved, Mover, Outcome, Running, Why
 from binwright.simcore.record import SPREAD
-from binwright.simcore.types import QUANTUM, Embedding, Floats, Ints, OnDevices, Placement, Request
+from binwright.simcore.types import QUANTUM, Embedding, Ints, OnDevices, Placement, Request
 
 if TYPE_CHECKING:
     from binwright.scenarios.features.moves import MakeRoom, MovesSpec, Rescheduling
@@ -81,14 +79,16 @@ class Moving:
     # -- when movers are asked ------------------------------------------------------------------------------------
 
     def makes_room(self, request: Request) -> bool:
-        """Have moves make room for the head of the line, which was refused; false where it is to overflow.
+        """Have moves make room for the head of the line, which was refused; false where it is to overflow, as gangs do.
 
         It is then asked for again at once, or waits until moves have arrived.
         """
         row, now = request.index, self._clock.now
         if not (self._plan.request == row and self._under_way):
-            network = self._ledger.network  # has room where servers have some, whether or not links lead there
-            if self.room is None or self._tried == (row, now) or not (network or self._ledger.lacks_room(request)):
+            if self.room is None or request.gang or self._tried == (row, now):
+                return False
+            # A network has room where servers have some, whether or not links lead there.
+            if not (self._ledger.network or self._ledger.lacks_room(request)):
                 return False
             self._tried = row, now
             if not self.ask(self.room, "room", request):
@@ -143,8 +143,6 @@ class Moving:
         """Ask a mover for a plan; none where there is nothing to move, or where no room is made."""
         view, ledger, at = self._simulation.view, self._ledger, f"at {self._clock.now:g} s"
         running = self._running(why)
-        if request is not None and request.gang:
-            running = replace(running, has_room=partial(self._has_room, request))
         if not len(running.row):
             return []
         view.free, view.now = view.everything_free, self._clock.now
@@ -167,15 +165,15 @@ class Moving:
         after = {move.row: [int(share[0]) for share in move.placement.shares] for move in plan}
         return plan if self._has_room(request, free, after) else []
 
-    def _has_room(self, request: Request, free: Ints, after: Mapping[int, Sequence[int]] = NO_MOVES) -> bool:
-        """Tell whether a request, or enough of its gang, has room in what is free `after` moves to these servers.
+    def _has_room(self, request: Request, free: Ints, after: Mapping[int, Sequence[int]]) -> bool:
+        """Tell whether a request has room in what is free `after` moves to these servers.
 
-        In a network, the mover knows best which links are free, and for a single request which devices are.
+        In a network, the mover knows best which links are free, and which devices are.
         """
         may = self._ledger.open_to(request, after)
-        if self._ledger.devices and not request.gang:
+        if self._ledger.devices:
             return bool((free[may] >= np.array(request.demand)).all(axis=2).any())
-        return self._ledger.room_for_parts(request, may, free) >= request.parts
+        return self._ledger.room_for_parts(request, may, free) > 0
 
     def _running(self, why: Why) -> Running:
         """List what runs and may be moved; on a drain, what may not lie where it is."""
@@ -188,7 +186,7 @@ class Moving:
         may = self._may if ruled else None
         server, node = record.server[rows].astype(np.int64), record.node[rows].astype(np.int64)
         demand = self._simulation.workload.demand[record.sources(rows)]
-        return Running(rows, server, node, demand, self._left(rows), self.request, self._at_place, may)
+        return Running(rows, server, node, demand, self.request, self._at_place, may)
 
     def _at_place(self, row: int) -> Placement:
         """Return the placement of a request, with what it takes of what is free."""
@@ -205,18 +203,6 @@ class Moving:
 
     def _may(self, row: int) -> npt.NDArray[np.bool_]:
         return self._ledger.open_to(self.request(row))
-
-    def _left(self, rows: Ints) -> Floats:
-        """Return how much longer requests are expected to stay, as far as agents are told, seconds float64 [n]."""
-        asking, elapsed = self._simulation.view.asking, self._clock.now - self._simulation.record.decided[rows]
-        if asking is None:
-            stays: Floats = self._simulation.rows.holding_times(rows)
-        elif asking.foresight.hidden:
-            stays = np.full(len(rows), nan)
-        else:
-            stays = np.array([asking(row, ran) for row, ran in zip(rows.tolist(), elapsed.tolist(), strict=True)])
-        left: Floats = stays - elapsed
-        return left
 
     def _wrong(self, mover: Mover, problem: str) -> AgentError:
         return AgentError(f"the plan of {type(mover).__name__} at {self._clock.now:g} s {problem}")

@@ -50,8 +50,8 @@ def listed(runs: Runs, requests: dict[int, Request]) -> Running:
     rows = np.array([row for row, _, _, _ in runs], np.int64)
     where = np.array([at for _, at, _, _ in runs], np.int64).reshape(-1, 2)
     demand = np.array([demand for _, _, demand, _ in runs], np.int64).reshape(-1, 2)
-    left, places = np.full(len(rows), np.nan), {row: place(requests[row], at, 2) for row, at, _, _ in runs}
-    return Running(rows, where[:, 0], where[:, 1], demand, left, requests.__getitem__, places.__getitem__)
+    places = {row: place(requests[row], at, 2) for row, at, _, _ in runs}
+    return Running(rows, where[:, 0], where[:, 1], demand, requests.__getitem__, places.__getitem__)
 
 
 def planned(
@@ -124,7 +124,7 @@ def test_emptying_is_as_the_slow_one_says(seed: int, ruled: bool, moves: int) ->
     rng = np.random.default_rng(seed)
     if len(running.row) > 1 and rng.random() < 0.3:  # one that is not to move
         row, server, node = running.row[1:], running.server[1:], running.node[1:]
-        running = Running(row, server, node, running.demand[1:], running.left[1:], running.request, running.at)
+        running = Running(row, server, node, running.demand[1:], running.request, running.at)
     allowed = rng.random((len(running.row), 5)) < 0.8
     if ruled:
         rows = running.row.tolist()
