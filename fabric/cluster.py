@@ -9,8 +9,6 @@ from binwright.simcore.memmap import blocks
 from binwright.simcore.types import Amounts, Ints
 
 NEVER = int(np.iinfo(np.int64).max)
-AT_ONCE = 16_384
-"""Demands that are looked at together: what that takes of memory is a hundred bytes for each."""
 MOST_DEVICES = 32
 """Devices of a server, at most: a choice of them is the bits of a number."""
 
@@ -68,14 +66,12 @@ class Cluster:
         """
         kinds, nodes = np.unique(servers, axis=0), servers.shape[1]
         fits = np.zeros(len(demand), np.bool_)
-        for block in blocks(len(demand)):
-            for first in range(block.start, block.stop, AT_ONCE):
-                some = slice(first, min(first + AT_ONCE, block.stop))
-                whole = demand[some]
-                parts = whole // nodes + (np.arange(nodes)[:, None, None] < whole % nodes)
-                evenly = self.spreads(whole)
-                for kind in kinds:
-                    on_one = (kind[:, None] >= whole).all(axis=2).any(axis=0)
-                    on_all = (kind[:, None] >= parts).all(axis=2).all(axis=0)
-                    fits[some] |= np.where(evenly, on_all, on_one)
+        for some in blocks(len(demand)):
+            whole = demand[some]
+            parts = whole // nodes + (np.arange(nodes)[:, None, None] < whole % nodes)
+            evenly = self.spreads(whole)
+            for kind in kinds:
+                on_one = (kind[:, None] >= whole).all(axis=2).any(axis=0)
+                on_all = (kind[:, None] >= parts).all(axis=2).all(axis=0)
+                fits[some] |= np.where(evenly, on_all, on_one)
         return fits

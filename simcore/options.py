@@ -9,10 +9,10 @@ from typing import Any, ClassVar, get_type_hints
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
-from pydantic_core import ErrorDetails
+from pydantic_core import PydanticCustomError
 
 from binwright.simcore.errors import UserError, suggest
-from binwright.simcore.fields import Model, OneOf, checked, choices_of, expected, together, whole, wrong
+from binwright.simcore.fields import Model, OneOf, checked, expected, findings, together, whole, wrong
 from binwright.simcore.registry import Registry
 
 _NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
@@ -62,17 +62,14 @@ def check_options(kind: Any, options: object, at: tuple[str | int, ...] = ()) ->
         except UserError as error:
             raise wrong(error.problem, error.remedy, (*at, name)) from None
         except ValidationError as error:
-            # A union has a finding for each of its members; one item of a list may be named.
-            found_in = error.errors(include_url=False)
-            ours = next((each for each in found_in if each["type"] == "binwright"), None)
-            below = (*at, name, *(_keys(ours or found_in[0]) if ours or len(found_in) == 1 else ()))
-            if ours:  # our own mistake, which knows its place below this option
-                context = ours["ctx"]
-                raise wrong(context["problem"], context["remedy"], (*below, *context["at"]), context["value"]) from None
-            if len(found_in) == 1 and (known := choices_of(found_in[0])):
-                raise wrong("is no known value", suggest(str(found_in[0]["input"]), known), below) from None
-            texts = dict.fromkeys(expected(each).removeprefix("expected ") for each in found_in)
-            raise wrong(f"expected {' or '.join(texts)}", "", below) from None
+            mistakes = findings(error)
+            ours = [mistake for mistake in mistakes if isinstance(mistake["type"], PydanticCustomError)]
+            if len(mistakes) > 1 and not ours:  # a union has one for each of its members
+                texts = dict.fromkeys(expected(each).removeprefix("expected ") for each in error.errors())
+                raise wrong(f"expected {' or '.join(texts)}", "", (*at, name)) from None
+            mistake = [*ours, *mistakes][0]
+            mistake["loc"] = (*at, name, *mistake.get("loc", ()))
+            raise ValidationError.from_exception_data("options", [mistake]) from None
 
     def check_present(name: str) -> None:
         if name not in options:
@@ -83,11 +80,6 @@ def check_options(kind: Any, options: object, at: tuple[str | int, ...] = ()) ->
         *(partial(check_value, *item) for item in options.items()), *(partial(check_present, name) for name in needed)
     )
     return options_checked
-
-
-def _keys(detail: ErrorDetails) -> tuple[int | str, ...]:
-    """Say where a mistake is, without what names the forms of a union."""
-    return tuple(part for part in detail["loc"] if not str(part).startswith("<"))
 
 
 def _plain(value: Any) -> str:

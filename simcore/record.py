@@ -27,8 +27,6 @@ class Record:
     """
 
     COLUMNS = ("outcome", "decided", "server", "node", "reason", "interruption", "origin")
-    OF_INTERRUPTIONS = ("interruption", "origin")
-    """Columns that only interruptions write to: until one happens, they are one number seen from every row."""
 
     def __init__(self, rows: int, reasons: Sequence[str]) -> None:
         self.reasons = list(reasons)
@@ -58,9 +56,6 @@ class Record:
         for name in self.COLUMNS:
             column = getattr(self, name)
             value, before = np.array(empty.get(name, -1), column.dtype), len(column)
-            if name in self.OF_INTERRUPTIONS and not before:
-                setattr(self, name, np.broadcast_to(value, by))
-                continue
             more = zeros(before + by, column.dtype)
             more[:before] = column
             for some in blocks(before + by, before):
@@ -105,8 +100,6 @@ class Record:
 
     def interrupted(self, row: int, now: float) -> None:
         """Note that a request's holding period was cut short, by a failure or an eviction."""
-        if not self.interruption.flags.writeable:
-            self._grow(0)
         self.outcome[row] = INTERRUPTED
         self.interruption[row] = now
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,30 @@ from binwright.simcore.lifetime_info import LifetimeInfo
 from binwright.simcore.memmap import blocks
 from binwright.simcore.roles import Roles
 from binwright.simcore.types import QUANTUM, Floats, Ints, VirtualNetwork
-from binwright.simcore.use import Use
+
+
+class Use(Protocol):
+    """Says what share of what it asks for a request uses, on a grid of time.
+
+    Step k is the time from `k * step` to before `(k + 1) * step`, in seconds of the run's clock. It answers the same to
+    the same question, in whatever order it is asked. Rows are those of the workload, see `Simulation.source` for
+    requests that were sent back.
+    """
+
+    @property
+    def step(self) -> float: ...
+
+    def at(self, requests: Ints, step: int) -> Floats:
+        """Return the shares in one step, float64 [requests, resources], from 0; 1 is all that was asked for."""
+        ...
+
+    def during(self, request: int, first: int, last: int) -> Floats:
+        """Return the shares of one request in the steps from `first` to before `last`, float64 [steps, resources]."""
+        ...
+
+    def take(self, rows: Ints) -> Self:
+        """Return the use of the requests of these rows, in this order."""
+        ...
 
 
 @dataclass(frozen=True)

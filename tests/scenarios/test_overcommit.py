@@ -90,7 +90,6 @@ MISTAKES: list[tuple[dict[str, Any], str, str]] = [
     ({"overcommit": {"gpu": 2}, "devices": {"count": 2}}, "cluster.overcommit.gpu", "a device is not overcommitted"),
     (PREDICTED, "cluster.overcommit.cpu.predict", "no use is known"),
     ({"overcommit": {"cpu": {"predict": "orakel"}}}, "cluster.overcommit.cpu.predict", "is no peak predictor"),
-    ({"overcommit": {"cpu": {"predict": {"max": []}}}}, "cluster.overcommit.cpu.predict.max", "expected"),
 ]
 
 

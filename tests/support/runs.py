@@ -18,8 +18,7 @@ from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.faults import Faults
 from binwright.simcore.rules import Overflow
 from binwright.simcore.types import QUANTUM, Agent, Placement, Request, View
-from binwright.simcore.use import Use
-from binwright.simcore.workload import Workload
+from binwright.simcore.workload import Use, Workload
 
 RESOURCES = ("cpu", "mem")
 PRICES = {"cpu": 0.5, "mem": 3.0}

@@ -2,56 +2,27 @@
 
 from typing import Annotated, Any, ClassVar, TypeAlias
 
-import numpy as np
 from pydantic import BeforeValidator, Field
 
-from binwright.fabric.peak_predictors import LimitPeak, OraclePeak, PeakPredictor, PercentilePeak, Seen, SigmaPeak
+from binwright.fabric.peak_predictors import LimitPeak, OraclePeak, PercentilePeak, SigmaPeak
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.feature import Feature, Point
 from binwright.simcore.fields import Model, PositiveNumber, Shown, wrong
-from binwright.simcore.types import Floats
 from binwright.simcore.unions import ByKey, PlainOrMapping
-
-KINDS = ("percentile", "sigma", "limit", "oracle")
-OF_KEYS = "[PercentilePeak](#percentilepeak), [SigmaPeak](#sigmapeak), [LimitPeak](#limitpeak), `oracle` or "
 
 
 def _oracle(value: Any) -> Any:
     return {"oracle": "24 h"} if value == "oracle" else value
 
 
-OnePeak: TypeAlias = Annotated[
-    PercentilePeak | SigmaPeak | LimitPeak | OraclePeak,
-    ByKey(KINDS, "is no peak predictor", "{sigma: 5}"),
-    BeforeValidator(_oracle),
-    Shown(f"{OF_KEYS}[OraclePeak](#oraclepeak)"),
-]
-
-
-class MaxPeak(PeakPredictor):
-    """The highest of several predictions."""
-
-    max: tuple[OnePeak, ...] = Field(min_length=1, examples=["[{sigma: 5}, {percentile: 99}]"])
-    """The predictors."""
-
-    @property
-    def back(self) -> float:
-        return max(predictor.back for predictor in self.max)
-
-    @property
-    def ahead(self) -> float:
-        return max(predictor.ahead for predictor in self.max)
-
-    def peaks(self, seen: Seen) -> Floats:
-        peaks: Floats = np.max([predictor.peaks(seen) for predictor in self.max], axis=0)
-        return peaks
-
-
 Peak: TypeAlias = Annotated[
-    PercentilePeak | SigmaPeak | LimitPeak | OraclePeak | MaxPeak,
-    ByKey((*KINDS, "max"), "is no peak predictor", "{sigma: 5}, or write oracle"),
+    PercentilePeak | SigmaPeak | LimitPeak | OraclePeak,
+    ByKey(("percentile", "sigma", "limit", "oracle"), "is no peak predictor", "{sigma: 5}, or write oracle"),
     BeforeValidator(_oracle),
-    Shown(f"{OF_KEYS}[OraclePeak](#oraclepeak), or [MaxPeak](#maxpeak)"),
+    Shown(
+        "[PercentilePeak](#percentilepeak), [SigmaPeak](#sigmapeak), [LimitPeak](#limitpeak), `oracle` or "
+        "[OraclePeak](#oraclepeak)"
+    ),
 ]
 
 
@@ -69,7 +40,7 @@ RatiosOrPeaks: TypeAlias = Annotated[
 
 class _Keys(Model):
     overcommit: RatiosOrPeaks = Field(
-        default_factory=dict, examples=["{cpu: 3, mem: 1.2}", "{cpu: {predict: {max: [{sigma: 5}, {percentile: 99}]}}}"]
+        default_factory=dict, examples=["{cpu: 3, mem: 1.2}", "{cpu: {predict: {sigma: 5}}}"]
     )
     """This multiple of a resource may be placed, or as much as predicted peaks leave. Power and metrics go by what is
     installed."""
