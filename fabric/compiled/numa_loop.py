@@ -70,10 +70,10 @@ class NumaState(NamedTuple):
     """Holds where one run is. The loop changes every array but `capacity`.
 
     `capacity` and `free` int64 [servers, nodes, resources] are what the rule sees. `left` is what is free: the same
-    array, but where backfilling shows less. `line` int32 [k] has the rows that wait. `due`
-    float64 [k] and `holder` int64 [k] are a heap of the times when placements end, and of their rows. `at` is int64
-    [COUNTERS], and `clock` float64 [1] has the time. `sequence` int32 [n] has the rows in the order of their `answers`,
-    int64 [1]: how many there are. The others are the columns of `simcore.record.Record`, and `holds` int8 [n] tells
+    array, but where backfilling shows less. `line` int32 [k] has the rows that wait. `due` float64 [k] and `holder`
+    int64 [k] are a heap of the times when placements end, and of their rows. `at` is int64 [COUNTERS], and `clock`
+    float64 [1] has the time. `sequence` int32 [n] has the rows in the order of their `answers`, int64 [1]: how many
+    there are. The others are the columns of `simcore.record.Record`, and `holds` int8 [n] tells
     which rows hold something. `log` int64 [any] tells which servers changed, as `fabric.ranking` has it.
     """
 
