@@ -207,7 +207,7 @@ def test_moves_do_not_depend_on_the_engine(moving: dict[str, Any], tmp_path: Pat
     ("when", "mover", "problem"),
     [
         ({"every": "5 s"}, {"agent": {"agent": "tetris"}}, ""),
-        ({"every": "5 s"}, "empty", "Empty looks at no devices, links, predicted"),
+        ({"every": "5 s"}, "empty", "Empty looks at no devices, links or predicted"),
     ],
 )
 def test_only_movers_that_ask_agents_move_in_networks(tmp_path: Path, when: Any, mover: Any, problem: str) -> None:

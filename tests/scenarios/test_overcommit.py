@@ -124,5 +124,5 @@ def test_predicted_peaks_admit_more_in_networks_and_where_requests_move(network:
 
     predicted = {"overcommit": {"cpu": {"predict": {"limit": 0.5}}}}
     assert acceptance(predicted) > acceptance({}) + 0.1
-    with pytest.raises(UserError, match="looks at no devices, links, predicted peaks"):
+    with pytest.raises(UserError, match="looks at no devices, links or predicted peaks"):
         acceptance(predicted, "empty")
