@@ -67,14 +67,15 @@ def move_in(simulation: Simulation, rules: Rules, mover: Mover) -> Moving:
     """Have a mover move in a simulation."""
     spec = MovesSpec.model_construct(
         bandwidth=1 / rules.per_quantum / QUANTUM if rules.per_quantum else None,
-        resource=simulation.view.resources[0],
         downtime=rules.downtime,
         at_once=rules.at_once or None,
     )
     room = (MakeRoom.model_construct(moves=rules.room), mover) if rules.room else None
     when = Rescheduling.model_construct(moves=rules.moves, every=rules.every)
     schedule = (when, mover) if rules.every else None
-    return Moving(simulation, spec, room, schedule)
+    moving = Moving(simulation, spec, room, schedule)
+    moving.resource = 0  # as the reference has it, whatever it is called
+    return moving
 
 
 rules_of_moves = st.builds(
