@@ -211,8 +211,7 @@ COMMANDS: Sequence[tuple[str, str, str, Sequence[Option]]] = (
     )),
     ("list", "catalogue.list_kind", "what there is to choose from: agents, scenarios, ...", (
         _option("kind", metavar="KIND", choices=KINDS, help=f"{', '.join(KINDS[:-1])} or {KINDS[-1]}"),
-        _option("name", nargs="?", metavar="NAME", help="with agents: an agent; with "
-                "topology: a network, or a CSV file"),
+        _option("name", nargs="?", metavar="NAME", help="with agents: an agent; with topology: a network"),
     )),
     ("agents check", "catalogue.check", "play an agent in small worlds, and say what it does wrong", (
         _option("agent", metavar="AGENT", help="mine.py:Mine, a registered name, or with options: "

@@ -1,18 +1,12 @@
-"""Networks by a few numbers: fabrics, fat-trees, plain trees, the published presets; and by their links or a file."""
+"""Networks by a few numbers: fabrics, fat-trees, plain trees, the published presets."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from math import prod
-from pathlib import Path
 
 import numpy as np
 
 from binwright.fabric.topology import LARGEST, Topology, TopologyError, capacity, level_name
-from binwright.simcore.csv_files import read_text
-from binwright.simcore.extras import pl
-
-MOST_LEVELS = 60
-"""Switches further from the servers count as this far, so that the pairs of levels fit an int8."""
 
 
 def fabric(
@@ -122,70 +116,6 @@ def tree(fanouts: Sequence[int], capacities: Sequence[object], name: str = "tree
         np.concatenate(ends),
         np.repeat(quanta, sizes[:-1]),
         np.repeat(order, [sizes[level] for level in order]),
-    )
-
-
-def read_network(path: str | Path, name: str | None = None) -> Topology:
-    """Read the network in a CSV file, which is called as the file, unless a name is given.
-
-    A row is a link: the columns `a` and `b` are its ends, `capacity` is in units, or a number with bps to Tbps; others
-    are ignored, and so are directions. See `of_links`.
-    """
-    path, links, remedy = Path(path), dict[tuple[str, str], int](), "Correct the line, or remove it."
-    columns = pl.col("a", "b", "capacity").str.strip_chars()
-    frame = read_text(path, frozenset({"a", "b", "capacity"})).select("line", columns)
-    for line, a, b, value in frame.filter(pl.any_horizontal(pl.exclude("line").is_not_null())).iter_rows():
-        if not (a and b and value) or a == b:
-            raise TopologyError("a link has two ends and a capacity", file=path, line=line, remedy=remedy)
-        if (a, b) in links or (b, a) in links:
-            problem = f"a second link between {a!r} and {b!r}: give each once, parallel ones with their sum"
-            raise TopologyError(problem, file=path, line=line, remedy=remedy)
-        links[a, b] = capacity(value, file=path, line=line, key=f"{a} - {b}")
-    try:
-        return of_links(links, name or path.stem)
-    except TopologyError as error:
-        error.file = path
-        raise
-
-
-def of_links(links: Mapping[tuple[str, str], int], name: str) -> Topology:
-    """Build the network of links between two ends, with their quanta; a `TopologyError` where servers cannot use it.
-
-    A vertex with exactly one link is a server, every other one a switch. Servers, and the switches of a level, are
-    numbered in the order of their first mention. There are no pods.
-    """
-    from scipy.sparse import csr_matrix  # late: few runs need it
-    from scipy.sparse.csgraph import connected_components, dijkstra
-
-    names, remedy = [*dict.fromkeys(end for link in links for end in link)], "Switches connect all servers."
-    number = {end: place for place, end in enumerate(names)}
-    ends = np.array([[number[a], number[b]] for a, b in links], np.int64).reshape(-1, 2)
-    is_server = np.bincount(ends.ravel(), minlength=len(names)) == 1
-    if not is_server.any():
-        raise TopologyError("has no servers", remedy="A vertex with exactly one link is a server.")
-    graph = csr_matrix((np.ones(len(ends)), ends.T), (len(names), len(names)))
-    parts, part = connected_components(graph, directed=False)
-    if parts > 1:
-        problem = f"is not connected: no path leads from {names[0]!r} to {names[(part != part[0]).argmax()]!r}"
-        raise TopologyError(problem, remedy=remedy)
-    if is_server.all():
-        raise TopologyError(f"the link {names[0]!r} - {names[1]!r} joins two servers", remedy=remedy)
-    hops = dijkstra(graph, directed=False, indices=np.flatnonzero(is_server), unweighted=True, min_only=True)
-    order = np.lexsort((hops, is_server))  # racks, which are nearest, then other switches, and servers at the end
-    level, switches = np.minimum(hops[order], MOST_LEVELS).astype(np.int64), int((~is_server).sum())
-    ends = np.argsort(order)[ends]
-    ends = np.take_along_axis(ends, np.argsort(level[ends] * len(names) + ends, axis=1), axis=1)
-    own = np.where(ends[:, 0] >= switches, ends[:, 0], len(names))
-    ordered = np.argsort(own, kind="stable")  # servers' own links come first
-    ends = ends[ordered]
-    return Topology(
-        name,
-        [names[vertex] for vertex in order.tolist()],
-        ends[: len(names) - switches, 1],
-        np.full((level == 1).sum(), -1),
-        ends,
-        np.array([*links.values()], np.int64)[ordered],
-        level,
     )
 
 

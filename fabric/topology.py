@@ -108,7 +108,6 @@ TOPOLOGIES = Registry(
         "fabric": "binwright.fabric.shapes:fabric",
         "fat-tree": "binwright.fabric.shapes:fat_tree",
         "tree": "binwright.fabric.shapes:tree",
-        "file": "binwright.fabric.shapes:read_network",
         "alpha": "binwright.fabric.shapes:alpha",
         "beta": "binwright.fabric.shapes:beta",
         "gamma": "binwright.fabric.shapes:gamma",

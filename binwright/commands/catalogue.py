@@ -4,7 +4,6 @@ import json
 from argparse import Namespace
 from collections.abc import Iterable
 from itertools import groupby
-from pathlib import Path
 from types import NoneType
 from typing import Any, get_args, get_origin
 
@@ -165,7 +164,7 @@ def _topology(name: str = "") -> None:
         for each in TOPOLOGIES:
             entry(each, TOPOLOGIES.load(each).__doc__ or "")
         return
-    spec = {"file": {"path": Path(name)}} if Path(name).suffix.lower() == ".csv" else read_yaml("NAME", name)
+    spec = read_yaml("NAME", name)
     kind, options = next(iter(spec.items())) if isinstance(spec, dict) else (spec, {})
     network = topology(kind, **(options or {}))
     racks = f"{network.racks} racks, {network.switches} switches, {network.links} links"

@@ -10,7 +10,6 @@ from binwright.fabric.compiled.numa_loop import NumaRequests, NumaState, end_nex
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.multi_server import COMPLETE, GOES_ON, Filling, allow, begin, choose, filling
 from binwright.fabric.network import NetworkView
-from binwright.fabric.routing import Routing
 from binwright.simcore.errors import UserError
 from binwright.simcore.jit import lean, lean_inlined
 from binwright.simcore.jit.bundle import row_of
@@ -64,9 +63,8 @@ class NetworkEpisodes(Episodes):
         (servers, nodes, resources), links = view.capacity.shape, view.topology.links
         if servers == 0 or count < 1:
             raise UserError("there is nothing to simulate", remedy="Take a network with servers, and one or more.")
-        self.view, paths = view, view.routing
+        self.view = view
         self._most = servers * nodes * (2 + resources) + links  # that a request adds to the log
-        own = Routing(view.topology, paths.k, paths.order, paths.weighted)  # threads cannot share them
         state = NetworkState(
             mask=np.zeros((count, servers), np.bool_),
             link_free=np.zeros((count, links), np.int64),
@@ -75,7 +73,7 @@ class NetworkEpisodes(Episodes):
             log=np.zeros((count, 4 * self._most), np.int64),
             logged=np.zeros(count, np.int64),
             short=np.zeros(1, np.bool_),
-            filling=stacked(filling(own, nodes, resources), count),
+            filling=stacked(filling(view.routing, nodes, resources), count),
             total=view.capacity.sum(axis=(0, 1)),
             await_room=bool(pacing and pacing.await_room),
             feasible=feasible,

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from threading import get_ident
 from typing import Any
 
 import numpy as np
@@ -39,8 +38,7 @@ def build_ledger(scenario: Scenario, seed: int = 0) -> Ledger:
     if peaks:
         more["predictors"] = {scenario.resources.index(name): how.predict for name, how in peaks}
     if network:
-        weighted = network.routes == "weighted"
-        more["routing"] = routing(network.topology.built, network.paths, network.order, weighted, get_ident())
+        more["routing"] = routing(network.topology.built, network.paths, network.order)
     if not scenario.ruled_by:
         return Ledger(cluster, **more)
     return Ledger(cluster, network.server_labels if network else labels, scenario.placement, **more)

@@ -64,9 +64,7 @@ class Network(Model):
 
     topology: TopologyChoice = Field(examples=["alpha", "{fat-tree: {k: 4}}"])
     """Servers, switches and links."""
-    paths: Count = Field(3, le=1000, description="How many shortest paths between two racks may be used (K).")
-    routes: Literal["hops", "weighted"] = "hops"
-    """Which paths are tried first: those of fewest hops, or (`weighted`) of least free bandwidth."""
+    paths: Count = Field(3, le=100, description="How many shortest paths between two racks may be used (K).")
     order: Literal["even", "networkx"] = "even"
     """Which of equally short routes comes first: the planes in turn (`even`), or plane 0, as networkx and publications
     have it."""
@@ -110,8 +108,8 @@ def _topology(options: str, name: str) -> Topology:
 
 
 @lru_cache(maxsize=8)
-def routing(network: Topology, paths: int, order: Order, weighted: bool, thread: int) -> Routing:
-    """Prepare the paths of a topology; what was searched for once stays for the runs of this thread that follow."""
+def routing(network: Topology, paths: int, order: Order) -> Routing:
+    """Prepare the paths of a topology; what was found once stays for the runs that follow."""
     from binwright.fabric.routing import Routing
 
-    return Routing(network, paths, order, weighted)
+    return Routing(network, paths, order)

@@ -346,18 +346,17 @@ def test_unsupported_keys_of_networks_are_refused(change: dict[str, Any], key: s
 
 def test_a_failed_link_carries_nothing_not_even_a_request_without_bandwidth() -> None:
     for name in ("tetris", "nulb", "nalb", "random", "best-home"):
-        for weighted in (False, True):
-            ledger = ledger_of("fabric", weighted=weighted)
-            agent = AGENTS.load(name)()
-            agent.start(ledger.view, stream(0, "agent"))
-            for server in range(ledger.network.topology.servers):
-                ledger.fail(server, "link")
-            assert agent.decide(ledger.view, request(0, 6, 4, 0.0)) == Refusal("no path: server-rack")
-            with pytest.raises(InfeasiblePlacement, match="link 0 has failed"):
-                ledger.apply(request(0, 6, 4, 0.0), Placement(*two_servers(ledger)))
-            for server in range(ledger.network.topology.servers):
-                ledger.repair(server, "link")
-            assert isinstance(agent.decide(ledger.view, request(0, 6, 4, 0.0)), Placement)
-            full = Placement(*two_servers(ledger))
-            ledger.apply(request(1, 6, 4, 1.0), full)
-            recount(ledger)
+        ledger = ledger_of("fabric")
+        agent = AGENTS.load(name)()
+        agent.start(ledger.view, stream(0, "agent"))
+        for server in range(ledger.network.topology.servers):
+            ledger.fail(server, "link")
+        assert agent.decide(ledger.view, request(0, 6, 4, 0.0)) == Refusal("no path: server-rack")
+        with pytest.raises(InfeasiblePlacement, match="link 0 has failed"):
+            ledger.apply(request(0, 6, 4, 0.0), Placement(*two_servers(ledger)))
+        for server in range(ledger.network.topology.servers):
+            ledger.repair(server, "link")
+        assert isinstance(agent.decide(ledger.view, request(0, 6, 4, 0.0)), Placement)
+        full = Placement(*two_servers(ledger))
+        ledger.apply(request(1, 6, 4, 1.0), full)
+        recount(ledger)

@@ -3,7 +3,6 @@
 import random
 from collections import Counter
 from collections.abc import Iterator
-from copy import copy
 from itertools import combinations, islice, pairwise
 from typing import Any, get_args
 
@@ -13,13 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binwright import fabric
-from binwright.fabric.routing import SOON_FOUND, Order, Routing, find_path, find_route
+from binwright.fabric.routing import Order, Routing, find_path, find_route
 from binwright.fabric.shapes import fabric as pods_and_planes
-from binwright.fabric.shapes import fat_tree, of_links, tree
+from binwright.fabric.shapes import fat_tree, tree
 from binwright.fabric.topology import Topology, topology
 from tests.reference.routes import turn, way
-from tests.support.networks import links_between, paths_between
+from tests.support.networks import links_between, of_links, paths_between
 from tests.support.properties import scaled
 
 
@@ -107,25 +105,20 @@ def test_even_routes_load_all_planes_and_spines_alike(name: str, k: int) -> None
 @pytest.mark.parametrize("k", [1, 3, 4])
 def test_arithmetic_finds_what_a_search_finds(name: str, k: int) -> None:
     found = topology(name)
-    plain = copy(found)
-    plain.planes = plain.uplinks = 0
-    searched = Routing(plain, found.planes * found.uplinks)
+    graph = entered(found)
     pairs = list(combinations(range(found.racks), 2))
     for order in get_args(Order):
-        quick = Routing(found, k, order)
-        assert quick.routes.kept.nbytes <= SOON_FOUND
+        routing = Routing(found, k, order)
         for a, b in random.Random(7).sample(pairs, 40):
-            every = links_between(searched, a, b)
-            shortest = [path for path in every if len(path) == len(every[0])]
-            assert set(links_between(quick, a, b)) <= set(shortest)
-            assert len(set(links_between(quick, a, b))) == k
-            assert links_between(quick, b, a) == [links[::-1] for links in links_between(quick, a, b)]
+            assert set(paths_between(routing, a, b)) <= set(map(tuple, nx.all_shortest_paths(graph, a, b)))
+            assert len(set(links_between(routing, a, b))) == k
+            assert links_between(routing, b, a) == [links[::-1] for links in links_between(routing, a, b)]
 
 
-def test_a_hundred_thousand_servers_need_a_small_table() -> None:
+def test_a_hundred_thousand_servers_need_200_megabytes() -> None:
     found = pods_and_planes(2504, 40, 8, 4, 4, (1, 2, 2))
     routing = Routing(found)
-    assert sum(array.nbytes for array in routing.routes if isinstance(array, np.ndarray)) < 3_000_000
+    assert sum(array.nbytes for array in routing.routes) < 200_000_000
     names = [[found.names[vertex] for vertex in path] for path in paths_between(routing, 9, 2503)]
     assert names[2] == ["rack-9", "fabric-1-2", "spine-2-2", "fabric-312-2", "rack-2503"]
     assert links_between(routing, 9, 2503)[2] == as_links(found, paths_between(routing, 9, 2503)[2])
@@ -168,8 +161,7 @@ def test_random_graphs_by_the_slow_rule(found: Topology, k: int) -> None:
     for a, b in combinations(range(found.racks), 2):
         expected = slow_paths(found, a, b, k)
         assert expected, "connected"
-        for _ in "searched", "kept":
-            assert paths_between(routing, a, b) == expected
+        assert paths_between(routing, a, b) == expected
         assert paths_between(routing, b, a) == [path[::-1] for path in expected]
         hops = [len(path) for path in islice(nx.shortest_simple_paths(switches_only(found, a, b), a, b), k)]
         assert [len(path) for path in expected] == hops
@@ -181,22 +173,10 @@ def ring(count: int) -> Topology:
 
 
 def test_paths_may_be_long() -> None:
-    found = ring(60)
+    found = ring(20)
     routing = Routing(found)
-    for _ in range(2):
-        assert [len(links) for links in links_between(routing, 0, 7)] == [7, 53]
+    assert [len(links) for links in links_between(routing, 0, 7)] == [7, 13]
     assert [len(links) for links in links_between(Routing(found, 1), 0, 7)] == [7]
-
-
-def test_pairs_without_room_displace_one_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = fat_tree(4)
-    plenty = Routing(found, 5)  # more than there are shortest ones: every pair is searched
-    monkeypatch.setattr(fabric.routing, "KEPT_BYTES", 1000)
-    scarce = Routing(found, 5)
-    assert len(scarce.routes.pairs) < 5 < len(plenty.routes.pairs) == 28
-    for _ in range(2):
-        for a, b in combinations(range(found.racks), 2):
-            assert links_between(scarce, a, b) == links_between(plenty, a, b)
 
 
 def networks() -> Iterator[Topology]:
@@ -224,45 +204,3 @@ def test_kernels_answer_by_the_lists_of_paths(found: Topology, k: int) -> None:
         else:
             assert count == -1
         assert find_route(routing.routes, free, s, s, 99, out) == 0
-
-
-def slow_weighted_paths(found: Topology, a: int, b: int, k: int, free: list[int]) -> list[tuple[int, ...]]:
-    """The rule: all simple paths from the lower rack as links, by (bandwidth free, hops, vertices), around failures.
-
-    Where no path leads around these, it is that of paths by hops.
-    """
-    order = []
-    for path in map(tuple, nx.all_simple_paths(switches_only(found, a, b), min(a, b), max(a, b))):
-        links = as_links(found, path)
-        if all(free[link] >= 0 for link in links):
-            order.append((sum(free[link] for link in links), len(links), path, links))
-    if not order:
-        return [as_links(found, path) for path in slow_paths(found, a, b, k)]
-    ordered = [links for _, _, _, links in sorted(order)[:k]]
-    return ordered if a < b else [links[::-1] for links in ordered]
-
-
-def check_weighted(found: Topology, k: int, free: list[int], bandwidth: int) -> None:
-    """Between all racks, and the two first and last servers."""
-    routing, array = Routing(found, k, weighted=True), np.array(free, np.int64)
-    out = np.empty(routing.longest, np.int32)
-    home: dict[int, int] = {int(rack): server for server, rack in enumerate(found.rack_of)}
-    for a, b in ((a, b) for a in home for b in home if a != b):
-        expected = slow_weighted_paths(found, a, b, k, free)
-        works = [min(free[link] for link in links) >= bandwidth for links in expected]
-        first = works.index(True) if True in works else -1
-        assert find_path(routing.routes, array, a, b, bandwidth) == first
-        assert links_between(routing, a, b, array) == expected
-        s, t = home[a], home[b]
-        count = find_route(routing.routes, array, s, t, bandwidth, out)
-        if first >= 0 and min(free[s], free[t]) >= bandwidth:
-            assert out[:count].tolist() == [s, *expected[first], t]
-        else:
-            assert count == -1
-
-
-@given(graphs(), st.integers(1, 5), st.data())
-@scaled(0.6)
-def test_weighted_paths_of_random_graphs(found: Topology, k: int, data: st.DataObject) -> None:
-    free = data.draw(st.lists(st.integers(-1, 3), min_size=found.links, max_size=found.links))
-    check_weighted(found, k, free, data.draw(st.integers(0, 3)))

@@ -1,6 +1,5 @@
-"""Networks: what the presets are, what files may say, what is refused, and that all of them can be drawn."""
+"""Networks: what the presets are, what is refused, and that all of them can be drawn."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,19 +13,6 @@ from binwright.simcore.errors import UnknownName, UserError
 from binwright.simcore.types import QUANTUM
 from tests.support.properties import first
 
-MIXED = """a,b,capacity,length
-left,core,40,3
-one,left,10,
-two,right,25 Gbps,
-three,far,10,5
-right,core,40,
-left,right,100,
-core,far,40,
-core,hub,40,
-hub,far,40,
-"""
-"""A network of links within a level; the hub has no servers."""
-
 EXAMPLES: dict[str, dict[str, Any]] = {
     "fabric": {
         "racks": 6, "servers_per_rack": 3, "racks_per_pod": 2, "fabric_switches": 3, "uplinks": 2,
@@ -34,16 +20,12 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     },
     "fat-tree": {"k": 4},
     "tree": {"fanouts": [3, 2, 2, 2], "capacities": [1, 2, 4, 8]},
-    "file": {"path": "mixed.csv"},
 }  # fmt: skip
 """Options of everything registered; presets need none."""
 
 
-@pytest.fixture
-def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Topology]:
-    (tmp_path / "mixed.csv").write_text(MIXED, encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
-    return lambda name: topology(name, **EXAMPLES.get(name, {}))
+def make(name: str) -> Topology:
+    return topology(name, **EXAMPLES.get(name, {}))
 
 
 def described(found: Topology) -> set[tuple[str, str, int, str]]:
@@ -54,7 +36,7 @@ def described(found: Topology) -> set[tuple[str, str, int, str]]:
 
 
 @pytest.mark.parametrize("name", sorted(TOPOLOGIES))
-def test_every_topology_is_consistent(make: Callable[[str], Topology], name: str) -> None:
+def test_every_topology_is_consistent(name: str) -> None:
     found = make(name)
     vertices = found.switches + found.servers
     assert len(found.names) == len(found.level) == vertices
@@ -118,46 +100,6 @@ def test_alpha_link_by_link() -> None:
     assert [found.names[v] for v in near] == [*(f"server-{n}" for n in range(10, 20)), "fabric-0-0", "fabric-0-1"]
 
 
-def test_a_mixed_graph(make: Callable[[str], Topology]) -> None:
-    found = make("file")
-    assert found.name == "mixed"
-    assert found.names == ("left", "right", "far", "core", "hub", "one", "two", "three")
-    assert found.rack_of.tolist() == [0, 1, 2]
-    assert found.pod_of.tolist() == [-1, -1, -1]
-    assert found.level.tolist() == [1, 1, 1, 2, 2, 0, 0, 0]
-    assert found.tiers == ("server-rack", "rack-rack", "rack-fabric", "fabric-fabric")
-    assert ("right", "two", 25 * QUANTUM, "server-rack") in described(found)
-
-
-FILES = [
-    ("none.csv", None, "there is no such file"),
-    ("net.csv", "", "is empty"),
-    ("net.csv", "a,b,size\nx,y,1\n", "net.csv:1: missing column capacity"),
-    ("net.csv", "a,b,capacity\n", "has no servers"),
-    ("net.csv", b"a,b,capacity\n\xff,x,1\n", "net.csv:2: not UTF-8 text"),
-    ("net.csv", 'a,b,capacity\n"x,y,1\n', "not a CSV file"),
-    ("net.csv", "a,b,capacity\nx,y,\n", "net.csv:2: a link has two ends and a capacity"),
-    ("net.csv", "a,b,capacity\n\nx,y,0\n", "net.csv:3: x - y: the capacity is 0"),
-    ("net.csv", "a,b,capacity\nx,y,1 gbps\n", "the capacity 'gbps' is not a unit of bandwidth"),
-    ("net.csv", "a,b,capacity\nx,x ,1\n", "net.csv:2: a link has two ends"),
-    ("net.csv", "a,b,capacity\nx,y,1\ny,x,1\n", "net.csv:3: a second link between 'y' and 'x'"),
-    ("net.csv", "a,b,capacity\nx,y,1\n", "net.csv: the link 'x' - 'y' joins two servers"),
-    ("net.csv", "a,b,capacity\nx,y,1\ny,z,1\nz,x,1\n", "has no servers\n  A vertex with exactly one link"),
-    ("net.csv", "a,b,capacity\nx,y,1\ny,z,1\np,q,1\nq,r,1\n", "net.csv: is not connected: no path leads from"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("name", "text", "message"), FILES, ids=[f"{case[0]}-{case[2][:40]}" for case in FILES])
-def test_files_that_are_refused(tmp_path: Path, name: str, text: str | bytes | None, message: str) -> None:
-    file = tmp_path / name
-    if text is not None:
-        file.write_bytes(text if isinstance(text, bytes) else text.encode())
-    with pytest.raises(UserError) as caught:
-        topology("file", path=str(file))
-    assert message in str(caught.value)
-    assert str(caught.value).startswith(str(file))
-
-
 def good(**changes: object) -> dict[str, Any]:
     return EXAMPLES["fabric"] | changes
 
@@ -186,7 +128,7 @@ def test_options_that_are_refused(name: str, options: dict[str, Any], message: s
 
 
 @pytest.mark.parametrize("name", first(4, TOPOLOGIES))
-def test_every_topology_can_be_drawn(make: Callable[[str], Topology], name: str, tmp_path: Path) -> None:
+def test_every_topology_can_be_drawn(name: str, tmp_path: Path) -> None:
     found = make(name)
     figure = Figure()
     loaded = figure.subplots()

@@ -107,17 +107,6 @@ def test_many_are_evaluated_at_once_and_answered_in_order(evaluator: Evaluator) 
     assert [(one.values, one.reason) for one in together] == [(one.values, one.reason) for one in alone]
 
 
-def test_threads_do_not_share_the_paths_of_a_network() -> None:
-    scenario = {
-        "cluster": {"network": {"topology": "beta", "routes": "weighted"}, "node": {"cpu": 10, "mem": 10}},
-        "workload": {"demand": "uniform", "requests": 60, "holding": 30},
-        "agents": ["best-home"],
-    }
-    evaluator = Evaluator(bw.scenario(scenario), seeds=4)
-    [alone] = evaluator.many(["best-home"], jobs=1)
-    assert [each.score for each in evaluator.many(["best-home"] * 6, jobs=3)] == [alone.score] * 6
-
-
 HOSTILE = {
     "while True:": "def score(free_cpu):\n    while True:\n        pass",
     "eval(free_cpu)": "def score(free_cpu):\n    return eval(free_cpu)",

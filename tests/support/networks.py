@@ -2,14 +2,15 @@
 
 from typing import Any
 
+import networkx
 import numpy as np
 
 from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.ledger import Ledger
-from binwright.fabric.routing import Routing, find_path
-from binwright.fabric.shapes import fabric, of_links, tree
+from binwright.fabric.routing import Routing
+from binwright.fabric.shapes import fabric, tree
 from binwright.fabric.topology import Topology, topology
-from binwright.simcore.types import QUANTUM, Ints, Request
+from binwright.simcore.types import QUANTUM, Request
 
 UNIT = 1_000_000
 """Quanta of one unit."""
@@ -26,18 +27,41 @@ NETWORKS: dict[str, dict[str, Any]] = {
 """Small presets by name, with their options."""
 
 
-def ledger_of(name: str, nodes: int = 1, cpu: int = 4, mem: int = 3, weighted: bool = False) -> Ledger:
+def ledger_of(name: str, nodes: int = 1, cpu: int = 4, mem: int = 3) -> Ledger:
     """Build the ledger of a network, of which every node has so many units of cpu and memory."""
     network = uneven() if name == "uneven" else topology(name, **NETWORKS.get(name, {}))
     node = np.array([cpu, mem], np.int64) * QUANTUM
     capacity = np.broadcast_to(node, (network.servers, nodes, 2)).copy()
     cluster = Cluster(("cpu", "mem"), capacity, (NEVER, NEVER), capacity[0])
-    return Ledger(cluster, routing=Routing(network, weighted=weighted))
+    return Ledger(cluster, routing=Routing(network))
 
 
 def request(row: int, cpu: int, mem: int, bandwidth: float) -> Request:
     """Make a request, in units."""
     return Request(row, 0.0, 1.0, (cpu * QUANTUM, mem * QUANTUM), False, round(bandwidth * QUANTUM))
+
+
+def of_links(links: dict[tuple[str, str], int], name: str) -> Topology:
+    """Build the network of connected links with their quanta: what has exactly one link is a server.
+
+    Vertices are numbered by their hops to the nearest server, of equals in the order of their first mention.
+    """
+    graph = networkx.Graph([*links])
+    is_server = {vertex for vertex, degree in graph.degree() if degree == 1}
+    level = networkx.multi_source_dijkstra_path_length(graph, is_server)
+    names = sorted(graph, key=lambda vertex: (vertex in is_server, level[vertex]))
+    ends = {link: sorted(link, key=lambda end: (level[end], names.index(end))) for link in links}
+    ordered = sorted(links, key=lambda link: names.index(ends[link][0]) if ends[link][0] in is_server else len(names))
+    racks = [names.index(ends[link][1]) for link in ordered if ends[link][0] in is_server]
+    return Topology(
+        name,
+        names,
+        racks,
+        [-1] * len({*racks}),
+        [[names.index(end) for end in ends[link]] for link in ordered],
+        [links[link] for link in ordered],
+        [level[vertex] for vertex in names],
+    )
 
 
 def uneven() -> Topology:
@@ -55,14 +79,13 @@ SHAPES = [
 """Networks of different shapes, with the paths in them."""
 
 
-def links_between(routing: Routing, a: int, b: int, free: Ints | None = None) -> list[tuple[int, ...]]:
+def links_between(routing: Routing, a: int, b: int) -> list[tuple[int, ...]]:
     """List the paths from rack a to rack b in order, each as its links; within a rack one path without any."""
     if a == b:
         return [()]
-    routes, low, high = routing.routes, min(a, b), max(a, b)
-    find_path(routes, routing.topology.link_capacity if free is None else free, a, b, 0)
-    kept = routes.kept[(high * (high - 1) // 2 + low + 1) % len(routes.pairs)]
-    paths = [tuple(path[1 : 1 + path[0]].tolist()) for path in kept if path[0]]
+    low, high = min(a, b), max(a, b)
+    found = routing.routes.paths[high * (high - 1) // 2 + low]
+    paths = [tuple(path[1 : 1 + path[0]].tolist()) for path in found if path[0]]
     return paths if a < b else [links[::-1] for links in paths]
 
 

@@ -17,7 +17,7 @@ from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.network import FAILED, NetworkView, Provisioned
 from binwright.fabric.routing import Routing
-from binwright.fabric.shapes import fabric, of_links, tree
+from binwright.fabric.shapes import fabric, tree
 from binwright.fabric.shapes import fabric as pods
 from binwright.fabric.topology import Topology
 from binwright.simcore.errors import UserError
@@ -37,6 +37,7 @@ from tests.reference.network_agents import (
     tetris,
 )
 from tests.support.networks import ledger_of as ledger
+from tests.support.networks import of_links
 from tests.support.properties import first, forms, scaled
 from tests.support.recount import recount
 
@@ -92,9 +93,8 @@ def cases(draw: st.DrawFn) -> tuple[NetworkView, Request, Case]:
         link_free[failed] = FAILED
     demand = tuple(draw(st.integers(0, 3 * most)) for most in size)
     bandwidth = draw(st.sampled_from([0, 1, 2, 3, 4, 8])) * UNIT // 4
-    weighted, masked = draw(st.booleans()), draw(st.booleans())
-    view = view_of(Routing(found, weighted=True) if weighted else routing, capacity, free, link_free)
-    case = Case(found, capacity, free, link_free, demand, bandwidth, weighted, masked)
+    view = view_of(routing, capacity, free, link_free)
+    case = Case(found, capacity, free, link_free, demand, bandwidth, weighted=False, masked=draw(st.booleans()))
     return view, Request(0, 0.0, 1.0, demand, False, bandwidth), case
 
 
@@ -272,12 +272,12 @@ def ledger_of(routing: Routing, nodes: int = 1) -> Ledger:
 
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("name", NAMES)
-@given(shape=st.sampled_from(SHAPES), nodes=st.integers(1, 2), weighted=st.booleans(), seed=st.integers(0, 2**32))
+@given(shape=st.sampled_from(SHAPES), nodes=st.integers(1, 2), seed=st.integers(0, 2**32))
 @scaled(0.15)
-@example(shape=SHAPES[0], nodes=2, weighted=True, seed=1)
-def test_all_or_nothing(name: str, masked: bool, shape: Routing, nodes: int, weighted: bool, seed: int) -> None:
+@example(shape=SHAPES[0], nodes=2, seed=1)
+def test_all_or_nothing(name: str, masked: bool, shape: Routing, nodes: int, seed: int) -> None:
     """What is placed fits and is connected; what is not changes nothing; what is released leaves nothing behind."""
-    ledger = ledger_of(Routing(shape.topology, weighted=weighted), nodes)
+    ledger = ledger_of(shape, nodes)
     view, found = ledger.view, shape.topology
     agent, rng = make(name, masked), np.random.default_rng(seed)
     agent.start(view, stream(seed, "agent"))

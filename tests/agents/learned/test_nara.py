@@ -173,11 +173,8 @@ def test_reward_of_a_choice_counts_for_each_decision_of_an_unfinished_request() 
 
 @pytest.mark.long
 @pytest.mark.parametrize("mask", ["any", "feasible"])
-@pytest.mark.parametrize("routes", ["hops", "weighted"])
-def test_in_the_engine_it_chooses_as_in_compiled_episodes(
-    weights: Path, trainer: NaraTrainer, mask: Any, routes: str
-) -> None:
-    scenario = load_scenario("nara/table1", ["workload.requests=40", f"cluster.network.routes={routes}"])
+def test_in_the_engine_it_chooses_as_in_compiled_episodes(weights: Path, trainer: NaraTrainer, mask: Any) -> None:
+    scenario = load_scenario("nara/table1", ["workload.requests=40"])
     placed = []
     for seed in (3, 4):
         agent = AGENTS.load("nara")(path=str(weights), mask=mask)

@@ -74,7 +74,6 @@ def cases(draw: st.DrawFn) -> Case:
             ]
         )
     )
-    routing = Routing(routing.topology, weighted=draw(st.booleans()))
     return Case(routing, capacity, pacing, draw(st.booleans()), workloads, draw(st.integers(0, 9)))
 
 
