@@ -13,11 +13,10 @@ from binwright.simcore.errors import ScenarioError, UserError
 from tests.support.moved import LOG
 from tests.support.scenarios import first_run, random_requests
 
-NORTH: dict[str, Any] = {"electricity": {"pue": 1.1, "price": 0.05, "carbon": 30}, "latency": {"web": "5 ms"}}
+NORTH: dict[str, Any] = {"electricity": {"pue": 1.1, "price": 0.05, "carbon": 30}, "latency": {"south": "5 ms"}}
 SOUTH: dict[str, Any] = {
     "electricity": {"price": 0.2, "carbon": {"daily": [400, 100]}},
-    "latency": {"web": "9 ms", "job": 0.1},
-    "home_of": "web",
+    "latency": {"south": "9 ms", "job": 0.1},
 }
 
 
@@ -26,7 +25,10 @@ def data(sites: dict[str, Any], **changes: Any) -> dict[str, Any]:
     return {
         "cluster": {"groups": groups},
         "workload": random_requests(
-            200, "8 min", [{"cpu": 1, "mem": "2 GB", "group": "web"}, {"cpu": 2, "mem": "1 GB", "group": "job"}], "1 h"
+            200,
+            "8 min",
+            [{"cpu": 1, "mem": "2 GB", "group": "south"}, {"cpu": 2, "mem": "1 GB", "group": "job"}],
+            "1 h",
         ),
         "costs": {
             "servers": {"power": {"idle": "100 W", "peak": "300 W"}, "price": 0.5},
@@ -41,14 +43,13 @@ def data(sites: dict[str, Any], **changes: Any) -> dict[str, Any]:
 MISTAKES: list[tuple[dict[str, Any], dict[str, Any], str, str]] = [
     ({"of": {"north": NORTH}}, {}, "sites.of", "says nothing of the servers at south"),
     ({"of": {"north": NORTH, "south": SOUTH, "west": {}}}, {}, "sites.of.west", "no server has this site"),
-    ({"label": "region"}, {}, "sites.label", "no server has this label"),
+    ({}, {"cluster": {"servers": 4, "node": {"cpu": 4, "mem": "8 GB"}}}, "sites.of", "no server has a label `site`"),
     ({"router": "greenest"}, {}, "sites.router.0", "unknown router"),
     ({"router": "price", "of": {"north": {}, "south": {}}}, {}, "sites.of.north", "says no price of a kWh"),
     ({"of": {"north": {"electricity": {"price": 0}}, "south": {}}}, {}, "sites.of.south", "says no price of a kWh"),
     ({"router": "home", "by": None, "of": {"north": {}, "south": {}}}, {}, "sites.by", "is missing for the router"),
     ({"by": None}, {}, "sites.of.north.latency", "goes by a label of requests"),
-    ({"of": {"north": {"home_of": "wbe"}, "south": {}}}, {}, "sites.of.north.home_of", "no request is of this group"),
-    ({"of": {"north": {"home_of": "web"}, "south": SOUTH}}, {}, "sites.of.south.home_of", "has its home twice"),
+    ({"of": {"north": {"latency": {"jb": 1}}, "south": {}}}, {}, "sites.of.north.latency", "no request is of this g"),
     ({"of": {"north": {"electricity": {"carbon": {"path": "a.csv", "daily": [1]}}}, "south": {}}}, {},
      "sites.of.north.electricity.carbon", "needs a file or a day"),
     ({}, {"record": ["sites"], "costs": {}}, "record", "no site draws anything"),
@@ -66,7 +67,7 @@ def test_a_mistake_is_named(sites: dict[str, Any], changes: dict[str, Any], key:
 
 
 def test_mistakes_that_only_requests_show() -> None:
-    only = {"electricity": NORTH["electricity"], "latency": {"web": "5 ms"}}
+    only = {"electricity": NORTH["electricity"], "latency": {"south": "5 ms"}}
     far = scenario_from(data({"router": "latency", "of": {"north": only, "south": only}}))
     with pytest.raises(UserError, match="has a latency to no site"):
         check_scenario(far)
@@ -85,8 +86,8 @@ def test_sites_add_up_to_the_whole(router: Any, tmp_path: Path) -> None:
         at = np.array([requests["server"]])[0] // 2
         group = requests["group"].to_numpy()
         placed = at >= 0
-        assert row["away"] == pytest.approx(float((at[placed & (group == "web")] == 0).mean()))
-        far = np.where(group == "web", np.where(at == 0, 5, 9), np.where(at == 0, np.nan, 100))
+        assert row["away"] == pytest.approx(float((at[placed & (group == "south")] == 0).mean()))
+        far = np.where(group == "south", np.where(at == 0, 5, 9), np.where(at == 0, np.nan, 100))
         assert row["latency"] == pytest.approx(float(np.nanmean(far[placed])))
     assert results.figure("timeline", metrics=["carbon"]).axes
 
@@ -116,21 +117,18 @@ def test_shipped_scenario_of_sites_saves_carbon(tmp_path: Path) -> None:
     {"overflow": {"wait": {"together": 8}}, "knowledge": {"lifetimes": "known"},
      "agents": [{"in-line": {"backfilling": "easy"}}]},
 ])  # fmt: skip
-@pytest.mark.parametrize("spill", [True, False])
-def test_every_feature_keeps_to_the_site_of_a_request(changes: dict[str, Any], spill: bool, tmp_path: Path) -> None:
-    scenario = data(
-        {"router": "home", "spill_over": spill}, **{"agents": ["best-fit"], "record": ["requests"], **changes}
-    )
+def test_every_feature_keeps_to_the_site_of_a_request(changes: dict[str, Any], tmp_path: Path) -> None:
+    scenario = data({"router": "home"}, **{"agents": ["best-fit"], "record": ["requests"], **changes})
     scenario["workload"]["arrivals"] = {"poisson": {"every": "1 min"}}
     for flavour, priority in zip(scenario["workload"]["flavours"], (0, 1), strict=True):
         flavour["priority"] = priority
     row, requests = first_run(scenario, tmp_path, "python")
-    # Web requests are at home in the south, on servers 2 and 3; servers that are added are like the last, in the south.
-    server, is_web = requests["server"].to_numpy(), (requests["group"] == "web").to_numpy()
-    away = is_web & (server >= 0) & (server < 2)
-    assert away.any() == (spill and "expand" not in str(changes))
-    assert row["away"] == pytest.approx(away.sum() / max((is_web & (server >= 0)).sum(), 1), abs=0.05)
-    if spill and "expand" in str(changes):
+    # These are at home in the south, on servers 2 and 3; servers that are added are like the last, in the south.
+    server, is_southern = requests["server"].to_numpy(), (requests["group"] == "south").to_numpy()
+    away = is_southern & (server >= 0) & (server < 2)
+    assert away.any() == ("expand" not in str(changes))
+    assert row["away"] == pytest.approx(away.sum() / max((is_southern & (server >= 0)).sum(), 1), abs=0.05)
+    if "expand" in str(changes):
         assert server.max() == 8
     if "rescheduling" in changes:
         assert LOG

@@ -29,9 +29,9 @@ PUE = np.array([1.0, 1.25, 2.0])
 LATENCY = np.array([[3.0, 1.0, 2.0], [1.0, 1.0, 5.0]])
 
 
-def simulated(case: dict[str, Any], *routers: str, spill: bool = True) -> Simulation:
+def simulated(case: dict[str, Any], *routers: str) -> Simulation:
     """Play a case."""
-    simulation = built(case, *routers, spill=spill)
+    simulation = built(case, *routers)
     agent = InLine() if simulation.overflow.together else FirstFit()
     agent.start(simulation.view, np.random.default_rng(0))
     play(simulation, agent)
@@ -39,7 +39,7 @@ def simulated(case: dict[str, Any], *routers: str, spill: bool = True) -> Simula
     return simulation
 
 
-def built(case: dict[str, Any], *routers: str, spill: bool) -> Simulation:
+def built(case: dict[str, Any], *routers: str) -> Simulation:
     count, n, of = max(case["site"]) + 1, len(case["arrival"]), np.array(case["site"])
     capacity = np.array(case["capacity"], np.int64)[:, None, :]
     labels = ServerLabels(len(of), {"site": of.astype(np.str_)}, {}, {}, 0)
@@ -54,7 +54,6 @@ def built(case: dict[str, Any], *routers: str, spill: bool) -> Simulation:
         energy=tuple(map(SiteEnergy, "abc", PUE, series, series[::-1])),
         of=of,
         routers=tuple((name, ROUTERS.load(name)) for name in routers),
-        spill=spill,
         home=np.where(home < count, home, -1),
         latency=LATENCY[np.arange(n) % 2, :count],
     )
@@ -103,17 +102,16 @@ def cases(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
-@given(cases(), st.lists(st.sampled_from(sorted(ROUTERS)), min_size=1, max_size=2, unique=True), st.booleans())
-def test_requests_go_where_the_reference_sends_them(case: dict[str, Any], routers: list[str], spill: bool) -> None:
+@given(cases(), st.lists(st.sampled_from(sorted(ROUTERS)), min_size=1, max_size=2, unique=True))
+def test_requests_go_where_the_reference_sends_them(case: dict[str, Any], routers: list[str]) -> None:
     # Who waits is offered again when others arrive, if they are offered together: by then prices may have changed.
     assume(not (case["wait"] and case["together"] and {"price", "carbon"} & {*routers}))
-    simulation = simulated(case, *routers, spill=spill)
+    simulation = simulated(case, *routers)
     scores = [score(simulation, name) for name in routers]
 
     def order(row: int, time: float, loads: list[Fraction]) -> list[int]:
         each = [one(row, time, loads) for one in scores]
-        found = sorted(range(len(loads)), key=lambda site: [*(said[site] for said in each), site])
-        return found if spill else found[:1]
+        return sorted(range(len(loads)), key=lambda site: [*(said[site] for said in each), site])
 
     times, there = (case["arrival"], case["duration"]), (case["capacity"], case["site"])
     server, since, spilled = reference.play(*times, case["demand"], *there, order, case["wait"])
@@ -131,16 +129,14 @@ FULL: dict[str, Any] = {
 }  # fmt: skip
 
 
-def test_requests_without_room_at_their_site_are_refused_or_spill() -> None:
-    for spill, servers, reason in ((False, [0, -1, 1, 1], "only other sites have room"), (True, [0, 1, 1, -1], "")):
-        simulation = simulated(FULL, "home", spill=spill)
-        record = simulation.record
-        assert record.server[:4].tolist() == servers
-        assert (record.reasons[record.reason[servers.index(-1)]] == reason) is not spill
+def test_requests_without_room_at_their_site_spill() -> None:
+    record = simulated(FULL, "home").record
+    assert record.server[:4].tolist() == [0, 1, 1, -1]
+    assert record.reasons[record.reason[3]] != "only other sites have room"
 
 
 def test_no_agent_places_at_another_site() -> None:
-    simulation = built(FULL, "home", spill=True)
+    simulation = built(FULL, "home")
     request: Any = simulation.advance()
     with pytest.raises(InfeasiblePlacement, match="not at the site"):
         simulation.answer(request.on(1, 0))
@@ -160,8 +156,9 @@ def test_a_router_returns_a_number_per_site(said: Any, monkeypatch: pytest.Monke
         simulated(FULL, "mine")
 
 
-def test_servers_that_failed_are_named_before_rules_and_rules_before_sites() -> None:
-    simulation = built(FULL, "home", spill=False)
+def test_servers_that_failed_are_named_before_rules_and_rules_before_sites(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ROUTERS, "load", lambda name: lambda routing, request: [0.0, np.inf])
+    simulation = built(FULL, "mine")
     ledger, request = simulation.ledger, simulation.request(0)
     ledger.fail(1)
     assert ledger.kept_out(request) == {1: "has failed"}

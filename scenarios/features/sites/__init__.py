@@ -20,16 +20,17 @@ from binwright.simcore.types import Ints
 from binwright.simcore.workload import Workload
 from binwright.workloads.labels import matching
 
+LABEL = "site"
+"""The label of servers that names their site."""
+
 
 class Site(Model):
-    """A site: the servers that have its name as their label."""
+    """A site: the servers that have its name as their label `site`."""
 
     electricity: Electricity | None = Field(
         None, examples=["{pue: 1.2, price: 0.1, carbon: {daily: [90, 240, 310, 180]}}"]
     )
     """What its energy costs and emits, instead of `costs.electricity`."""
-    home_of: SomeNames | None = Field(None, examples=["[de, at]"])
-    """Values of the label `by`; by default its own name."""
     latency: dict[str, Time] = Field(default_factory=dict, examples=["{web: 12 ms, batch: 30 ms}"])
     """How far it is from requests with each value of the label `by`."""
 
@@ -40,32 +41,22 @@ class SitesSpec(Model):
     of: dict[str, Site] = Field(
         examples=["{oslo: {electricity: {carbon: 30}}, essen: {electricity: {carbon: 380}}}"], min_length=1
     )
-    """The sites, by the values of the label."""
-    label: Text = Field(default="site", description="The label of servers that names their site.")
+    """The sites, by the values of the label `site` of servers."""
     router: SomeNames = Field(("load",), examples=["carbon", "[home, price]", "mine.py:router"])
     """Which site is tried first: that with least `load` (largest share taken), `price` or `carbon` of a kWh now (times
     the PUE), `latency`, the `home`, by `random` or `round-robin`, or by a function `(routing, request)`. Each of
-    several settles the ties of the one before."""
-    spill_over: bool = Field(True, strict=True)
-    """Requests that a site refuses try the next one, in the router's order."""
+    several settles the ties of the one before. Requests that a site refuses try the next one."""
     by: Text | None = None
-    """The label of requests, or `group`, that `home` and `latency` go by."""
+    """The label of requests, or `group`, that `latency` goes by, and that names their `home`."""
 
     @model_validator(mode="after")
     def _known(self) -> Self:
         for place, name in enumerate(self.router):
             if not callable(checked(ROUTERS.load, ("router", str(place)))(name)):
                 raise wrong("is no function", "Name one that takes (routing, request).", ("router",), name)
-        homes: dict[str, str] = {}
         for name, site in self.of.items():
-            for value in site.home_of or (name,):
-                if value in homes:
-                    remedy = f"It is of {homes[value]}: take it out of one of the two."
-                    raise wrong("has its home twice", remedy, ("of", name, "home_of"), value)
-                homes[value] = name
-            if self.by is None and (site.home_of or site.latency):
-                key = "home_of" if site.home_of else "latency"
-                raise wrong("goes by a label of requests", "Say which: by: group.", ("of", name, key))
+            if self.by is None and site.latency:
+                raise wrong("goes by a label of requests", "Say which: by: group.", ("of", name, "latency"))
         for name in ("home", "latency"):
             if name in self.router and self.by is None:
                 raise wrong(f"is missing for the router {name}", "Say which label of requests: by: group.", ("by",))
@@ -79,7 +70,7 @@ class SitesSpec(Model):
         if unknown := sorted(set(sites) - set(self.of)):
             raise wrong(f"says nothing of the servers at {unknown[0]}", "Add it.", ("sites", "of"))
         if not everywhere:
-            raise wrong("some servers have no such label", "Give all servers one.", ("sites", "label"), self.label)
+            raise wrong("some servers have no label `site`", "Give all servers one.", ("sites", "of"))
 
 
 def _build_sites(point: Point, workload: Workload) -> Sites:
@@ -87,7 +78,7 @@ def _build_sites(point: Point, workload: Workload) -> Sites:
     spec: SitesSpec = point.scenario.sites
     home, latency = np.full(len(workload), -1), np.full((len(workload), len(spec.of)), np.nan)
     for place, (name, site) in enumerate(spec.of.items() if spec.by else ()):
-        home[matching(workload, {spec.by or "": site.home_of or (name,)}, "sites.by")] = place
+        home[matching(workload, {spec.by or "": (name,)}, "sites.by")] = place
         for value, seconds in site.latency.items():
             latency[matching(workload, {spec.by or "": (value,)}, "sites.by"), place] = seconds
     if "latency" in spec.router and (lost := np.flatnonzero(np.isnan(latency).all(axis=1))).size:
@@ -95,7 +86,7 @@ def _build_sites(point: Point, workload: Workload) -> Sites:
         raise WorkloadError("has a latency to no site", key="sites.by", value=str(workload.id[lost[0]]), remedy=remedy)
     routers = tuple((name, ROUTERS.load(name)) for name in spec.router)
     energy = _energy_of_sites(point.scenario)
-    return Sites(energy, _sites_of(point), routers, spec.spill_over, home, latency, point.labels.like)
+    return Sites(energy, _sites_of(point), routers, home, latency, point.labels.like)
 
 
 def _energy_of_sites(scenario: Any) -> tuple[SiteEnergy, ...]:
@@ -110,7 +101,7 @@ def _energy_of_sites(scenario: Any) -> tuple[SiteEnergy, ...]:
 def _sites_of(point: Point) -> Ints:
     """Return the site of each server, as the point numbers them, int64 [servers]; refuses servers at none."""
     spec = point.scenario.sites
-    labels = point.labels.labels[spec.label].tolist()
+    labels = point.labels.labels[LABEL].tolist()
     spec.check_servers({*labels} - {""}, "" not in labels)
     names = list(spec.of)
     return np.array([names.index(label) for label in labels], np.int64)
@@ -140,12 +131,12 @@ class _Feature(Feature):
         spec: SitesSpec = scenario.sites
         cluster, default = scenario.cluster, scenario.costs and scenario.costs.electricity
         known, at = cluster.known_servers, ("sites", "of")
-        if spec.label not in known.values:
-            remedy = f"Give the groups one, like `labels: {{{spec.label}: {next(iter(spec.of))}}}`, or name another."
-            raise wrong("no server has this label", remedy, ("sites", "label"), spec.label)
-        sites = known.values[spec.label]
+        if LABEL not in known.values:
+            remedy = f"Give the groups one, like `labels: {{{LABEL}: {next(iter(spec.of))}}}`."
+            raise wrong(f"no server has a label `{LABEL}`", remedy, at)
+        sites = known.values[LABEL]
         if sites is not None:
-            spec.check_servers(sites, spec.label in known.everywhere)
+            spec.check_servers(sites, LABEL in known.everywhere)
         for name in ("price", "carbon"):
             rates = {site: getattr(each.electricity or default, name, None) for site, each in spec.of.items()}
             missing = [site for site, rate in rates.items() if rate is None]
@@ -167,10 +158,7 @@ class _Feature(Feature):
         if spec is None or spec.by is None:
             return []
         return [
-            (("sites", "of", name, key), spec.by, value)
-            for name, site in spec.of.items()
-            for key, values in (("latency", site.latency), ("home_of", site.home_of or ()))
-            for value in values
+            (("sites", "of", name, "latency"), spec.by, value) for name, at in spec.of.items() for value in at.latency
         ]
 
     def attach(self, point: Point, simulation: Simulation) -> None:

@@ -24,14 +24,12 @@ class Sites(NamedTuple):
     `energy` has the name of each, and what a kWh comes to there. `of` int64 [servers] is the place of each server's
     site; servers that are added are `like` the one in this place. `home` int64 [rows] is the site of each request, -1
     for none, and `latency` float64 [rows, sites] are seconds, NaN where nobody says. The least of the first of the
-    `routers` is tried first; the others settle ties. Only where requests `spill` do they try another site than the
-    first.
+    `routers` is tried first; the others settle ties.
     """
 
     energy: tuple[SiteEnergy, ...]
     of: Ints
     routers: tuple[tuple[str, "Router"], ...]
-    spill: bool
     home: Ints
     latency: Floats
     like: int = -1
@@ -61,7 +59,42 @@ class SiteRouting:
         self._time = -inf
         simulation.routing = simulation.ledger.rules.routing = self
 
-    # -- what routers ask --------------------------------------------------------------------------------------------
+    # -- routers -----------------------------------------------------------------------------------------------------
+
+    def load(self, request: Request) -> Floats:
+        """Return the largest share of a resource that is taken at each site; failed servers are taken."""
+        view = self._simulation.view
+        if len(view.capacity) != self._lies_at.shape[1]:
+            self._lies_at = (self.of == np.arange(self.count)[:, None]).astype(np.int64)
+        installed, free = self._lies_at @ view.capacity.sum(axis=1), self._lies_at @ view.everything_free.sum(axis=1)
+        result: Floats = ((installed - free) / np.maximum(installed, 1)).max(axis=1)
+        return result
+
+    def price(self, request: Request) -> Floats:
+        """Return what a kWh that servers use at each site costs now, cooling included."""
+        return self._now([(each.pue, each.price) for each in self.sites.energy])
+
+    def carbon(self, request: Request) -> Floats:
+        """Return what a kWh that servers use at each site emits now, cooling included: grams."""
+        return self._now([(each.pue, each.carbon) for each in self.sites.energy])
+
+    def latency(self, request: Request) -> Floats:
+        """Return the seconds from where a request comes from to each site, infinite where nobody says."""
+        result: Floats = np.nan_to_num(self.sites.latency[self._source(request)], nan=inf)
+        return result
+
+    def home(self, request: Request) -> Floats:
+        """Return 0 for the site that a request belongs to, 1 for others."""
+        return (np.arange(self.count) != self.sites.home[self._source(request)]).astype(np.float64)
+
+    def random(self, request: Request) -> Floats:
+        """Return random numbers of the request, the same for all agents."""
+        result: Floats = self.chances[self._source(request)]
+        return result
+
+    def round_robin(self, request: Request) -> Floats:
+        """Return whose turn it is, by the number of the request."""
+        return ((np.arange(self.count) - self._source(request)) % self.count).astype(np.float64)
 
     @property
     def of(self) -> Ints:
@@ -71,43 +104,14 @@ class SiteRouting:
             self._of = np.append(self._of, np.full(servers - len(self._of), self._of[self.sites.like]))
         return self._of
 
-    @property
-    def loads(self) -> Floats:
-        """The largest share of a resource that is taken at each site, float64 [sites]; failed servers are taken."""
-        view = self._simulation.view
-        if len(view.capacity) != self._lies_at.shape[1]:
-            self._lies_at = (self.of == np.arange(self.count)[:, None]).astype(np.int64)
-        installed, free = self._lies_at @ view.capacity.sum(axis=1), self._lies_at @ view.everything_free.sum(axis=1)
-        result: Floats = ((installed - free) / np.maximum(installed, 1)).max(axis=1)
-        return result
-
-    @property
-    def prices(self) -> Floats:
-        """What a kWh that servers use at each site costs now, cooling included, float64 [sites]."""
-        return self._now([(each.pue, each.price) for each in self.sites.energy])
-
-    @property
-    def emissions(self) -> Floats:
-        """What a kWh that servers use at each site emits now, cooling included: grams float64 [sites]."""
-        return self._now([(each.pue, each.carbon) for each in self.sites.energy])
-
-    def latencies(self, request: Request) -> Floats:
-        """Return the seconds from where a request comes from to each site, float64 [sites]."""
-        result: Floats = self.sites.latency[self.source(request)]
-        return result
-
-    def home(self, request: Request) -> int:
-        """Return the site that a request belongs to; -1 for none."""
-        return int(self.sites.home[self.source(request)])
-
-    def source(self, request: Request) -> int:
-        """Return the row of the workload that a request is of, or goes on with."""
-        return self._simulation.source(request.index)
-
     @cached_property
     def chances(self) -> Floats:
-        """Random numbers of every row of the workload, the same for all agents: float64 [rows, sites]."""
+        """Random numbers of every row of the workload, float64 [rows, sites]."""
         return self._rng.random((len(self._simulation.workload), self.count))
+
+    def _source(self, request: Request) -> int:
+        """Return the row of the workload that a request is of, or goes on with."""
+        return self._simulation.source(request.index)
 
     def _now(self, rates: Sequence[tuple[float, TimeSeries | None]]) -> Floats:
         """Return what rates times these factors are now; empty where they are not known."""
@@ -132,7 +136,7 @@ class SiteRouting:
         if lead not in self._places:
             self._orders.pop(lead, None)
             order = self._order(request)
-            tried = range(len(order) if together and self.sites.spill else 0)
+            tried = range(len(order) if together else 0)
             place = next((place for place in tried if has_room(self.of == order[place])), 0)
             self._places[lead] = place
             self.spilled.pop(lead, None)
@@ -152,7 +156,7 @@ class SiteRouting:
         """Have a request that was refused try the next site; False where there is none."""
         lead, order = self._lead(request), self._order(request)
         place = self._places.pop(lead, 0) + 1  # it starts again if it is offered again
-        if self.sites.spill and place < len(order):
+        if place < len(order):
             self._places[lead] = self.spilled[lead] = place
             return True
         self.spilled.pop(lead, None)
@@ -163,8 +167,7 @@ class SiteRouting:
         if holding := self._simulation.ledger.held.get(request.index):
             own: npt.NDArray[np.bool_] = self.of == self.of[holding.servers[0]]
             return own
-        order = self._order(request)
-        return np.isin(self.of, order if self.sites.spill else order[:1])
+        return np.isin(self.of, self._order(request))
 
     @staticmethod
     def _lead(request: Request) -> int:
@@ -232,50 +235,9 @@ Router: TypeAlias = Callable[[SiteRouting, Request], Floats]
 """(routing, request) -> a number for each site, float64 [sites]: the least is tried first, infinite never."""
 
 
-def load(routing: SiteRouting, request: Request) -> Floats:
-    """Return what is taken at each site."""
-    return routing.loads
-
-
-def price(routing: SiteRouting, request: Request) -> Floats:
-    """Return what energy costs at each site."""
-    return routing.prices
-
-
-def carbon(routing: SiteRouting, request: Request) -> Floats:
-    """Return what energy emits at each site."""
-    return routing.emissions
-
-
-def latency(routing: SiteRouting, request: Request) -> Floats:
-    """Return how far each site is."""
-    result: Floats = np.nan_to_num(routing.latencies(request), nan=inf)
-    return result
-
-
-def home(routing: SiteRouting, request: Request) -> Floats:
-    """Return 0 for the site that the request belongs to, 1 for others."""
-    result: Floats = (np.arange(routing.count) != routing.home(request)).astype(np.float64)
-    return result
-
-
-def random(routing: SiteRouting, request: Request) -> Floats:
-    """Return random numbers."""
-    result: Floats = routing.chances[routing.source(request)]
-    return result
-
-
-def round_robin(routing: SiteRouting, request: Request) -> Floats:
-    """Return whose turn it is, by the number of the request."""
-    return ((np.arange(routing.count) - routing.source(request)) % routing.count).astype(np.float64)
-
-
+load, price, carbon, latency = SiteRouting.load, SiteRouting.price, SiteRouting.carbon, SiteRouting.latency
+home, random, round_robin = SiteRouting.home, SiteRouting.random, SiteRouting.round_robin
+NAMES = ("load", "price", "carbon", "latency", "home", "random", "round-robin")
 ROUTERS = Registry(
-    "router",
-    "binwright.routers",
-    {
-        router.__name__.replace("_", "-"): f"{__name__}:{router.__name__}"
-        for router in (load, price, carbon, latency, home, random, round_robin)
-    },
-    functions=True,
+    "router", "binwright.routers", {name: f"{__name__}:{name.replace('-', '_')}" for name in NAMES}, functions=True
 )
