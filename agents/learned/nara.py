@@ -31,11 +31,11 @@ STAGES, WIDTH, CLUSTER = 3, 16, 8
 def shapes(resources: int, text: bool) -> dict[str, tuple[int, ...]]:
     """Return the shapes of the tensors of such a network, without those of the value.
 
-    We make logits by two layers over a server's embedding, the mean embedding of the servers chosen and the state of
-    the cluster, and estimate values from that and the mean embedding of all servers. As the `text` of the publication
-    can be read, a linear layer over a server's embedding, of length 1, makes its logit, and values come from the state
-    of the cluster alone. What all servers share would shift all logits of a linear layer alike and change no choice, so
-    it isn't there. What is observed differs, too (`agents.environments.observation`).
+    As the `text` of the publication can be read, a linear layer over a server's embedding, of length 1, makes its
+    logit, and values come from the state of the cluster alone. What all servers share would shift all logits of a
+    linear layer alike and change no choice, so it isn't there. Older weights make logits by two layers over a server's
+    embedding, the mean embedding of the servers chosen and the state of the cluster. What is observed differs, too
+    (`agents.environments.observation`).
     """
     tensors: dict[str, tuple[int, ...]] = {}
     for stage in range(STAGES):
@@ -262,8 +262,7 @@ class NaraTrainer(Proximal, Trainer):
 
     `episodes` are played whole in every iteration: 16 of 32 requests are about the published 2,048 decisions.
     `placed`, `rejected` and `choice` reward a request that gets its place, one that does not, and a choice after which
-    one still needs servers. `form` says how the network is read, as we do or as the publication's text, with first
-    weights as its libraries draw them (`binwright.agents.learned.nara`).
+    one still needs servers. The network has the form of the publication's text (`binwright.agents.learned.nara`).
     """
 
     episodes: Count = 16
@@ -271,25 +270,20 @@ class NaraTrainer(Proximal, Trainer):
     placed: Finite = 10.0
     rejected: Finite = -10.0
     choice: Finite = 0.0
-    form: Literal["ours", "text"] = "ours"
     mask: Literal["any", "feasible"] = "any"
     state = "policy", "optimiser", "kl_weight"
 
     def begin(self, training: World, validation: World, seed: int) -> None:
         torch, network = extra("torch"), extra("binwright.agents.learned.nara_network")
-        text = self._text = self.form == "text"
         self._seed, self._rewards = seed, np.array([self.placed, self.rejected])
         self._training = training
         self._playing = training.episodes(self.episodes, feasible=self.mask == "feasible")
         view = self._playing.view
-        self._look = Observer(self._playing, text)
+        self._look = Observer(self._playing, True)
         self._wires = Wiring(*map(torch.from_numpy, wiring(view.topology)))
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(int(stream(seed, "train", "weights").integers(2**62)))
-            policy = network.PolicyNetwork(len(view.resources), text)
-            if text:
-                network.drawn_as_in_keras(policy)
-            self.policy = policy
+            self.policy = network.PolicyNetwork(len(view.resources))
         self.optimiser = torch.optim.Adam(self.policy.parameters(), lr=self.rate, fused=True)
 
     def iterate(self, iteration: int) -> dict[str, float]:
@@ -338,23 +332,20 @@ class NaraTrainer(Proximal, Trainer):
     def validate(self, world: World, seeds: Sequence[int]) -> dict[str, float]:
         """Take the best choice every time, as in use: without torch."""
         episodes = world.episodes(len(seeds), feasible=self.mask == "feasible")
-        look = Observer(episodes, self._text)
+        look = Observer(episodes, True)
         for i, seed in enumerate(seeds):
             episodes.reset(i, world.draw(seed))
         results, topology = np.zeros(2), episodes.view.topology
-        wires, weights = wiring(topology), joined(self.weights()[0], self._text)
+        wires, weights = wiring(topology), joined(self.weights()[0], True)
         scratch = np.zeros((2, topology.switches + topology.servers, WIDTH), np.float32)
         logits = np.zeros((len(seeds), topology.servers), np.float32)
         while not episodes.over.all():
             going, (nodes, edges, cluster, _) = ~episodes.over, look()
             for i in np.flatnonzero(going).tolist():
-                infer(wires, weights, self._text, nodes[i], edges[i], cluster[i], scratch, logits[i])
+                infer(wires, weights, True, nodes[i], edges[i], cluster[i], scratch, logits[i])
             episodes.step(np.where(episodes.state.mask, logits, -np.inf).argmax(axis=1))
             results += episodes.many.result[going].sum(axis=0)
-        state = episodes.state
-        used = (state.sums / episodes.many.state.answers / state.total).mean(axis=0)
-        shares = {f"allocation_{name}": float(share) for name, share in zip(episodes.view.resources, used, strict=True)}
-        return {"acceptance": float(results[0] / results.sum()), **shares}
+        return {"acceptance": float(results[0] / results.sum())}
 
     def weights(self) -> tuple[Tensors, dict[str, Any]]:
-        return arrays_of(self.policy.state_dict()), {**described(self._playing.view), "form": self.form}
+        return arrays_of(self.policy.state_dict()), {**described(self._playing.view), "form": "text"}

@@ -23,8 +23,7 @@ class Stage(nn.Module):
     def __init__(self, inputs: int) -> None:
         super().__init__()
         self.state = nn.Linear(inputs, WIDTH)
-        self.link = nn.Parameter(torch.empty(WIDTH))
-        uniform(1 / (inputs + 1), self.link)
+        self.link = nn.Parameter(torch.rand(WIDTH))
 
     def forward(self, wires: Wiring, servers: Tensor, switches: Tensor, edges: Tensor) -> tuple[Tensor, Tensor]:
         """Return the next states: `servers` [servers, b, f], `switches` [switches, b, f], `edges` [edges, b, 1]."""
@@ -38,24 +37,6 @@ class Stage(nn.Module):
         return (torch.relu(from_server) + down).mul_(0.5), total.mul_(wires.share[:, None, None])
 
 
-def drawn_as_in_keras(policy: PolicyNetwork) -> None:
-    """Draw the weights anew as Keras draws those of dense layers, and RLlib those of values; biases are 0.
-
-    The network is of the form `text`. A dense layer's are uniform up to sqrt(6 / (inputs + outputs)) (Glorot and Bengio
-    2010). The linear readout of the publication has 24 inputs more than ours, which move all logits alike.
-    """
-    for stage in policy.stages:
-        uniform(6 / (stage.state.in_features + 1 + WIDTH), stage.state.weight, stage.link)  # a message has the link
-    uniform(6 / (WIDTH + CLUSTER + WIDTH + 1), policy.logit.weight)
-    for layer, length in ((policy.value[0], 1.0), (policy.value[2], 0.01)):
-        nn.init.normal_(layer.weight)
-        with torch.no_grad():
-            layer.weight *= length / layer.weight.norm(dim=1, keepdim=True)
-    for name, parameter in policy.named_parameters():
-        if name.endswith("bias"):
-            nn.init.zeros_(parameter)
-
-
 def uniform(square: float, *tensors: Tensor) -> None:
     """Draw tensors uniformly up to the root of a number; changes them."""
     for tensor in tensors:
@@ -63,37 +44,35 @@ def uniform(square: float, *tensors: Tensor) -> None:
 
 
 class PolicyNetwork(nn.Module):
-    """Computes logits for all servers, and the value of the state for training, in one of the two forms."""
+    """Computes logits for all servers, and the value of the state for training, in the form of the publication's text.
 
-    def __init__(self, resources: int = 2, text: bool = False) -> None:
+    Weights are drawn as Keras draws those of dense layers, and RLlib those of values; biases are 0. A dense layer's are
+    uniform up to sqrt(6 / (inputs + outputs)) (Glorot and Bengio 2010). The linear readout of the publication has 24
+    inputs more than ours, which move all logits alike.
+    """
+
+    def __init__(self, resources: int = 2) -> None:
         super().__init__()
-        self.text, features = text, resources + 1
+        features = resources + 1
         self.stages = nn.ModuleList(Stage(features if stage == 0 else WIDTH) for stage in range(STAGES))
-        seen = features
-        if not text:
-            seen = CLUSTER
-            self.cluster = nn.Sequential(
-                nn.Linear(features, CLUSTER), nn.ReLU(), nn.Linear(CLUSTER, CLUSTER), nn.ReLU()
-            )
-            self.server = nn.Linear(WIDTH, WIDTH)
-            self.context = nn.Linear(WIDTH + CLUSTER, WIDTH, bias=False)
         self.logit = nn.Linear(WIDTH, 1)
-        if text:
-            self.value = nn.Sequential(nn.Linear(features, CLUSTER), nn.Tanh(), nn.Linear(CLUSTER, 1))
-        else:
-            self.value = nn.Sequential(nn.Linear(2 * WIDTH + seen, 2 * WIDTH), nn.ReLU(), nn.Linear(2 * WIDTH, 1))
+        self.value = nn.Sequential(nn.Linear(features, CLUSTER), nn.Tanh(), nn.Linear(CLUSTER, 1))
+        for stage in self.stages:
+            uniform(6 / (stage.state.in_features + 1 + WIDTH), stage.state.weight, stage.link)  # a message has the link
+        uniform(6 / (WIDTH + CLUSTER + WIDTH + 1), self.logit.weight)
+        for layer, length in ((self.value[0], 1.0), (self.value[2], 0.01)):
+            nn.init.normal_(layer.weight)
+            with torch.no_grad():
+                layer.weight *= length / layer.weight.norm(dim=1, keepdim=True)
+        for name, parameter in self.named_parameters():
+            if name.endswith("bias"):
+                nn.init.zeros_(parameter)
 
     def forward(self, wires: Wiring, nodes: Tensor, edges: Tensor, cluster: Tensor) -> tuple[Tensor, Tensor]:
         """Return logits [b, servers] and values [b] for `nodes` [b, vertices, f], `edges` [b, e], `cluster` [b, f]."""
         links, states = edges.t().unsqueeze(2), nodes.transpose(0, 1)
         switches, servers = states[: len(wires.share)], states[len(wires.share) :]
-        chosen, text = servers[:, :, -1:], self.text
         for stage in self.stages:
             servers, switches = stage(wires, servers, switches, links)
-        if text:
-            servers = nn.functional.normalize(servers, dim=2)
-        taken = (servers * chosen).sum(0) / chosen.sum(0).clamp(min=1)
-        context = torch.cat([taken, cluster if text else self.cluster(cluster)], 1)  # what all choices have in common
-        last = servers if text else torch.relu(self.server(servers) + self.context(context))
-        seen = cluster if text else torch.cat([servers.mean(0), context], 1).detach()
-        return self.logit(last).squeeze(2).t(), self.value(seen).squeeze(1)
+        servers = nn.functional.normalize(servers, dim=2)
+        return self.logit(servers).squeeze(2).t(), self.value(cluster).squeeze(1)

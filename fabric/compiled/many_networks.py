@@ -29,7 +29,6 @@ class NetworkState(NamedTuple):
     | mask | bool [s, servers] | what may be chosen; nothing when the episode is over |
     | link_free | int64 [s, links] | what is free of links |
     | room | int64 [s, resources] | what is free of all servers together |
-    | sums | int64 [s, resources] | quanta in use after each decision, summed |
     | log, logged | int64 [s, any], [s] | what requests hold, as `offers.held` says: a server, a node and amounts for |
     | | | each share, then links; and how much is written |
     | short | bool [1] | whether a log has no room for another request |
@@ -42,7 +41,6 @@ class NetworkState(NamedTuple):
     mask: Flags
     link_free: Ints
     room: Ints
-    sums: Ints
     log: Ints
     logged: Ints
     short: Flags
@@ -69,7 +67,6 @@ class NetworkEpisodes(Episodes):
             mask=np.zeros((count, servers), np.bool_),
             link_free=np.zeros((count, links), np.int64),
             room=np.zeros((count, resources), np.int64),
-            sums=np.zeros((count, resources), np.int64),
             log=np.zeros((count, 4 * self._most), np.int64),
             logged=np.zeros(count, np.int64),
             short=np.zeros(1, np.bool_),
@@ -84,7 +81,7 @@ class NetworkEpisodes(Episodes):
         """Start one run again, on an empty cluster, with these requests, each of which is worth `REWARD`."""
         state, i = self.state, simulation
         state.link_free[i], state.room[i] = self.view.topology.link_capacity, state.total
-        state.logged[i], state.sums[i] = 0, 0
+        state.logged[i] = 0
         super().reset(i, workload, np.full(len(workload), REWARD))
 
     def step(self, answers: Ints) -> None:
@@ -108,10 +105,7 @@ def _offer_servers(many: Many, state: NetworkState, i: int, requests: NumaReques
     requests.arrival[row] = clock[loop.NOW]
     room, bandwidth = row_of(state.filling, i), many.offers.bandwidth[i, row]
     begin(room, demand)
-    some = allow(room, run.free, state.link_free[i], bandwidth, state.feasible, state.mask[i])
-    if not some:
-        _note_use(state, i)
-    return some
+    return allow(room, run.free, state.link_free[i], bandwidth, state.feasible, state.mask[i])
 
 
 @lean_inlined
@@ -135,7 +129,6 @@ def _take_server(
         _write(many, state, i, room, row)
         _move(many, state, i, run, row, -1)
         hold(requests, run, row, -1, -1, loop.ELSEWHERE, -1.0)
-    _note_use(state, i)
     return int(status)
 
 
@@ -174,13 +167,6 @@ def _move(many: Many, state: NetworkState, i: int, run: NumaState, row: int, sig
 @lean_inlined
 def _release(many: Many, state: NetworkState, i: int, requests: NumaRequests, run: NumaState, row: int) -> None:
     _move(many, state, i, run, row, 1)
-
-
-@lean_inlined
-def _note_use(state: NetworkState, i: int) -> None:
-    """Note how much is in use after a decision."""
-    for r in range(len(state.total)):
-        state.sums[i, r] += state.total[r] - state.room[i, r]
 
 
 @lean

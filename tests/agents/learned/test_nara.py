@@ -13,7 +13,7 @@ from binwright.agents import AGENTS
 from binwright.agents.learned import ppo
 from binwright.agents.learned.mlp import dense
 from binwright.agents.learned.nara import FEATURES, WIDTH, NaraTrainer, Wiring, infer, joined, shapes, wiring
-from binwright.agents.learned.nara_network import PolicyNetwork, drawn_as_in_keras
+from binwright.agents.learned.nara_network import PolicyNetwork
 from binwright.agents.learned.ppo import Proximal
 from binwright.agents.learned.weights import read, write
 from binwright.fabric.run.play import play
@@ -33,9 +33,9 @@ def relu(x: Any) -> Any:
     return np.maximum(x, 0)
 
 
-def slow(policy: PolicyNetwork, net: Topology, nodes: Any, edges: Any, cluster: Any) -> tuple[list[float], float]:
-    """The logits of all servers and the value, for one observation: every message written out."""
-    w = {name: tensor.detach().double().numpy() for name, tensor in policy.state_dict().items()}
+def slow(w: dict[str, Any], text: bool, net: Topology, nodes: Any, edges: Any, cluster: Any) -> list[float]:
+    """The logits of all servers for one observation by these weights: every message written out."""
+    w = {name: array.astype(float) for name, array in w.items()}
     ends = net.link_ends.tolist()
     states = [np.array(row, float) for row in nodes]
     for stage in range(3):
@@ -50,24 +50,21 @@ def slow(policy: PolicyNetwork, net: Topology, nodes: Any, edges: Any, cluster: 
             after.append(np.mean([relu(weight @ message + bias) for message in messages], axis=0))
         states = after
     servers = states[net.switches :]
-    if policy.text:
+    if text:
         servers = [state / np.sqrt(state @ state) if state.any() else state for state in servers]
     chosen = [state for state, row in zip(servers, nodes[net.switches :], strict=True) if row[-1]]
     taken = np.mean(chosen, axis=0) if chosen else np.zeros(WIDTH)
     seen = cluster
-    if not policy.text:
+    if not text:
         hidden = relu(w["cluster.0.weight"] @ cluster + w["cluster.0.bias"])
         seen = relu(w["cluster.2.weight"] @ hidden + w["cluster.2.bias"])
     context = np.concatenate([taken, seen])
     logits = []
     for state in servers:
-        if not policy.text:
+        if not text:
             state = relu(w["server.weight"] @ state + w["server.bias"] + w["context.weight"] @ context)
         logits.append(float(w["logit.weight"][0] @ state + w["logit.bias"][0]))
-    seen = cluster if policy.text else np.concatenate([np.mean(servers, axis=0), context])
-    hidden = w["value.0.weight"] @ seen + w["value.0.bias"]
-    value = w["value.2.weight"] @ (np.tanh(hidden) if policy.text else relu(hidden)) + w["value.2.bias"]
-    return logits, float(value[0])
+    return logits
 
 
 NETS = [*(shape.topology for shape in SHAPES), topology("alpha")]
@@ -79,29 +76,33 @@ NETS = [*(shape.topology for shape in SHAPES), topology("alpha")]
 @example(net=NETS[-1], text=True, seed=0)
 @scaled(0.1)
 def test_nara_network_passes_messages_as_written_out(net: Topology, text: bool, seed: int) -> None:
-    with torch.random.fork_rng():
-        torch.manual_seed(seed)
-        policy = PolicyNetwork(2, text)
     rng = np.random.default_rng(seed)
+    tensors = {name: rng.normal(size=shape).astype(np.float32) / 4 for name, shape in shapes(2, text).items()}
     nodes = rng.random((3, net.switches + net.servers, 3)).astype(np.float32)
     nodes[:, : net.switches] = 0
     nodes[:, net.switches :, 2] = rng.random((3, net.servers)) < [[0], [0.3], [0.8]]
     edges = rng.random((3, net.links)).astype(np.float32)
     cluster = rng.random((3, 3)).astype(np.float32)
-    with torch.no_grad():
-        wires = Wiring(*map(torch.from_numpy, wiring(net)))
-        logits, values = policy(wires, *map(torch.from_numpy, (nodes, edges, cluster)))
-    for i in range(3):
-        expected, value = slow(policy, net, nodes[i], edges[i], cluster[i])
-        np.testing.assert_allclose(logits[i], expected, rtol=2e-5, atol=5e-6)
-        np.testing.assert_allclose(values[i], value, rtol=2e-5, atol=5e-6)
-    tensors = {name: weight.numpy() for name, weight in policy.state_dict().items()}
-    assert shapes(2, text) == {name: array.shape for name, array in tensors.items() if not name.startswith("value.")}
+    expected = [slow(tensors, text, net, nodes[i], edges[i], cluster[i]) for i in range(3)]
     scratch = np.zeros((2, net.switches + net.servers, WIDTH), np.float32)
     found = np.zeros(net.servers, np.float32)
     for i in range(3):  # as in use
         infer(wiring(net), joined(tensors, text), text, nodes[i], edges[i], cluster[i], scratch, found)
-        np.testing.assert_allclose(found, logits[i], rtol=2e-5, atol=5e-6)
+        np.testing.assert_allclose(found, expected[i], rtol=2e-5, atol=5e-6)
+    if not text:
+        return
+    policy = PolicyNetwork(2)
+    policy.load_state_dict({name: torch.from_numpy(array) for name, array in tensors.items()}, strict=False)
+    w = {name: tensor.detach().double().numpy() for name, tensor in policy.state_dict().items()}
+    with torch.no_grad():
+        wires = Wiring(*map(torch.from_numpy, wiring(net)))
+        logits, values = policy(wires, *map(torch.from_numpy, (nodes, edges, cluster)))
+    for i in range(3):
+        np.testing.assert_allclose(logits[i], expected[i], rtol=2e-5, atol=5e-6)
+        hidden = np.tanh(w["value.0.weight"] @ cluster[i] + w["value.0.bias"])
+        np.testing.assert_allclose(
+            values[i], (w["value.2.weight"] @ hidden + w["value.2.bias"])[0], rtol=2e-5, atol=5e-6
+        )
 
 
 @given(inputs=st.integers(1, 9), units=st.integers(1, 9), seed=st.integers(0, 2**20))
@@ -122,10 +123,10 @@ def test_sums_are_in_the_order_of_the_inputs(inputs: int, units: int, seed: int)
 # -- in use ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module", params=[{}, {"form": "text"}], ids=["ours", "text"])
-def trainer(request: pytest.FixtureRequest) -> NaraTrainer:
-    """Untrained, on alpha, in our form of the network and in that of the publication's text."""
-    made = NaraTrainer(**request.param)
+@pytest.fixture(scope="module")
+def trainer() -> NaraTrainer:
+    """Untrained, on alpha."""
+    made = NaraTrainer()
     world = build_learning(load_scenario("nara/table1", ["workload.requests=40"]))
     made.begin(world, world, 0)
     return made
@@ -139,9 +140,8 @@ def weights(trainer: NaraTrainer, tmp_path: Path) -> Path:
 
 
 def test_weights_are_drawn_as_in_keras() -> None:
-    policy = PolicyNetwork(2, text=True)
     torch.manual_seed(3)
-    drawn_as_in_keras(policy)
+    policy = PolicyNetwork(2)
     inputs = {"logit": WIDTH + 8 + WIDTH}  # its readout sees those chosen, too
     for name, layer in policy.named_modules():
         if not isinstance(layer, torch.nn.Linear):
@@ -182,7 +182,7 @@ def test_in_the_engine_it_chooses_as_in_compiled_episodes(weights: Path, trainer
         agent.start(simulation.view, stream(seed, "agent"))
         play(simulation, agent)
         placed.append(int((simulation.record.outcome == PLACED).sum()))
-    same = NaraTrainer(mask=mask, form=trainer.form)
+    same = NaraTrainer(mask=mask)
     world = build_learning(scenario)
     same.begin(world, world, 0)
     assert same.validate(world, [3, 4])["acceptance"] == sum(placed) / 80
