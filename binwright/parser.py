@@ -168,7 +168,7 @@ COMMANDS: Sequence[tuple[str, str, str, Sequence[Option]]] = (
     )),
     ("tune", "learning.tune", "find the numeric options with which an agent does best", (
         FILE,
-        _option("--agent", required=True, help="best-home, or with options that stay: '{best-home: {links: 2}}'"),
+        _option("--agent", required=True, help="best-home, or with options that stay: '{best-home: {cut_off: 1}}'"),
         _several("--param", "params", "OPTION=RANGE", "what is searched, as in stranded=0..2"),
         METRIC,
         _number("--rounds", "rounds", 20),

@@ -148,7 +148,7 @@ def tune(
 ) -> Tuned:
     """Find the numeric options of an agent with the best mean of `metric` over the scenario's points and seeds.
 
-    `params` are ranges: `{"stranded": (0, 2), "leftover": "0..1"}`. Every one of `rounds` tries `population`
+    `params` are ranges: `{"stranded": (0, 2), "cut_off": "0..1"}`. Every one of `rounds` tries `population`
     candidates on `seeds` seeds. `out` (default `results/<name>/tuning`) gets tuned.yaml and log.parquet after every
     round, and at the end the runs of `held_out` other seeds, from the scenario's first on, where the answer is compared
     with the agent as it was; the same call goes on there. `jobs` are those of `run`. `on_progress` is called with every

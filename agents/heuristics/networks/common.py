@@ -90,10 +90,14 @@ class NetworkAgent(Agent, ABC):
         status = self._rule(self._scratch, view.free, view.link_free, *wanted, self.masked)
         if status <= 0:
             return self._refusals[-1 - status] if status else None
-        room = self._room
-        servers, shares, links, _ = room.counts.tolist()
-        chosen = room.servers[:servers].tolist()
-        places, amounts = room.places[:shares].tolist(), room.amounts[:shares].tolist()
-        taken = tuple((server, node, tuple(part)) for (server, node), part in zip(places, amounts, strict=True))
-        nothing = ((chosen[0], 0, (0,) * len(room.need)),)
-        return Provisioned(taken or nothing, tuple(room.links[:links].tolist()), tuple(chosen))
+        return provisioned(self._room)
+
+
+def provisioned(room: Filling) -> Provisioned:
+    """Return the placement that a complete filling holds."""
+    servers, shares, links, _ = room.counts.tolist()
+    chosen = room.servers[:servers].tolist()
+    places, amounts = room.places[:shares].tolist(), room.amounts[:shares].tolist()
+    taken = tuple((server, node, tuple(part)) for (server, node), part in zip(places, amounts, strict=True))
+    nothing = ((chosen[0], 0, (0,) * len(room.need)),)
+    return Provisioned(taken or nothing, tuple(room.links[:links].tolist()), tuple(chosen))

@@ -3,43 +3,18 @@
 The solver chooses servers. What they give and the links between them follow from the rules of `fabric.multi_server`.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
-from binwright.agents.heuristics.networks.common import NetworkAgent, one_by_one
+from binwright.agents.heuristics.networks.common import provisioned
 from binwright.agents.solver.online.template import OneByOne, Online, Setup, exceeds, in_units
-from binwright.fabric.multi_server import Filling
+from binwright.fabric.multi_server import COMPLETE, GOES_ON, Filling, begin, choose, filling
 from binwright.fabric.network import NetworkView, Provisioned
 from binwright.fabric.routing import Routes, find_path
-from binwright.simcore.jit import kernel, lean, prepared
-from binwright.simcore.types import Ints, Refusal, Request
+from binwright.simcore.jit import kernel, prepared
+from binwright.simcore.types import Amounts, Ints, Request
 
 PIECES = 16
 """What a request is cut into, of each resource."""
-
-
-class Ordered(NamedTuple):
-    """The servers to be filled, in this order; -1 behind them."""
-
-    room: Filling
-    order: Ints
-
-
-@lean
-def next_in_order(scratch: Ordered, free: Ints, link_free: Ints, bandwidth: int, masked: bool) -> int:
-    """Return the server behind those that are chosen."""
-    return int(scratch.order[scratch.room.counts[0]])
-
-
-class InOrder(NetworkAgent):
-    """Fills the servers of `order`, an array that is written before every decision."""
-
-    rule = one_by_one(next_in_order)
-
-    def scratch(self, view: NetworkView, room: Filling, rng: np.random.Generator) -> Ordered:
-        self.order = np.full(len(view.free) + 1, -1)
-        return Ordered(room, self.order)
 
 
 class Connected(OneByOne):
@@ -66,10 +41,11 @@ class Connected(OneByOne):
         sizes = self.sizes | {"RACKS": topology.racks, "PIECES": pieces}
         self.online = Online(setup, "fabric", sizes, fixed, varying, pieces, self.servers)
         self.reaching = prepared(reaching, view.routing.routes, view.link_free, 1, self.reach)
-        self.filler = InOrder()
-        self.filler.start(view, np.random.default_rng())  # nothing is drawn
+        self.room = filling(view.routing, view.free.shape[1], self.kinds)
+        demand, order = (1,) * self.kinds, np.zeros(1, np.int64)
+        self.filling = prepared(fill, self.room, view.free, view.link_free, demand, 1, order)
 
-    def answer(self, view: NetworkView, request: Request) -> Provisioned | Refusal | None:
+    def answer(self, view: NetworkView, request: Request) -> Provisioned | None:
         """Choose the servers of a request, and fill them as the cluster is now; None if they have not enough any more.
 
         Servers give what they can, which may be more than the pieces: those after it find less.
@@ -92,10 +68,20 @@ class Connected(OneByOne):
             return None
         # Those that take most pieces first: the request may be complete without the last ones.
         counts = np.bincount(servers, minlength=self.servers)
-        used = np.count_nonzero(counts)
-        self.filler.order[:used] = np.argsort(-counts, kind="stable")[:used]
-        self.filler.order[used] = -1
-        return self.filler.decide(view, request)
+        order = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
+        status = self.filling(self.room, view.free, view.link_free, request.demand, request.bandwidth, order)
+        return provisioned(self.room) if status == COMPLETE else None
+
+
+@kernel
+def fill(room: Filling, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int, servers: Ints) -> int:
+    """Take these servers in order until the request is complete; returns what `choose` does."""
+    begin(room, demand)
+    status = GOES_ON
+    for server in servers:
+        if status == GOES_ON:
+            status = choose(room, free, link_free, server, bandwidth)
+    return status
 
 
 @kernel
