@@ -10,13 +10,6 @@ from binwright.simcore.types import Floats, Ints
 
 
 @kernel
-def overwrite(target: Ints, source: Ints) -> None:
-    """Write one array over another of the same length, both one-dimensional."""
-    for place in range(len(source)):
-        target[place] = source[place]
-
-
-@kernel
 def ascending(keys: Ints) -> Ints:
     """Sort places by their keys int64 [n], equal ones as they stand: int64 [n], as `np.argsort(keys, kind="stable")`.
 

@@ -12,7 +12,7 @@ first K. But the shortest paths of a fabric, one for each plane or spine, are or
 """
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from heapq import heappop, heappush
 from itertools import islice, pairwise, product
 from typing import Literal, NamedTuple, TypeAlias
@@ -118,6 +118,7 @@ def _pair(a: int, b: int) -> int:
 # -- finding them ------------------------------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=8)
 def all_paths(topology: Topology, wanted: int, order: Order) -> Indices:
     """Find so many paths a pair, as `Routes.paths` has them: a fabric's shortest by arithmetic, others by search."""
     high, low = (racks.astype(np.int32) for racks in np.tril_indices(topology.racks, -1))
@@ -131,8 +132,7 @@ def all_paths(topology: Topology, wanted: int, order: Order) -> Indices:
     near: list[list[int]] = [[] for _ in range(topology.switches)]
     for a, b in sorted(link_of):
         near[a].append(b)
-    above = dict(ends)
-    is_tree = len(above) == len(ends) == topology.switches - 1
+    above, is_tree = dict(ends), topology.is_tree
     for row in np.flatnonzero(ways < wanted).tolist():
         pair = int(low[row]), int(high[row])
         found = iter([climb(above, *pair)]) if is_tree else simple_paths(near, *pair)

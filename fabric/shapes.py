@@ -3,19 +3,27 @@
 from collections.abc import Sequence
 from functools import partial
 from math import prod
+from typing import Annotated, TypeAlias
 
 import numpy as np
+from pydantic import Field
 
-from binwright.fabric.topology import LARGEST, Topology, TopologyError, capacity, level_name
+from binwright.fabric.topology import LARGEST, Topology, level_name
+from binwright.simcore.errors import UserError
+from binwright.simcore.fields import Count, Quantity
+from binwright.simcore.units import BANDWIDTH, amount, quanta
+
+Capacity: TypeAlias = Annotated[float, Quantity("bandwidth above 0", BANDWIDTH, above_zero=True)]
+"""Of a link; in Python, text with a unit, too."""
 
 
 def fabric(
-    racks: int,
-    servers_per_rack: int,
-    racks_per_pod: int,
-    fabric_switches: int,
-    uplinks: int,
-    capacities: Sequence[object],
+    racks: Count,
+    servers_per_rack: Count,
+    racks_per_pod: Count,
+    fabric_switches: Count,
+    uplinks: Count,
+    capacities: tuple[Capacity, Capacity, Capacity],
     name: str = "fabric",
 ) -> Topology:
     """Build a fabric of three tiers.
@@ -27,20 +35,12 @@ def fabric(
 
     Andreyev, "Introducing data center fabric, the next-generation Facebook data center network", 2014.
     """
-    _counts(
-        racks=racks,
-        servers_per_rack=servers_per_rack,
-        racks_per_pod=racks_per_pod,
-        fabric_switches=fabric_switches,
-        uplinks=uplinks,
-    )
     if racks % racks_per_pod:
-        raise TopologyError(
+        raise UserError(
             f"{racks} racks do not fill pods of {racks_per_pod}",
             key="racks_per_pod",
             remedy=f"Make racks a multiple of it, such as {racks - racks % racks_per_pod + racks_per_pod}.",
         )
-    quanta = _capacities(capacities, 3, "a server-rack, a rack-fabric and a fabric-spine link")
     servers, pods, planes = racks * servers_per_rack, racks // racks_per_pod, fabric_switches
     counts = servers, racks * planes, pods * planes * uplinks
     _not_too_large(sum(counts) + servers + racks + pods * planes + planes * uplinks)
@@ -66,26 +66,29 @@ def fabric(
         rack_of,
         np.arange(racks) // racks_per_pod,
         np.concatenate(ends),
-        np.repeat(quanta, counts),
+        np.repeat(_quanta(capacities), counts),
         np.repeat([1, 2, 3, 0], [racks, pods * planes, planes * uplinks, servers]),
         planes,
         uplinks,
     )
 
 
-def fat_tree(k: int, capacities: Sequence[object] = (1, 1, 1), name: str = "fat-tree") -> Topology:
+def fat_tree(k: Count, capacities: tuple[Capacity, Capacity, Capacity] = (1, 1, 1), name: str = "fat-tree") -> Topology:
     """Build k pods of k/2 edge and k/2 aggregation switches with k ports each: a fabric of k/2 planes.
 
     Al-Fares, Loukissas, Vahdat, "A scalable, commodity data center network architecture", SIGCOMM 2008.
     """
-    _counts(k=k)
     if k % 2:
-        raise TopologyError("a fat-tree's switches have an even number of ports", key="k", value=k, remedy="Write 4.")
+        raise UserError("a fat-tree's switches have an even number of ports", key="k", value=k, remedy="Write 4.")
     half = k // 2
     return fabric(k * half, half, half, half, half, capacities, name)
 
 
-def tree(fanouts: Sequence[int], capacities: Sequence[object], name: str = "tree") -> Topology:
+def tree(
+    fanouts: Annotated[tuple[Count, ...], Field(min_length=1, max_length=100)],
+    capacities: tuple[Capacity, ...],
+    name: str = "tree",
+) -> Topology:
     """Build a tree with one switch at the top.
 
     From the servers up, `fanouts` says how many of a level share a switch of the next, and `capacities` the link
@@ -93,11 +96,8 @@ def tree(fanouts: Sequence[int], capacities: Sequence[object], name: str = "tree
 
     Racks below the same switch are neighbours.
     """
-    if isinstance(fanouts, str) or not isinstance(fanouts, Sequence) or not 1 <= len(fanouts) <= 100:
-        raise TopologyError("must be a list of 1 to 100 numbers", key="fanouts", value=fanouts)
-    for place, fanout in enumerate(fanouts):
-        _counts(**{f"fanouts[{place}]": fanout})
-    quanta = _capacities(capacities, len(fanouts), "a link of every level, from the servers up")
+    if len(capacities) != len(fanouts):
+        raise UserError("needs one for a link of every level, from the servers up", key="capacities", value=capacities)
     sizes = [prod(fanouts[low:]) for low in range(len(fanouts) + 1)]  # from the servers up to the single top
     _not_too_large(2 * sum(sizes))
     switches = sum(sizes[1:])
@@ -114,7 +114,7 @@ def tree(fanouts: Sequence[int], capacities: Sequence[object], name: str = "tree
         np.arange(sizes[0]) // fanouts[0],
         np.arange(sizes[1]) // fanouts[1] if len(fanouts) > 1 else [-1],
         np.concatenate(ends),
-        np.repeat(quanta, sizes[:-1]),
+        np.repeat(_quanta(capacities), sizes[:-1]),
         np.repeat(order, [sizes[level] for level in order]),
     )
 
@@ -142,18 +142,10 @@ gamma = _preset("gamma", racks=16, servers=40, pod=4, planes=4, uplinks=2, up=2)
 delta = _preset("delta", racks=64, servers=40, pod=16, planes=4, uplinks=8, up=2)
 
 
-def _counts(**counts: object) -> None:
-    for key, value in counts.items():
-        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            raise TopologyError("must be a whole number of at least 1", key=key, value=value)
-
-
-def _capacities(values: Sequence[object], wanted: int, meaning: str) -> list[int]:
-    if isinstance(values, str) or not isinstance(values, Sequence) or len(values) != wanted:
-        raise TopologyError(f"must be a list of {wanted}: {meaning}", key="capacities", value=values)
-    return [capacity(value, key=f"capacities[{place}]") for place, value in enumerate(values)]
+def _quanta(capacities: Sequence[float | str]) -> list[int]:
+    return [quanta(amount("bandwidth", capacity)) for capacity in capacities]
 
 
 def _not_too_large(parts: int) -> None:
     if parts > LARGEST:
-        raise TopologyError(f"{parts:,} servers, switches and links", remedy=f"{LARGEST:,} are as many as we build.")
+        raise UserError(f"{parts:,} servers, switches and links", remedy=f"{LARGEST:,} are as many as we build.")

@@ -1,17 +1,13 @@
 """Networks as arrays: who hangs on whom, through which link, of what capacity and tier; and those that have names."""
 
 from collections.abc import Sequence
-from inspect import signature
-from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from binwright.simcore.errors import UserError
 from binwright.simcore.registry import Registry
 from binwright.simcore.types import Ints, fixed
-from binwright.simcore.units import amount, quanta
 
 Indices: TypeAlias = npt.NDArray[np.int32]
 Small: TypeAlias = npt.NDArray[np.int8]
@@ -20,10 +16,6 @@ LEVELS = ("server", "rack", "fabric", "spine")
 """What stands how many hops above the servers; deeper trees go on with level-4."""
 LARGEST = 50_000_000
 """Links and vertices that we try to build; far beyond any machine's memory for a run, and below an int32."""
-
-
-class TopologyError(UserError):
-    """A network that cannot be built, or not be routed."""
 
 
 class Topology:
@@ -72,6 +64,13 @@ class Topology:
         self.tiers = tuple(f"{level_name(low)}-{level_name(high)}" for low, high in kinds.tolist())
         self.levels = tuple(level_name(number) for number in range(int(self.level.max()) + 1))
 
+    @property
+    def is_tree(self) -> bool:
+        """Tell whether every vertex but one has exactly one link to a higher level."""
+        low, high = self.link_ends.T
+        is_up = (self.level[low] < self.level[high]).all()
+        return bool(is_up and len(np.unique(low)) == self.links == len(self.level) - 1)
+
 
 def adjacency(ends: Indices, servers: int, vertices: int) -> tuple[Indices, Indices, Indices]:
     """Find the neighbours of so many vertices and the links to them: the last `servers` first, each ascending.
@@ -89,18 +88,6 @@ def level_name(number: int) -> str:
     return LEVELS[number] if number < len(LEVELS) else f"level-{number}"
 
 
-def capacity(value: object, **where: Any) -> int:
-    """Quanta of a link's capacity as a user wrote it; a `TopologyError` unless it is a finite bandwidth above 0."""
-    try:
-        units = amount("bandwidth", value)
-    except UserError as error:
-        problem = f"the capacity {error.problem}"
-        raise TopologyError(problem, value=error.value, remedy=error.remedy, **where) from None
-    if units == 0:
-        raise TopologyError("the capacity is 0", remedy="Leave the link out, or give it a capacity.", **where)
-    return quanta(units)
-
-
 TOPOLOGIES = Registry(
     "topology",
     "binwright.topologies",
@@ -116,16 +103,7 @@ TOPOLOGIES = Registry(
 )
 
 
-def topology(name: str, /, folder: Path | None = None, **options: object) -> Topology:
-    """Build the network of this name. Options are the constructor's arguments; presets need none.
-
-    `folder` is where `file.py:function` is looked for.
-    """
-    build = TOPOLOGIES.load(name, folder)
-    try:
-        signature(build).bind(**options)
-    except TypeError as error:
-        known = ", ".join(signature(build).parameters)
-        raise TopologyError(f"{name}: {error}", remedy=f"Its options: {known}.") from None
-    built: Topology = build(**options)
+def topology(name: str, /, **options: object) -> Topology:
+    """Build the network of this name. Options are the constructor's arguments; presets need none."""
+    built: Topology = TOPOLOGIES.load(name)(**options)
     return built

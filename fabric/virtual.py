@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from binwright.fabric.routing import Routes, find_route
-from binwright.fabric.topology import Indices, Topology, TopologyError
-from binwright.simcore.errors import InfeasiblePlacement
+from binwright.fabric.topology import Indices, Topology
+from binwright.simcore.errors import InfeasiblePlacement, UserError
 from binwright.simcore.jit import kernel
 from binwright.simcore.types import Embedding, Ints, Share, VirtualNetwork
 
@@ -16,8 +16,8 @@ class Tree(NamedTuple):
     """A topology without cycles, hung up at its top.
 
     Of every vertex: `parent` int32 [vertices], -1 at the root; `uplink` int32 [vertices], the link to the parent.
-    `order` int32 [vertices] has children before their parents, by height above the servers and then by number. The
-    children of v are `child[first[v]:first[v + 1]]`, ascending. Server s is vertex `switches + s`.
+    `order` int32 [vertices] has children before their parents, by level and then by number. The children of v are
+    `child[first[v]:first[v + 1]]`, ascending. Server s is vertex `switches + s`.
     """
 
     switches: int
@@ -30,28 +30,18 @@ class Tree(NamedTuple):
 
 @lru_cache(maxsize=4)
 def tree(topology: Topology) -> Tree:
-    """Read a topology as a tree, or raise a `TopologyError`; the root is the lowest-numbered switch of the top."""
-    from scipy.sparse import csr_matrix  # late: few runs need it
-    from scipy.sparse.csgraph import breadth_first_order
-
-    vertices, ends = len(topology.level), topology.link_ends
-    if topology.links != vertices - 1:
+    """Read a topology as a tree, or raise a `UserError`."""
+    if not topology.is_tree:
         problem = "virtual clusters need a tree: this network has several ways from one server to another"
-        raise TopologyError(problem, value=topology.name, remedy="Take a topology such as tree.")
-    graph = csr_matrix((np.ones(len(ends)), ends.T), shape=(vertices, vertices))
-    order, parent = breadth_first_order(graph, topology.level.argmax(), directed=False)
-    if len(order) < vertices:
-        raise TopologyError("its parts are not connected", value=topology.name, remedy="Connect them.")
-    parent[order[0]] = -1
-    uplink, height = np.full(vertices, -1, np.int32), np.zeros(vertices, np.int32)
-    uplink[np.where(parent[ends[:, 0]] == ends[:, 1], ends[:, 0], ends[:, 1])] = np.arange(len(ends))
-    for vertex in order[:0:-1].tolist():
-        height[parent[vertex]] = max(height[parent[vertex]], height[vertex] + 1)
+        raise UserError(problem, value=topology.name, remedy="Take a topology such as tree.")
+    vertices, (low, high) = len(topology.level), topology.link_ends.T
+    parent, uplink = np.full((2, vertices), -1, np.int32)
+    parent[low], uplink[low] = high, np.arange(len(low))
     return Tree(
         topology.switches,
-        parent.astype(np.int32),
+        parent,
         uplink,
-        order=np.argsort(height, kind="stable").astype(np.int32),
+        order=np.argsort(topology.level, kind="stable").astype(np.int32),
         first=np.searchsorted(np.sort(parent), np.arange(vertices + 1)).astype(np.int32) - np.int32(1),
         child=np.argsort(parent, kind="stable")[1:].astype(np.int32),  # without the root, whose parent is -1
     )

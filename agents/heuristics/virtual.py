@@ -259,7 +259,6 @@ def matching(view: NetworkView, network: VirtualNetwork, cluster: Ints) -> Ints 
     for source, target in (network.pairs.T, network.pairs[:, ::-1].T):
         rates[source, target] = network.rates
     sends = rates.sum(axis=1)
-    cluster = cheapest_servers(view, cluster, machines.max(axis=0), sends.max(), len(machines))
     free, spare = view.free[cluster], view.link_free[cluster]
     used = view.link_capacity[cluster] - spare
     hosts, left = np.full(len(machines), -1), np.argsort(-sends, kind="stable")
@@ -279,19 +278,6 @@ def matching(view: NetworkView, network: VirtualNetwork, cluster: Ints) -> Ints 
         inside[:, taking] += rates[:, taken]
         left = np.delete(left, rows)
     return hosts
-
-
-def cheapest_servers(view: NetworkView, cluster: Ints, size: Ints, sends: int, machines: int) -> Ints:
-    """Return the servers of a cluster with the least used links, as far as one round could need them.
-
-    These are so many that each machine has one of its own, which takes any of them: no matching costs less.
-    """
-    used = view.link_capacity[cluster] - view.link_free[cluster]
-    cheap = cluster[np.argsort(used, kind="stable")]
-    any_fits: Bools = np.any(np.all(view.free[cheap] >= size, axis=2), axis=1)
-    any_fits &= sends <= view.link_free[cheap]
-    enough = np.searchsorted(np.cumsum(any_fits), machines) + 1
-    return np.sort(cheap[:enough])
 
 
 def matched(fits: Bools, cost: Ints) -> tuple[Ints, Ints]:

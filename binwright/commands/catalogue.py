@@ -157,16 +157,22 @@ def _schema() -> None:
 
 def _topology(name: str = "") -> None:
     """List the topologies, or the tiers of one, and its links and switches by number."""
-    from binwright.fabric.topology import TOPOLOGIES, topology
+    from pydantic import ValidationError
+
+    from binwright.fabric.topology import TOPOLOGIES
+    from binwright.scenarios.schema.explain import explain
+    from binwright.scenarios.schema.network import TopologyChoice
+    from binwright.scenarios.schema.yaml_source import Source
     from binwright.simcore.types import QUANTUM
 
     if not name:
         for each in TOPOLOGIES:
             entry(each, TOPOLOGIES.load(each).__doc__ or "")
         return
-    spec = read_yaml("NAME", name)
-    kind, options = next(iter(spec.items())) if isinstance(spec, dict) else (spec, {})
-    network = topology(kind, **(options or {}))
+    try:
+        network = TopologyChoice.model_validate(read_yaml("NAME", name)).built
+    except ValidationError as error:
+        raise explain(error, Source(None, {})) from None
     racks = f"{network.racks} racks, {network.switches} switches, {network.links} links"
     print_line(f"{network.name}: {network.servers} servers, {racks}")
     table = new_table("tier", ">links", ">smallest", ">largest", ">total")

@@ -9,9 +9,9 @@ import numpy as np
 from binwright.fabric.cluster import MOST_DEVICES, NEVER, Cluster, DevicesOf
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.placement.rules import ServerLabels, numbered
+from binwright.fabric.routing import Routing
 from binwright.scenarios.features.feature import Servers
 from binwright.scenarios.schema.cluster import DEVICE, ClusterSpec, TracedServers
-from binwright.scenarios.schema.network import routing
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.scenarios.schema.trace import Trace
 from binwright.simcore.csv_files import read_text
@@ -38,7 +38,7 @@ def build_ledger(scenario: Scenario, seed: int = 0) -> Ledger:
     if peaks:
         more["predictors"] = {scenario.resources.index(name): how.predict for name, how in peaks}
     if network:
-        more["routing"] = routing(network.topology.built, network.paths, network.order)
+        more["routing"] = Routing(network.topology.built, network.paths, network.order)
     if not scenario.ruled_by:
         return Ledger(cluster, **more)
     return Ledger(cluster, network.server_labels if network else labels, scenario.placement, **more)

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import json
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field, model_validator
 
 from binwright.fabric.placement.rules import SERVER, ServerLabels, SomeServers, labels_of
-from binwright.fabric.topology import TOPOLOGIES, topology
+from binwright.fabric.topology import TOPOLOGIES, Topology, topology
 from binwright.scenarios.features.placement import KnownServers, Labels
 from binwright.simcore.fields import Count, Model, Names, checked, wrong
 from binwright.simcore.options import Registered
 from binwright.simcore.registry import Registry
 from binwright.simcore.roles import where_of
-
-if TYPE_CHECKING:
-    from binwright.fabric.routing import Order, Routing
-    from binwright.fabric.topology import Topology
 
 
 class TopologyChoice(Registered):
@@ -32,8 +28,7 @@ class TopologyChoice(Registered):
 
     @classmethod
     def check(cls, name: str, options: Any) -> None:
-        if not isinstance(options, dict):
-            raise wrong("must be a mapping of options", "Write it like {fat-tree: {k: 4}}.", (name,))
+        super().check(name, options)
         checked(partial(_topology, json.dumps(options, sort_keys=True)), (name,))(name)
 
     @property
@@ -105,11 +100,3 @@ class Network(Model):
 def _topology(options: str, name: str) -> Topology:
     """Build the topology of that name with options in JSON; the last ones are kept."""
     return topology(name, **json.loads(options))
-
-
-@lru_cache(maxsize=8)
-def routing(network: Topology, paths: int, order: Order) -> Routing:
-    """Prepare the paths of a topology; what was found once stays for the runs that follow."""
-    from binwright.fabric.routing import Routing
-
-    return Routing(network, paths, order)

@@ -14,8 +14,6 @@ from binwright.simcore.types import Floats, Ints
 
 NEAR, FAR = 10.0, 9.0
 """What scores are multiplied with in the rack of the last server chosen, and in others."""
-EXACT = 2**53
-"""Floats are whole numbers up to here."""
 LEAST, MOST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 Links: TypeAlias = Literal["own", "misplaced"]
 
@@ -50,14 +48,11 @@ def scales(most: list[int]) -> list[float]:
     """Return what free x demand of each resource, and of bandwidth, is multiplied with.
 
     That makes it the product of both as shares of the largest server, times something common to all: whole numbers, so
-    that ties are ties, unless servers are of very odd sizes.
+    that ties are ties.
     """
     common = lcm(*(each**2 for each in most if each))
     scale = [common // each**2 if each else 0 for each in most]
-    divisor = gcd(*scale)
-    if max(scale) // divisor < EXACT:
-        return [float(each // divisor) for each in scale]
-    return [(most[-1] / each) ** 2 if each else 0.0 for each in most]
+    return [float(each // gcd(*scale)) for each in scale]
 
 
 @lean

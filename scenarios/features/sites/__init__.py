@@ -144,9 +144,6 @@ class _Feature(Feature):
                 why = "router needs it of every site" if name in spec.router else "other sites say one"
                 remedy = f"Write electricity: {{{name}: ...}}: {why}."
                 raise wrong(f"says no {name} of a kWh", remedy, (*at, missing[0]))
-        for site, each in spec.of.items() if "latency" in spec.router else ():
-            if not each.latency:
-                raise wrong("says no latency", "Write latency: {VALUE: 12 ms}, or take another router.", (*at, site))
 
     def check_keys(self, scenario: Any) -> None:
         if "sites" in scenario.record and not (scenario.sites and scenario.costs and scenario.costs.has_power):
