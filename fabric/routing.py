@@ -63,7 +63,7 @@ class Routing:
     @property
     def longest(self) -> int:
         """The most links of a route: the room that `find_route` needs."""
-        return self.routes.paths.shape[2] + 1
+        return int(self.routes.paths.shape[2]) + 1
 
 
 @lean
@@ -158,8 +158,8 @@ def _fabric_paths(topology: Topology, low: Indices, high: Indices, k: int, order
     spines = topology.servers + topology.racks * planes + plane * uplinks + spine
     first, last = racks + low * planes, racks + high * planes
     second, third = (spines + pod_of[end] * planes * uplinks for end in (low, high))
-    four, two = (4, first, second, third, last), (2, first, last, 0, 0)
-    return np.stack([np.where(across, *either) for either in zip(four, two, strict=True)], axis=1)
+    columns = ((4, 2), (first, first), (second, last), (third, 0), (last, 0))
+    return np.stack([np.where(across, four, two) for four, two in columns], axis=1)
 
 
 def simple_paths(near: Sequence[Sequence[int]], a: int, b: int) -> Iterator[tuple[int, ...]]:
@@ -167,7 +167,7 @@ def simple_paths(near: Sequence[Sequence[int]], a: int, b: int) -> Iterator[tupl
 
     The path that is shortest with its best end is always the next to grow.
     """
-    waiting = [(0, (a,))]
+    waiting: list[tuple[int, tuple[int, ...]]] = [(0, (a,))]
     while waiting:
         _, path = heappop(waiting)
         if path[-1] == b:

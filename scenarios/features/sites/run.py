@@ -85,7 +85,8 @@ class SiteRouting:
 
     def home(self, request: Request) -> Floats:
         """Return 0 for the site that a request belongs to, 1 for others."""
-        return (np.arange(self.count) != self.sites.home[self._source(request)]).astype(np.float64)
+        result: Floats = (np.arange(self.count) != self.sites.home[self._source(request)]).astype(np.float64)
+        return result
 
     def random(self, request: Request) -> Floats:
         """Return random numbers of the request, the same for all agents."""

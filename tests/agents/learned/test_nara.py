@@ -77,7 +77,8 @@ NETS = [*(shape.topology for shape in SHAPES), topology("alpha")]
 @scaled(0.1)
 def test_nara_network_passes_messages_as_written_out(net: Topology, text: bool, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    tensors = {name: rng.normal(size=shape).astype(np.float32) / 4 for name, shape in shapes(2, text).items()}
+    drawn = {name: rng.normal(scale=0.25, size=shape) for name, shape in shapes(2, text).items()}
+    tensors = {name: array.astype(np.float32) for name, array in drawn.items()}
     nodes = rng.random((3, net.switches + net.servers, 3)).astype(np.float32)
     nodes[:, : net.switches] = 0
     nodes[:, net.switches :, 2] = rng.random((3, net.servers)) < [[0], [0.3], [0.8]]

@@ -45,7 +45,7 @@ def test_training_logs_validates_and_keeps_the_best_weights(tmp_path: Path) -> N
         assert not any(name.startswith("adam") for name in tensors)
     assert pl.read_parquet(tmp_path / "log.parquet").equals(log)
     assert not [path for path in tmp_path.rglob(".*") if path.suffix[1:].isdecimal()]
-    for split, metric in (("train", "kl"), ("validation", "allocation_cpu")):
+    for split, metric in (("train", "kl"), ("validation", "acceptance")):
         assert log.filter(pl.col("split") == split)[metric].is_finite().all()
     path = tmp_path / "seed-1" / "best.safetensors"
     results = bw.run(bw.scenario({**TINY, "agents": [{"nara": {"path": str(path)}}]}), out=tmp_path / "run")
