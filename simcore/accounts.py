@@ -8,9 +8,6 @@ from typing import Any
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.types import QUANTUM
 
-Path = tuple[str, ...]
-"""Whose a request is: a value of every label that users are told apart by, from the widest on."""
-
 
 class Accounts:
     """Tells of a run whose requests are, and what has been used so far.
@@ -20,56 +17,44 @@ class Accounts:
 
     def __init__(self, run: Any) -> None:
         self._run = run
-        self._books: dict[tuple[Path, float], _Book] = {}
-        self._owners: dict[Path, tuple[list[Path], list[int]]] = {}
+        self._books: dict[tuple[str, float], _Book] = {}
+        self._owners: dict[str, list[str]] = {}
 
-    def owner(self, row: int, by: Path) -> Path:
-        """Return whose the request of a row is."""
-        owners, of = self._owned(by)
-        owner: Path = owners[of[self._run.rows.source(row)]]
+    def owner(self, row: int, by: str) -> str:
+        """Return whose the request of a row is: the value of a label, or its group."""
+        owner: str = self.owners(by)[self._run.rows.source(row)]
         return owner
 
-    def owners(self, by: Path) -> list[Path]:
-        """List all who have requests, in order."""
-        return self._owned(by)[0]
-
-    def used(self, by: Path, half_life: float) -> dict[Path, float]:
+    def used(self, by: str, half_life: float) -> dict[str, float]:
         """Return what everybody has used until now."""
         if (by, half_life) not in self._books:
             self._books[by, half_life] = _Book(self._run, half_life, partial(self.owner, by=by))
-        return dict.fromkeys(self.owners(by), 0.0) | self._books[by, half_life].used()
+        return dict.fromkeys(sorted({*self.owners(by)}), 0.0) | self._books[by, half_life].used()
 
-    def _owned(self, by: Path) -> tuple[list[Path], list[int]]:
-        if by not in self._owners:
-            columns = [self._words(label) for label in by]
-            paths = list(zip(*columns, strict=True))
-            owners = sorted(set(paths))
-            place = {path: number for number, path in enumerate(owners)}
-            self._owners[by] = owners, [place[path] for path in paths]
-        return self._owners[by]
-
-    def _words(self, label: str) -> list[str]:
+    def owners(self, by: str) -> list[str]:
+        """List whose each request of the workload is."""
         workload = self._run.workload
-        if label == "group" and workload.roles is not None:
-            return [workload.roles.all[number].group for number in workload.roles.of.tolist()]
-        if label not in workload.labels:
-            known = ", ".join([*workload.labels, *(["group"] if workload.roles is not None else [])])
-            remedy = f"Known: {known or 'none'}. A table's `labels:` say which columns are some."
-            raise WorkloadError("the requests have no such label", key="by", value=label, remedy=remedy)
-        words: list[str] = workload.labels[label].tolist()
-        return words
+        if by not in self._owners and by == "group" and workload.roles is not None:
+            self._owners[by] = [workload.roles.all[number].group for number in workload.roles.of.tolist()]
+        elif by not in self._owners:
+            if by not in workload.labels:
+                known = ", ".join([*workload.labels, *(["group"] if workload.roles is not None else [])])
+                remedy = f"Known: {known or 'none'}. A table's `labels:` say which columns are some."
+                raise WorkloadError("the requests have no such label", key="by", value=by, remedy=remedy)
+            self._owners[by] = workload.labels[by].tolist()
+        return self._owners[by]
 
 
 class _Book:
     """Adds up what owners have used, whenever it is asked; that changes no sum."""
 
-    def __init__(self, run: Any, half_life: float, owner: Callable[[int], Path]) -> None:
+    def __init__(self, run: Any, half_life: float, owner: Callable[[int], str]) -> None:
         self._run, self._half_life, self._owner = run, half_life, owner
         self._seen = 0
         self._runs: dict[int, tuple[float, float]] = {}  # since when, and how much of the resource
-        self._sums: dict[Path, tuple[float, float]] = {}  # of those that are over: how much, as of when
+        self._sums: dict[str, tuple[float, float]] = {}  # of those that are over: how much, as of when
 
-    def used(self) -> dict[Path, float]:
+    def used(self) -> dict[str, float]:
         """Return what everybody has used until now."""
         self._close()
         now = self._run.now

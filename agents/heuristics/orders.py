@@ -7,13 +7,13 @@ was submitted when it arrived, seconds after the beginning of the trace where th
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import log2, log10
-from typing import Annotated, Any, ClassVar, Self
+from typing import ClassVar
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field
 
-from binwright.simcore.accounts import Accounts, Path
+from binwright.simcore.accounts import Accounts
 from binwright.simcore.errors import UserError
-from binwright.simcore.fields import Model, OneOf, PositiveNumber, PositiveTime, Text, wrong
+from binwright.simcore.fields import Model, OneOf, PositiveNumber, PositiveTime, Text
 from binwright.simcore.registry import Registry
 from binwright.simcore.types import QUANTUM, Request, View
 
@@ -113,57 +113,27 @@ TIMELESS = ("fcfs", "priority", "random")
 DAY = 86_400.0
 
 
-def _tuple(value: Any) -> Any:
-    """Read one label as the only one; options of agents are checked strictly, where a list is no tuple."""
-    return (value,) if isinstance(value, str) else tuple(value) if isinstance(value, list) else value
-
-
 class FairShare(Model):
     """Who has used less of their shares is first."""
 
-    by: Annotated[tuple[Text, ...], Field(min_length=1), BeforeValidator(_tuple)] = Field(
-        default=("tenant",), examples=["[account, user]"]
-    )
-    """What tells users apart: a label of the requests, or `group`; several from the widest on."""
+    by: Text = Field(default="tenant", description="The label of the requests that tells users apart, or `group`.")
     half_life: PositiveTime = Field(default=7 * DAY, examples=["14 d"])
     """What was used counts half as much after this time."""
-    shares: dict[str, dict[str, PositiveNumber]] = Field(default_factory=dict, examples=["{account: {physics: 3}}"])
-    """The shares of some, by label and its value; others have 1."""
+    shares: dict[str, PositiveNumber] = Field(default_factory=dict, examples=["{physics: 3}"])
+    """The shares of some users; others have 1."""
 
-    @model_validator(mode="after")
-    def _known(self) -> Self:
-        for label in self.shares:
-            if label not in self.by:
-                remedy = f"Take one of {', '.join(self.by)}."
-                raise wrong("is not a label of users", remedy, ("shares", label))
-        return self
-
-    def factors(self, accounts: Accounts) -> dict[Path, float]:
+    def factors(self, accounts: Accounts) -> dict[str, float]:
         """Compute everybody's factor: 2^(-used / share), both of the whole, as Slurm's classic fair share does.
 
-        What others of an account have used counts in part: by the share of the user among them.
+        What others have used counts in part: by the share of the user.
         """
-        owners, used = accounts.owners(self.by), accounts.used(self.by, self.half_life)
-        sums: dict[Path, float] = {}
-        for owner in owners:
-            for depth in range(len(owner) + 1):
-                sums[owner[:depth]] = sums.get(owner[:depth], 0.0) + used[owner]
-        total = sums[()] or 1.0
-        share: dict[Path, float] = {(): 1.0}
-        effective: dict[Path, float] = {(): sums[()] / total}
-        beside: dict[Path, float] = {}
-        paths = sorted(sums.keys() - {()}, key=len)
-        for path in paths:
-            beside[path[:-1]] = beside.get(path[:-1], 0.0) + self._shares(path)
-        for path in paths:
-            above, part = path[:-1], self._shares(path) / beside[path[:-1]]
-            share[path] = share[above] * part
-            own = sums[path] / total
-            effective[path] = own + (effective[above] - own) * part
-        return {owner: 2 ** (-effective[owner] / share[owner]) for owner in owners}
-
-    def _shares(self, path: Path) -> float:
-        return self.shares.get(self.by[len(path) - 1], {}).get(path[-1], 1.0)
+        used = accounts.used(self.by, self.half_life)
+        whole, of_all = sum(used.values()), sum(self.shares.get(owner, 1.0) for owner in used)
+        factors = dict[str, float]()
+        for owner, amount in used.items():
+            share, own = self.shares.get(owner, 1.0) / of_all, amount / (whole or 1.0)
+            factors[owner] = 2 ** (-(own + (bool(whole) - own) * share) / share)
+        return factors
 
 
 class OtherOrder(OneOf):
@@ -183,7 +153,7 @@ class SharedOrder:
     def __init__(self, rule: FairShare) -> None:
         self._rule = rule
         self._now = -1.0
-        self._factors: dict[Path, float] = {}
+        self._factors: dict[str, float] = {}
 
     def __call__(self, view: View, request: Request) -> float:
         """Score a request as of now, in billionths, so that equals stay in the order of arrival."""

@@ -25,7 +25,7 @@ from tests.support.properties import scaled
 from tests.support.scenarios import random_requests
 from tests.support.simulations import WatchedLedger, cluster_of, long_case, simulate
 
-USERS = [("a", "x"), ("a", "y"), ("b", "x"), ("b", "z")]
+USERS = ["x", "y", "z"]
 
 
 class Checked(InLine):
@@ -49,16 +49,12 @@ class Checked(InLine):
 
     def owner(self, request: Request) -> tuple[str, ...]:
         labels, row = self.simulation.workload.labels, self.simulation.source(request.index)
-        return tuple(str(labels[name][row]) for name in self.rule.by)
+        return (str(labels[self.rule.by][row]),)
 
     @cached_property
     def shares(self) -> dict[tuple[str, ...], float]:
         everybody = {self.owner(self.simulation.request(row)) for row in range(len(self.simulation.workload))}
-        return {
-            path: self.rule.shares.get(self.rule.by[len(path) - 1], {}).get(path[-1], 1.0)
-            for owner in everybody
-            for path in (owner[: n + 1] for n in range(len(owner)))
-        }
+        return {(user,): self.rule.shares.get(user, 1.0) for (user,) in everybody}
 
     def ran(self) -> list[Ran]:
         simulation, ran = self.simulation, []
@@ -84,13 +80,12 @@ def test_fair_share_follows_slurms_formula(seed: int) -> None:
     )
     plain = simulate(case)
     users = [rng_of.choice(USERS) for _ in case.requests]
-    labels = {name: np.array([user[n] for user in users]) for n, name in enumerate(("account", "user"))}
-    workload = replace(plain.workload, labels=labels)
+    workload = replace(plain.workload, labels={"user": np.array(users)})
     simulation = Simulation(workload, WatchedLedger(cluster_of(case)), plain.overflow)
     said = {
-        "by": rng_of.choice([("user",), ("account", "user")]),
+        "by": "user",
         "half_life": rng_of.choice([1.0, 8.0, 1e6]),
-        "shares": rng_of.choice([{}, {"user": {"x": 3.0}}]),
+        "shares": rng_of.choice([{}, {"x": 3.0}]),
     }
     rule = FairShare.model_validate(said)
     agent = Checked(simulation, rule)
@@ -105,7 +100,6 @@ def test_fair_share_follows_slurms_formula(seed: int) -> None:
         ({"order": {"fair": {"by": "usr"}}}, r"agents\.0 \(in-line.*: by: the requests have no such label"),
         ({"order": {"fairr": {}}}, "agents.0.in-line.order.fairr: unknown key"),
         ({"order": "fairr"}, "order: unknown order .*\n  Did you mean 'fair'"),
-        ({"order": {"fair": {"shares": {"user": {"a": 2}}}}}, "shares.user: is not a label of users"),
     ],
 )
 def test_mistakes_are_named(options: dict[str, object], said: str) -> None:
