@@ -17,8 +17,6 @@ from binwright.analysis.results.escaping import plain
 if TYPE_CHECKING:
     import rich.table
 
-TALL = 16
-"""HTML tables of more rows than that have a height that they scroll in."""
 STYLES = {"best": "bold green", "wrong": "red"}
 """Classes of report.css, and what they look like in a terminal."""
 DIGITS = 12
@@ -105,7 +103,7 @@ class Sheet:
         )
         body = "\n".join(f"<tr>{''.join(self._cells(row))}</tr>" for row in self.rows)
         return (
-            f'<div class="scroll{" tall" * (len(self.rows) > TALL)}" tabindex="0" role="region" '
+            f'<div class="scroll" tabindex="0" role="region" '
             f'aria-label="{escape(self.title)}">\n<table id="{name}">\n<caption>{escape(self.title)}</caption>\n'
             f"<thead><tr>{first}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>\n</div>"
         )

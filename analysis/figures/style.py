@@ -13,7 +13,6 @@ from warnings import catch_warnings, filterwarnings
 from weakref import WeakKeyDictionary
 from zlib import crc32
 
-import numpy as np
 from matplotlib import rc_context, rc_params_from_file, rcParams
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -216,15 +215,8 @@ _DRAWN_IN: WeakKeyDictionary[Figure, tuple[Venue, bool]] = WeakKeyDictionary()
 
 
 def finish(figure: Figure) -> None:
-    """Give a drawn figure lines that go with its text, and let it be written in the style that is set."""
+    """Let a drawn figure be written in the style that is set."""
     _DRAWN_IN[figure] = _CURRENT.get()
-    thicker = points("text") / TEXT
-    drawn: list[Any] = [part for ax in figure.axes for part in (*ax.lines, *ax.collections)]
-    drawn += [handle for each in figure.legends for handle in each.legend_handles]
-    for part in drawn if thicker != 1 else ():
-        part.set_linewidth(thicker * np.asarray(part.get_linewidth()))
-        if isinstance(part, Line2D):
-            part.set_markersize(thicker * part.get_markersize())
 
 
 def save(figure: Figure, path: str | Path, content: bytes | None = None) -> Path:

@@ -25,7 +25,7 @@ from binwright.simcore.fields import (
 from binwright.simcore.time_series import HOUR, TimeSeries
 from binwright.simcore.unions import PlainOrMapping
 from binwright.simcore.units import POWER, TIME, many_of
-from binwright.workloads.traces.cells import moments, number, report
+from binwright.workloads.traces.cells import number, report
 
 DAY = 86400.0
 
@@ -38,8 +38,6 @@ class OverTime(Model):
     """Instead of a file: numbers equally far apart, from midnight on, every day."""
     column: Text | None = Field(None, examples=["g_per_kwh"])
     """The column of the numbers; by default the only one."""
-    time: Text | None = Field(None, examples=["datetime_utc"])
-    """The column of times (ISO 8601), to check that rows are `every` apart."""
     every: PositiveTime = Field(HOUR, description="How long each row holds.", examples=["30 min"])
     start: Time = Field(0.0, examples=["8 h"])
     """A run begins this long after the first row, or at this time of day."""
@@ -50,38 +48,29 @@ class OverTime(Model):
     def _either(self) -> Self:
         if (self.path is None) == (self.daily is None):
             raise wrong("needs a file or a day", "Give one of `path: intensity.csv` and `daily: [90, 240, 310, 180]`.")
-        if self.daily and (self.column or self.time):
-            raise wrong("has a column, which is for files", "Take out `column` and `time`, or `daily`.")
+        if self.daily and self.column:
+            raise wrong("has a column, which is for files", "Take out `column`, or `daily`.")
         return self
 
     def read(self, key: str, *, below_zero: bool) -> TimeSeries:
-        """Read the file, which `key` of the scenario names; `below_zero` says whether there may be such numbers.
-
-        Times must be `every` apart.
-        """
+        """Read the file, which `key` of the scenario names; `below_zero` says whether there may be such numbers."""
         if self.daily:
             return TimeSeries(np.array(self.daily, np.float64), DAY / len(self.daily), self.start)
         path = Path(str(self.path))
         frame = read_text(path)
         columns = frame.columns[1:]  # behind the number of the line
-        others = [column for column in columns if column != self.time]
-        name = self.column or (others[0] if len(others) == 1 else "")
-        for column in (name, self.time or name):
-            if column not in columns:
-                problem = f"has no column {column}" if column else f"has {len(others)} columns of numbers"
-                remedy = f"Name one of {', '.join(columns)}."
-                raise ScenarioError(problem, file=path, line=1, key=f"{key}.column", remedy=remedy)
+        name = self.column or (columns[0] if len(columns) == 1 else "")
+        if name not in columns:
+            problem = f"has no column {name}" if name else f"has {len(columns)} columns"
+            remedy = f"Name one of {', '.join(columns)}."
+            raise ScenarioError(problem, file=path, line=1, key=f"{key}.column", remedy=remedy)
         if frame.is_empty():
             raise ScenarioError("has no rows", file=path, key=f"{key}.column", remedy="Give a row for every hour.")
         result = number(frame, name, path)
-        odd = {name: ~(result.is_finite() & ((result >= 0) | below_zero)).fill_null(False)}
-        if self.time:
-            times = moments(frame, self.time, path, 1.0)
-            odd[self.time] = times.is_null() | (times.diff() != self.every).fill_null(False)
-        remedy = f"Give a row every {TIME.show(self.every)}, with a number{', from 0' * (not below_zero)}."
-        for column, rows in odd.items():
-            if rows.any():
-                report(frame, rows, path, column, "is not what belongs here", remedy, frame[column].filter(rows)[0])
+        odd = ~(result.is_finite() & ((result >= 0) | below_zero)).fill_null(False)
+        if odd.any():
+            remedy = f"Give a row every {TIME.show(self.every)}, with a number{', from 0' * (not below_zero)}."
+            report(frame, odd, path, name, "is not what belongs here", remedy, frame[name].filter(odd)[0])
         if self.start >= (lasts := self.every * len(result)):
             remedy = f"It has {lasts / HOUR:g} h in {many_of(len(result), 'row')}: give a shorter time."
             raise ScenarioError("is after the end of the file", file=path, key=f"{key}.start", remedy=remedy)
