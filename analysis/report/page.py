@@ -26,8 +26,6 @@ from binwright.simcore.errors import ResultsError, UserError
 from binwright.simcore.files import write_text
 from binwright.simcore.units import many_of
 
-MOST_ROWS = 3000
-"""Of comparisons in one page; `binwright compare` shows those of the metrics after that."""
 MOST_REASONS = 6
 """Reasons that have a column each."""
 
@@ -144,16 +142,13 @@ def _counts(results: ResultsFolder) -> str:
 def _differences(results: ResultsFolder) -> str:
     """Write a table per metric, the first one open: every agent beside the first, paired by seed."""
     try:
-        comparison, parts, rows = Comparison(results), list[str](), 0
+        comparison, parts = Comparison(results), list[str]()
     except ResultsError as error:
         return f"<p>{escape(error.problem)}. {escape(error.remedy or '')}</p>"
     for number, sheet in enumerate(comparison.sheets):
-        rows += len(sheet.rows)
-        if number == 0 or rows <= MOST_ROWS:
-            text = f"<summary>{escape(sheet.title)}</summary>\n{sheet.html(f'compare-{number}')}"
-            parts.append(f"<details{' open' * (not number)}>{text}\n</details>")
-    more = ["binwright compare shows more metrics."] * (rows > MOST_ROWS)
-    return "\n".join([*parts, *map(_soft, [comparison.legend, *more])])
+        text = f"<summary>{escape(sheet.title)}</summary>\n{sheet.html(f'compare-{number}')}"
+        parts.append(f"<details{' open' * (not number)}>{text}\n</details>")
+    return "\n".join([*parts, _soft(comparison.legend)])
 
 
 def _failed(results: ResultsFolder) -> Iterator[str]:

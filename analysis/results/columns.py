@@ -22,25 +22,20 @@ if TYPE_CHECKING:
     from binwright.analysis.results.folder import ResultsFolder
 
 RUNS = "runs.parquet"
-LISTS = ("resources", "tiers", "swept", "added")
-"""Lists of names in `Columns`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
     """Says what results have.
 
-    That is the cluster's `resources`, the `tiers` of its network's links, the keys that are `swept`, every metric, in
-    the order in which tables show them, what people read in place of the names of agents and keys, and the names of
-    those metrics that the scenario `added`.
+    That is the cluster's `resources`, the keys that are `swept`, every metric, in the order in which tables show them,
+    what people read in place of the names of agents and keys, and how many runs are `planned`.
     """
 
     resources: tuple[str, ...] = ()
-    tiers: tuple[str, ...] = ()
     swept: tuple[str, ...] = ()
     metrics: tuple[Metric, ...] = ()
     headings: Mapping[str, str] = field(default_factory=dict)
-    added: tuple[str, ...] = ()
     planned: int = 0
 
     def headed(self, headings: Mapping[str, str]) -> Columns:
@@ -70,12 +65,12 @@ def merged(several: Iterable[Columns]) -> Columns:
     for each in several:
         for metric in each.metrics:
             metrics.setdefault(metric.name, metric)
-    resources, tiers, swept, added = (
-        tuple(dict.fromkeys(name for each in several for name in getattr(each, key))) for key in LISTS
+    resources, swept = (
+        tuple(dict.fromkeys(name for each in several for name in getattr(each, key))) for key in ("resources", "swept")
     )
     headings = {name: text for each in reversed(several) for name, text in each.headings.items()}
     planned = sum(each.planned for each in several)
-    return Columns(resources, tiers, swept, tuple(metrics.values()), headings, added, planned)
+    return Columns(resources, swept, tuple(metrics.values()), headings, planned)
 
 
 TOLERANCE = 1e-9
@@ -98,7 +93,7 @@ class Choice(NamedTuple):
 
 
 def choose_metrics(results: ResultsFolder) -> Choice:
-    """Choose among the metrics of finished runs; those that a scenario added are shown whether they vary or not."""
+    """Choose among the metrics of finished runs."""
     done, swept, headlines = results.done, results.swept, results.headlines
     informative = _informative(done, results.metrics, swept, headlines) if len(done) else []
     names = [metric.name for metric in informative]
@@ -112,7 +107,7 @@ def choose_metrics(results: ResultsFolder) -> Choice:
     main = named or differ or ([] if harm else informative[:1])
     first = [*main[:1], *harm, *main[1:]]
     left = [metric for metric in informative if metric not in first]
-    shown = {*vary, *results.columns.added, *(name for name in names if done[name].null_count())}
+    shown = {*vary, *(name for name in names if done[name].null_count())}
     others = [metric for metric in left if metric.name in shown or metric.timed]
     others.sort(key=lambda metric: 2 if metric.timed else metric.name not in apart)
     return Choice(first, others, [metric for metric in left if metric not in others])

@@ -12,8 +12,10 @@ from scipy.stats import trim_mean
 from binwright.analysis.compare.statistics import mean_interval
 from binwright.analysis.results.folder import ResultsFolder
 from binwright.analysis.results_api import Results
-from binwright.reproduction.claims import Value
+from binwright.fabric.fragmentation import CAUSES, USABLE
+from binwright.reproduction.claims import Value, keys_of
 from binwright.simcore.types import Floats, Ints
+from binwright.workloads.offline import DRAWN, items_of
 
 
 @dataclass(frozen=True)
@@ -146,3 +148,61 @@ def ends_of(windows: pl.Series) -> Ints:
     """Read in a column `windows` the last row of its trace that each run met, int64 [runs]."""
     ends: Ints = windows.str.split("-").list.last().cast(pl.Int64).to_numpy()
     return ends
+
+
+def share_of_placed(which: str) -> Measure:
+    """Measure the share of the placed requests of which something is true, in SQL."""
+
+    def measure(runs: Runs, agent: str) -> Value:
+        placed = (runs.results.requests(run).filter(pl.col("servers") > 0) for run in runs.of(agent)["run"])
+        return averaged([requests.select(pl.sql_expr(which).mean()).item() for requests in placed])
+
+    return measure
+
+
+def tiers(runs: Runs, agent: str) -> Value:
+    """Measure by what share more of the servers' links is used than of the racks'.
+
+    It is the ratio of the means over all seeds: single runs leave the racks' links next to empty.
+    """
+    columns = ("server-rack", "rack-fabric")
+    return above(*(runs.values(agent, f'"allocation_{tier}_decisions_last_20"') for tier in columns))
+
+
+def when_arrived(what: str) -> Measure:
+    """Measure what is `held` of all devices, or `fragmented` of those that are free, in percent.
+
+    It is the mean over the decisions at which as many devices had been asked for as the condition says, `arrived=90%`.
+    """
+
+    def measure(runs: Runs, agent: str) -> Value:
+        percent = int(keys_of(runs.condition)["arrived"].rstrip("%"))
+        values = []
+        for run in runs.of(agent)["run"]:
+            devices = runs.results.devices(run)
+            held, free, arrived = (devices[name].to_numpy() for name in ("allocated", "free", "arrived"))
+            fragments = devices.select(f"fragments_{cause}" for cause in CAUSES).to_numpy()
+            usable = fragments[:, USABLE] / np.maximum(fragments.sum(axis=1), 1e-9)
+            share = 100 * held / (held + free) if what == "held" else 100 * (1 - usable)
+            at = np.rint(100 * arrived / (held + free)) == percent
+            if at.any():
+                values.append(float(share[at].mean()))
+        return averaged(values) if values else Value(np.nan, None, None, 0)
+
+    return measure
+
+
+def excess(runs: Runs, agent: str) -> Value:
+    """Measure by how many percent the bins of all instances exceed the bound L2 of Martello and Toth.
+
+    Published instances leave nothing to chance: what is printed is to be the same number.
+    """
+    from binwright.agents.solver.model.bounds import l2
+
+    instance = runs.condition.partition("=")[2].lower().replace("or", "binpack").replace(" ", "-")
+    instances = (items_of(instance, seed) for seed in runs.of(agent)["seed"])
+    bounds = np.array([l2(np.sort(items), room) for items, room in instances], np.float64)
+    result = above(runs.values(agent, "servers_used_end"), bounds)
+    if instance not in DRAWN or result.low is None or result.high is None:
+        return Value(round(100 * result.mean, 2), None, None, result.seeds)
+    return Value(100 * result.mean, 100 * result.low, 100 * result.high, result.seeds)

@@ -180,9 +180,7 @@ class Batch:
         columns = {name for row in rows for name in row}
         described = describe(resources, tiers, self.scenario.metrics, self.scenario.currency)
         metrics = tuple(metric for metric in described if metric.name in columns)
-        usual = {metric.name for metric in describe(resources, tiers)}
-        added = tuple(metric.name for metric in metrics if metric.name not in usual)
-        result = Columns(resources, tiers, tuple(self.runs[0].point), metrics, added=added, planned=len(self.runs))
+        result = Columns(resources, tuple(self.runs[0].point), metrics, planned=len(self.runs))
         return result.headed(self.scenario.shown_headings)
 
 

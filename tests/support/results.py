@@ -38,7 +38,7 @@ def write_results(folder: Path, rows: list[dict[str, Any]] | pl.DataFrame) -> No
     resources = [name.removeprefix("fragmentation_") for name in names if name.startswith("fragmentation_")]
     swept = names[names.index("seed") + 1 : names.index("version")] if {"seed", "version"} <= {*names} else ()
     folder.mkdir(parents=True, exist_ok=True)
-    columns = Columns(tuple(resources), (), tuple(swept), tuple(describe(resources, ())))
+    columns = Columns(tuple(resources), tuple(swept), tuple(describe(resources, ())))
     write_runs(folder, frame, columns)
 
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -44,7 +44,7 @@ Frames = Mapping[str, Sequence[pl.DataFrame]]
 
 @figure(meaning="use over time, with expansion and failures", needs="record: [samples], [use] or [sites]")
 def draw(chosen: FigureData, options: Options) -> Figure:
-    """Draw a column per point and agent: the means over the seeds with bands, the other agents grey behind.
+    """Draw a column per point and agent: the means over the seeds with bands.
 
     A curve ends when the first seed does: a mean over those that are left would be one of other runs.
     """
@@ -58,11 +58,8 @@ def draw(chosen: FigureData, options: Options) -> Figure:
     axes = figure.subplots(len(rows), len(recorded), squeeze=False, sharex=True, sharey="row")
     for (label, curves), line in zip(rows, axes, strict=True):
         line[0].set_ylabel(label)
-        for ax, (point, agent, frames) in zip(line, recorded, strict=True):
+        for ax, (_, agent, frames) in zip(line, recorded, strict=True):
             tidy(ax)
-            for other, name, theirs in recorded:
-                if other == point and name != agent:
-                    _mean(ax, theirs, curves[0], scale, "")
             for curve in curves:
                 _mean(ax, frames, curve, scale, curve.colour or chosen.look[agent][0])
             _marks(ax, frames, scale)
@@ -74,8 +71,7 @@ def draw(chosen: FigureData, options: Options) -> Figure:
         names = _sites([frames for *_, frames in recorded])
         legend(figure, names, {name: (COLOURS[at % len(COLOURS)], "") for at, name in enumerate(names)})
     samples = [frames["samples"][0] for *_, frames in recorded if frames["samples"]]
-    notes = ["grey: the other agents"] * (len(chosen.agents) > 1)
-    notes += ["dotted: servers are added"] * any(frame["servers"].n_unique() > 1 for frame in samples)
+    notes = ["dotted: servers are added"] * any(frame["servers"].n_unique() > 1 for frame in samples)
     notes += ["dashed: failures"] * any(frame["failures"][-1] > 0 for frame in samples)
     notes += ["dots: allocated; grey line: wanted; colour: used"] * any(
         len(curves) == 3 and curves[0].source == "use" for _, curves in rows
@@ -151,7 +147,7 @@ def _share(part: str, whole: str) -> pl.Expr:
 
 
 def _mean(ax: Axes, frames: Frames, curve: Curve, scale: float, colour: str) -> None:
-    """Draw the mean and 95 % band over the seeds; without a colour, the mean alone, thin and grey."""
+    """Draw the mean and 95 % band over the seeds."""
     runs = [frame if curve.where is None else frame.filter(curve.where) for frame in frames[curve.source]]
     runs = [frame for frame in runs if len(frame)]
     if not runs:
@@ -163,11 +159,8 @@ def _mean(ax: Axes, frames: Frames, curve: Curve, scale: float, colour: str) -> 
     times = np.unique(np.concatenate([np.linspace(start, end, MOMENTS), steps[0][0].clip(start, end)]))
     values = np.stack([value[np.searchsorted(time, times, side="right") - 1] for time, value in steps])
     mean, half = mean_interval(np.ascontiguousarray(values.T))
-    look: dict[str, Any] = {"color": GREY, "linewidth": 0.5, "alpha": 0.4}
-    if colour:
-        look = {"color": colour, "linewidth": 1.0}
-    ax.plot(scale * times, mean, drawstyle="steps-post", linestyle=curve.dashes, **look)
-    if len(steps) > 1 and colour and not (curve.colour and curve.where is None):
+    ax.plot(scale * times, mean, drawstyle="steps-post", linestyle=curve.dashes, color=colour, linewidth=1.0)
+    if len(steps) > 1 and not (curve.colour and curve.where is None):
         low, high = np.maximum(mean - half, 0), np.minimum(mean + half, np.maximum(mean, curve.most))
         ax.fill_between(scale * times, low, high, color=colour, alpha=0.2, step="post", linewidth=0)
 

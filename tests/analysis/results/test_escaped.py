@@ -115,7 +115,7 @@ def made(folder: Path, texts: list[str]) -> Results:
     own = Metric("own", f"own {heading}", unit, "higher", f"meaning {value}")
     resources = (resource or "cpu",)
     metrics = (*describe(resources, ()), own)
-    write_runs(folder, frame, Columns(resources, (), (keyed,), metrics, headings))
+    write_runs(folder, frame, Columns(resources, (keyed,), metrics, headings))
     said = {"name": f"name {agent}", "description": f"description {heading}"}
     write_text(folder / "scenario.yaml", yaml.safe_dump(said, allow_unicode=True))
     return Results(folder)

@@ -41,7 +41,7 @@ def test_results_say_what_they_hold(tmp_path: Path) -> None:
 
 def test_a_swept_key_without_a_column_is_refused(tmp_path: Path) -> None:
     """Its points would be pooled without a word."""
-    write_runs(tmp_path, pl.DataFrame([row("a", 0)]), Columns(("cpu",), (), ("k",), ()))
+    write_runs(tmp_path, pl.DataFrame([row("a", 0)]), Columns(("cpu",), ("k",), ()))
     with pytest.raises(ResultsError, match=r"another version or program wrote this: it does not have k"):
         Results(tmp_path)
 
@@ -95,10 +95,10 @@ def test_an_interrupted_batch_says_in_compare_and_report_how_many_runs_are_missi
 
 
 def test_several_results_are_merged(tmp_path: Path) -> None:
-    one = Columns(("cpu", "mem"), (), ("a",), (Metric("x", "first"), Metric("y", "y")))
-    other = Columns(("cpu", "gpu"), ("up",), ("b", "a"), (Metric("x", "second"), Metric("z", "z")))
+    one = Columns(("cpu", "mem"), ("a",), (Metric("x", "first"), Metric("y", "y")))
+    other = Columns(("cpu", "gpu"), ("b", "a"), (Metric("x", "second"), Metric("z", "z")))
     assert merged([one, other]) == Columns(
-        ("cpu", "mem", "gpu"), ("up",), ("a", "b"), (Metric("x", "first"), Metric("y", "y"), Metric("z", "z"))
+        ("cpu", "mem", "gpu"), ("a", "b"), (Metric("x", "first"), Metric("y", "y"), Metric("z", "z"))
     )
     left = Batch(scenario(name="left", replications=1), tmp_path / "left").run()
     swept = scenario(name="right", replications=1, sweep={"product": {"cluster.servers": [2, 3]}})
