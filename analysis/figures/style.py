@@ -27,7 +27,7 @@ from binwright.simcore.files import replacing
 
 Width = Literal["column", "page"]
 TEXT = 8
-"""Points of the house's text, for which heights and lines are given; in other styles they keep their ratio to it."""
+"""Points of the house's text, for which heights are given; in other styles they keep their ratio to it."""
 
 
 ALWAYS: Any = {"svg.fonttype": "none", "svg.hashsalt": "binwright", "pdf.fonttype": 42, "text.parse_math": False}
