@@ -200,7 +200,7 @@ SMALLEST = {
     **{name: [*COLD, "cluster.servers=3"] for name in ("ablation", "allocation", "allocation-expansion")},
     "vmagent": ["workload.requests=400"],
     "inflated": ["cluster={servers: 12, node: {cpu: 96, mem: 393 GB}, devices: {count: 8}, numbering: fgd}"],
-    "online": ["workload.requests=100"],
+    "online": ["workload.offline=binpack1", "cluster={servers: 120, node: {size: 150}}"],
     **{name: ["workload.requests=3"] for name in ("secondnet", "oktopus")},
 }
 """What makes experiments small."""
