@@ -29,9 +29,6 @@ class Added(Feature):
     def attach(self, point, simulation):
         print("attached", point.scenario.mine, len(simulation.workload))
 
-    def columns(self, run):
-        return {{"own": str(len(run.offered))}}
-
 module = sys.modules["binwright.scenarios.features.mine"] = ModuleType("mine")
 module.FEATURE = Added()
 features.NAMES += ("mine",)
@@ -47,7 +44,7 @@ scenario = {{
     "mine": 7,
 }}
 row = bw.run(bw.scenario(scenario), out=sys.argv[1], jobs=1).runs.row(0, named=True)
-print(row["status"], row["compiled"], row["own"])
+print(row["status"], row["compiled"], row["offered"])
 for more in ({{"pacing": {{"step": 1}}}}, {{"quotas": {{"of": {{"a": {{"nominal": {{"cpu": 1}}}}}}}}}}):
     try:
         bw.scenario({{**scenario, **more}})
