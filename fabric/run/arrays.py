@@ -264,9 +264,6 @@ class RunArrays:
             for column in copied:
                 if len(column):
                     column[row] = column[source]
-            for table in quotas, limits:
-                if len(table.counter):
-                    table.since[row], table.until[row] = nan, nan
 
     def _widen(self) -> None:
         """Make the loop's arrays longer where the record has more rows, since some were sent back."""
@@ -282,6 +279,8 @@ class RunArrays:
             longer(table, "counter", "amount", "never", "counts", "since", "until", "by") for table in (quotas, limits)
         )
         self.tables = Tables(lengthened(parts, more), *tables)
+        for table in self.tables[1:]:
+            table.since[-more:] = table.until[-more:] = nan
         self.requests = longer(self.requests, "arrival", "duration", "demand", "spread")
         self.state = longer(self.state, "line", "holds", "due", "holder")
         for name in ("priority", "interested", "roles", "urgency"):
