@@ -185,16 +185,16 @@ class Window(Model):
 
     def bounds(self, trace: pl.DataFrame, file: Path | None = None) -> tuple[int, int]:
         """Find the first and the last row that a seed's first window may begin at."""
-        start, rows = self.start, [0, 0]
+        start = self.start
+        if isinstance(start, int):
+            return start, start
         if isinstance(start, str):
-            rows = [_row_at(floats_of(trace, "arrival"), start, file)] * 2
-        elif isinstance(start, int):
-            rows = [start, start]
-        elif isinstance(start, ListedStart):
-            rows = sorted(row for row, _ in start.listed) or rows
-        else:
-            rows = [*(start.apart if isinstance(start, ApartStart) else start.random)]
-        first, *_, last = _requests_at(getattr(start, "of", "requests"), rows, trace)
+            row = _row_at(floats_of(trace, "arrival"), start, file)
+            return row, row
+        if isinstance(start, ApartStart):
+            return start.apart[0], start.apart[1]
+        rows = [row for row, _ in start.listed] or [0] if isinstance(start, ListedStart) else start.random
+        first, last = _requests_at(start.of, [min(rows), max(rows)], trace)
         return first, last
 
     def firsts(self, seed: int, trace: pl.DataFrame, file: Path | None = None) -> list[int]:

@@ -104,6 +104,9 @@ def test_a_scenario_keeps_then_draws_then_counts_events(tmp_path: Path) -> None:
     assert set(listed.draw(0).duration.tolist()) == {INF}
     spec: Any = scenario(path, keep={"cpu": "< 4"}, start=of_file, ends="drop").workload
     assert spec.bounds(trace.table_of(spec, ("cpu",))) == (2, 3)
+    (tmp_path / "starts.csv").write_text("start\n4\n")
+    spec = scenario(path, keep={"cpu": "< 4"}, start=of_file, ends="drop").workload
+    assert spec.bounds(trace.table_of(spec, ("cpu",))) == (3, 3)
     large = build_world(scenario(path, keep={"cpu": ">= 4"}, resample={"block": "1 d", "length": "3 d"}))
     drawn, other = large.draw(0), large.draw(1)
     assert len(drawn) == len(other) == 6
