@@ -188,14 +188,9 @@ def train(
 
 
 def as_overrides(sets: Iterable[str], agents: str | None, seeds: int | None) -> list[str]:
-    """Write the command line's shorthands as overrides."""
+    """Write the command line's shorthands as overrides, which hold whatever `sets` say of the same."""
     if agents is not None and not all(part.strip() for part in agents.split(",")):
         remedy = "Write names with commas between: --agents first-fit,best-fit; `binwright list agents` lists them."
         raise UserError("names no agent", key="--agents", value=agents, remedy=remedy)
-    shorthands = {"--agents": ("agents", agents and f"[{agents}]"), "--seeds": ("replications", seeds)}
-    overrides = {key: (option, value) for option, (key, value) in shorthands.items() if value is not None}
-    for text in sets:
-        if (key := text.partition("=")[0].strip()) in overrides:
-            remedy = f"Leave it out, or {overrides[key][0]}."
-            raise UserError("says what another option says", key="--set", value=text, remedy=remedy)
-    return [*sets, *(f"{key}={value}" for key, (_, value) in overrides.items())]
+    shorthands = {"agents": agents and f"[{agents}]", "replications": seeds}
+    return [*sets, *(f"{key}={value}" for key, value in shorthands.items() if value is not None)]

@@ -87,11 +87,6 @@ def test_a_wrong_value_in_yaml_is_refused_with_its_line(
     check(["validate", "s.yaml"], words, capsys)
 
 
-def test_an_option_and_the_key_that_it_sets_are_not_both_taken(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["--set: says what another option says (got 'replications=0')", "Leave it out, or --seeds."]
-    check(["run", "s.yaml", "--set", "replications=0", "--seeds", "1"], words, capsys)
-
-
 def test_bytes_that_are_no_text(capsys: pytest.CaptureFixture[str]) -> None:
     Path("s.yaml").write_bytes(TEXT.replace("first", "fïrst").encode("latin-1"))
     check(["validate", "s.yaml"], ["s.yaml:7: this is not UTF-8 text", "Save it as UTF-8."], capsys)
