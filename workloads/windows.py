@@ -83,7 +83,11 @@ class ListedStart(Model):
     def listed(self) -> list[tuple[int, int | None]]:
         """For every seed from 0 on the row, and how many requests, if the column `requests` says it."""
         file, columns = Path(self.path), []
-        table = read_text(file, frozenset({"start"}))
+        try:
+            table = read_text(file, frozenset({"start"}))
+        except WorkloadError as error:
+            error.key = error.key or (None if error.line else KEY)
+            raise
         for name, least in (("start", 0), ("requests", 1)):
             if name in table.columns:
                 numbers = table[name].str.strip_chars().cast(pl.Int64, strict=False).fill_null(least - 1)
