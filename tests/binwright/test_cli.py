@@ -312,7 +312,7 @@ def test_agents_are_listed_with_their_references(binwright: Asker) -> None:
         assert kind.reference in text
     assert "node: tight | loose" in text
     assert ": ," not in text, "what is empty is said to be so"
-    assert "filter: none | best-fit | internal | both | {best-fit | internal: int}" in text
+    assert "filter: none | {best-fit | internal: int}" in text
     assert "typing" not in text
 
 
