@@ -49,13 +49,6 @@ CHANCES = 1 << 32
 """The draws from here on say which sets an attempt imposes."""
 TURNS = 1 << 33
 """The draws from here on say at which bins of their groups units begin."""
-ENDLESS = 1 << 62
-"""A budget that no attempt uses up."""
-GROUP, ENTRY, COUNT, STILL, LOST, DRAWS, LIFTED = range(7)
-"""Entries of `Room.progress`: the group (NULL: the attempt is over), the entry of `left` that is next, how many entries
-there were when the group began, how many of them found no bin; pinned units that did not fit; draws so far; 1 if wishes
-are lifted."""
-
 Utilfn: TypeAlias = Callable[[int, int, Ints, Ints, Ints, Ints, Ints, Ints, Ints, int], int]
 """As `binwright.agents.solver.model.emit` says."""
 
@@ -274,8 +267,12 @@ def members(room: Room, first: int, count: int) -> int:
 
 
 @lean
-def begin(call: Utilfn, flat: Flat, room: Room, seed: int, way: int, number: int) -> None:
-    """Begin an attempt: place what is pinned, and impose sets. Writes `room.progress`, too."""
+def attempt(call: Utilfn, flat: Flat, room: Room, seed: int, way: int, number: int, reach: int, turning: bool) -> int:
+    """Make one attempt; returns how many units are left.
+
+    Each unit is drawn from the next `reach` ones only: from all of them if published. The bins of a group are tried
+    from a random one on if `turning`, as published; else from the first.
+    """
     start = stream_kernel(seed, way, number)
     for dim in range(len(room.used)):
         room.used[dim] = 0
@@ -297,76 +294,38 @@ def begin(call: Utilfn, flat: Flat, room: Room, seed: int, way: int, number: int
             count += 1
         elif put(call, flat, room, unit, pin, flat.ceiling, False) < 0:
             lost += 1
+    still = 0
     if sets > 0:
         wish(flat, room, start)
-        still = 0
-        for i in range(count):
-            if room.chain[room.left[i]] == room.left[i]:
-                room.left[still] = room.left[i]
+        for k in range(count):
+            if room.chain[room.left[k]] == room.left[k]:
+                room.left[still] = room.left[k]
                 still += 1
         count = still
-    room.progress[GROUP] = flat.ways[way]
-    room.progress[ENTRY] = 0
-    room.progress[COUNT] = count
-    room.progress[STILL] = 0
-    room.progress[LOST] = lost
-    room.progress[DRAWS] = 0
-    room.progress[LIFTED] = 1 if sets == 0 else 0
-
-
-@lean
-def go_on(
-    call: Utilfn, flat: Flat, room: Room, seed: int, way: int, number: int, reach: int, turning: bool, budget: int
-) -> int:
-    """Try so many more units of an attempt that has begun; returns how many are left, -1 if it is not over.
-
-    Each unit is drawn from the next `reach` ones only: from all of them if published. The bins of a group are tried
-    from a random one on if `turning`, as published; else from the first.
-    """
-    start = stream_kernel(seed, way, number)
-    group = room.progress[GROUP]
-    count = room.progress[COUNT]
-    while group < flat.ways[way + 1]:
-        i = room.progress[ENTRY]
-        if room.stop[0] and i == 0:
-            break
+    lifted = sets == 0
+    draw = 0
+    group = flat.ways[way]
+    while group < flat.ways[way + 1] and not room.stop[0]:
         low = flat.groups[group]
         size = flat.groups[group + 1] - low
-        while i < count and budget > 0:
-            draw = room.progress[DRAWS]
+        still = 0
+        for i in range(count):
             chosen = i + below_kernel(start, draw, min(reach, count - i))
-            unit = room.left[chosen]
+            drawn = room.left[chosen]
             room.left[chosen] = room.left[i]
             turn = 0
             if turning:
                 turn = below_kernel(start, TURNS + (draw if number % 2 == 0 else group - flat.ways[way]), size)
-            if put_around(call, flat, room, unit, low, low + size, turn) < 0:
-                room.left[room.progress[STILL]] = unit
-                room.progress[STILL] += 1
-            room.progress[DRAWS] += 1
-            i += 1
-            budget -= 1
-        room.progress[ENTRY] = i
-        if i < count:
-            return -1
-        count = room.progress[STILL]
-        room.progress[ENTRY] = 0
-        room.progress[STILL] = 0
+            if put_around(call, flat, room, drawn, low, low + size, turn) < 0:
+                room.left[still] = drawn
+                still += 1
+            draw += 1
+        count = still
         group += 1
-        if group == flat.ways[way + 1] and room.progress[LIFTED] == 0:
-            room.progress[LIFTED] = 1
+        if group == flat.ways[way + 1] and not lifted:
+            lifted = True
             more = lift(flat, room, count)
             if more >= 0:
                 count = more
                 group = flat.ways[way]
-        room.progress[GROUP] = group
-        room.progress[COUNT] = count
-    room.progress[GROUP] = NULL
-    return int(members(room, 0, count) + room.progress[LOST])
-
-
-@lean
-def attempt(call: Utilfn, flat: Flat, room: Room, seed: int, way: int, number: int, reach: int, turning: bool) -> int:
-    """Make one attempt; returns how many units are left. `reach` and `turning` are as in `go_on`."""
-    begin(call, flat, room, seed, way, number)
-    return go_on(call, flat, room, seed, way, number, reach, turning, ENDLESS)
+    return int(members(room, 0, count) + lost)

@@ -89,7 +89,7 @@ class Room(NamedTuple):
     groups are over their capacity [soft groups] and behind them how many elastic dimensions are over their ceiling,
     imposed sets [sets], and the best allocation of a search [balls]. Units that wishes join are a chain: `chain` is its
     first one, `after` the next one, -1 at the end [units each]. `stop` [1] is set from outside: units that are left
-    then stay unplaced. `progress` [7] says how far an attempt is (see `backends.attempt`).
+    then stay unplaced.
     """
 
     used: Ints
@@ -104,7 +104,6 @@ class Room(NamedTuple):
     chain: Ints
     after: Ints
     stop: Ints
-    progress: Ints
 
 
 def lengths(problem: Problem) -> dict[str, int]:
@@ -113,7 +112,7 @@ def lengths(problem: Problem) -> dict[str, int]:
     adds = max(1, problem.program.adds * problem.largest)
     sets = max(1, len(problem.friends) + len(problem.foes))
     over = max(1, len(problem.soft_allowed)) + 1
-    sizes = dims, balls, units, units, adds, adds, over, sets, balls, units, units, 1, 7
+    sizes = dims, balls, units, units, adds, adds, over, sets, balls, units, units, 1
     return dict(zip(Room._fields, sizes, strict=True))
 
 

@@ -1,7 +1,8 @@
 """List OpenCL devices, graphics cards and processors through PoCL, and run the published search on one of them.
 
 A device runs the kernels of `binwright.agents.solver.backends.attempt`, printed as C: an attempt per lane. It is given
-consecutive attempts, as many at a time as should take it `WAVE`. So answers are those of processors.
+consecutive attempts, as many at a time as should take it `WAVE`. So answers are those of processors, but that what a
+launch has placed when time is over is lost: it cannot be cut short.
 """
 
 from __future__ import annotations
@@ -12,18 +13,19 @@ from contextlib import suppress
 from functools import cache, lru_cache
 from itertools import accumulate
 from math import inf
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from binwright.agents.solver.backends.attempt import ENDLESS, begin, go_on
+from binwright.agents.solver.backends.attempt import attempt
 from binwright.agents.solver.backends.cpu import CALLED
 from binwright.agents.solver.backends.flat import Flat, Room, lengths
 from binwright.agents.solver.backends.kernel_c import HEAD, Printer
 from binwright.agents.solver.backends.numbered_attempts import Found
 from binwright.agents.solver.model.emit import utilfn
 from binwright.agents.solver.model.problem import Problem
+from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.random import word
 from binwright.agents.solver.specification.load import load_problem
 from binwright.simcore.errors import UserError
@@ -33,9 +35,7 @@ from binwright.simcore.types import Ints
 cl: Any = LazyModule("pyopencl")
 
 WAVE = 0.05
-"""Seconds between two looks at the clock, roughly."""
-FIRST = 16
-"""Units that the first launch tries in every attempt."""
+"""Seconds that a launch takes, roughly."""
 ON_PROCESSORS = 1
 """Lanes of a work-group: elsewhere as many as run in lock-step, but processors take them in turns."""
 PROBE, EXPECTED = "network", [1, -1, 2, 3, 3, 2, 1, 0]
@@ -46,10 +46,9 @@ INSTALL = (
 )
 REMEDY = f"`binwright list devices` lists what is here. {INSTALL}"
 LANES = """
-/* Begins an attempt per lane if FRESH, and goes on with it for BUDGET units; CUT leaves those that are not tried. The
- * outcome is -1 while it is not over. Neighbours are of the same grouping where that can be: so they do alike. */
+/* Makes an attempt per lane. Neighbours are of the same grouping where that can be: so they do alike. */
 __kernel void lanes({arguments}, GLOBAL long *rooms, GLOBAL long *outcome, const long seed, const long first,
-                    const long many, const int fresh, const long budget, const int cut) {{
+                    const long many) {{
     const long lane = get_global_id(0);
     if (lane >= many) return;
     const long id = first % {ways} || many % {ways} ? lane : lane % (many / {ways}) * {ways} + lane / (many / {ways});
@@ -57,10 +56,8 @@ __kernel void lanes({arguments}, GLOBAL long *rooms, GLOBAL long *outcome, const
     GLOBAL long *const at = rooms + id * {total};
     const Flat flat = {{{flat}}};
     const Room room = {{{room}}};
-    if (fresh) begin(flat, room, seed, way, number);
-    else if (room.progress[0] < 0) return;
-    room.stop[0] = cut;
-    outcome[id] = go_on(flat, room, seed, way, number, {units}, 1L, budget);
+    room.stop[0] = 0;
+    outcome[id] = attempt(flat, room, seed, way, number, {units}, 1L);
 }}
 """
 
@@ -161,19 +158,22 @@ def attempts(
 def made(problem: Problem, device: Device, seed: int, first: int, count: int, until: float) -> Iterator[Found]:
     """Make attempts on a device, which may fail."""
     session, ways = Session(problem, device), len(problem.groupings)
-    at, end, each, best = first * ways, (first + count) * ways, 1, None
-    while at < end:
+    at, end, each = first * ways, (first + count) * ways, 1
+    best = Found(len(problem.units) + 1, np.full(problem.balls, NULL), first, 0)
+    while at < end and best.left:
         began = monotonic()
         left = session.make(seed, at, min(each, end - at), until)
+        if left is None:
+            break
         which = int(left.argmin())
-        if best is None or left[which] < best.left:
+        if left[which] < best.left:
             best = Found(int(left[which]), session.allocation(which), (at + which) // ways, 0)
         at += len(left)
         each = min(4 * len(left), int(len(left) * WAVE / max(monotonic() - began, 1e-6)))
         each = max(1, min(each, session.most))
         yield best._replace(checked=at - first * ways)
-        if best.left == 0 or monotonic() >= until:
-            return
+    if at == first * ways:
+        yield best._replace(left=len(problem.units))
 
 
 def _sizes(problem: Problem) -> dict[str, int]:
@@ -186,8 +186,7 @@ def source(problem: Problem, body: str) -> str:
     sizes = _sizes(problem)
     printer = Printer(sizes | {"sets": len(problem.friends) + len(problem.foes) + 1})
     printer.add_source(body, CALLED)
-    for function in (begin, go_on):
-        printer.add(function)
+    printer.add(attempt)
     starts = list(accumulate(sizes.values(), initial=0))
     lanes = LANES.format(
         arguments=", ".join(f"GLOBAL long *{name}" for name in Flat._fields),
@@ -235,26 +234,23 @@ class Session:
         """Attempts that there is room for at a time."""
         self._buffers = [cl.Buffer(context, flags.READ_WRITE | flags.COPY_HOST_PTR, hostbuf=part) for part in flat]
         self._buffers += [cl.Buffer(context, flags.READ_WRITE, 8 * size * self.most) for size in (self._room, 1)]
-        self._units = FIRST
-        """Units that a launch tries in every attempt."""
 
-    def make(self, seed: int, first: int, count: int, until: float) -> Ints:
+    def make(self, seed: int, first: int, count: int, until: float) -> Ints | None:
         """Make numbers first, ..., first + count - 1 of all groupings in turn; returns the units left, int64 [count].
 
-        A launch cannot be cut short: so an attempt goes on in one launch after another, each for some units, and when
-        time is over those that are not tried yet are left.
+        None if `monotonic()` is `until` before all are made: they go on alone then, for nothing.
         """
-        size = -(-count // self._beside) * self._beside
+        if monotonic() >= until:
+            return None
+        size, left = -(-count // self._beside) * self._beside, np.empty(count, np.int64)
         numbers = np.int64(word(seed)), np.int64(first), np.int64(count)
-        left, fresh = np.full(count, -1), True
-        while left.min() < 0:
-            began = monotonic()
-            over = began >= until
-            how = np.int32(fresh), np.int64(ENDLESS if over else self._units), np.int32(over)
-            self._kernel(self._queue, (size,), (self._beside,), *self._buffers, *numbers, *how)
-            cl.enqueue_copy(self._queue, left, self._buffers[-1])
-            faster = min(WAVE, max(until - began, 0)) / max(monotonic() - began, 1e-6)
-            self._units, fresh = max(1, min(ENDLESS, int(self._units * min(2.0, faster)))), False
+        launch = self._kernel(self._queue, (size,), (self._beside,), *self._buffers, *numbers)
+        self._queue.flush()
+        while launch.command_execution_status > cl.command_execution_status.COMPLETE:
+            if monotonic() >= until:
+                return None
+            sleep(0.001)
+        cl.enqueue_copy(self._queue, left, self._buffers[-1])
         return left
 
     def allocation(self, which: int) -> Ints:

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from binwright.agents.solver.backends.attempt import ENDLESS, Utilfn, change, lift_out, put, put_around, put_back
+from binwright.agents.solver.backends.attempt import Utilfn, change, lift_out, put, put_around, put_back
 from binwright.agents.solver.backends.flat import Flat, Room, room
 from binwright.agents.solver.model.problem import Problem
-from binwright.agents.solver.model.program import NULL
+from binwright.agents.solver.model.program import NULL, WIDE
 from binwright.agents.solver.model.random import below_kernel, stream_kernel
 from binwright.simcore.jit import lean, lean_inlined
 from binwright.simcore.types import Ints
@@ -75,7 +75,7 @@ def state(problem: Problem, flat: Flat, stop: Ints) -> State:
     dims, units, bins = len(flat.ceiling), len(problem.units), problem.bins
     of_dims, of_units = np.zeros((3, dims), np.int64), np.zeros((10, units), np.int64)
     arrays: list[Ints] = [
-        np.full(dims, ENDLESS), *of_dims, *of_units,
+        np.full(dims, WIDE), *of_dims, *of_units,
         problem.unit_now, np.full(bins, NULL), np.zeros(bins, np.int64), np.zeros(1, np.int64), np.zeros(1, np.int64),
         np.zeros((0, 0), np.int64),
     ]  # fmt: skip

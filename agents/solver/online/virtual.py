@@ -21,9 +21,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from binwright.agents.heuristics.virtual import connected, parts_of, warm
-from binwright.agents.solver.backends.attempt import ENDLESS, Utilfn, change, lift_out, put
+from binwright.agents.solver.backends.attempt import Utilfn, change, lift_out, put
 from binwright.agents.solver.backends.flat import Flat, Room
-from binwright.agents.solver.model.program import NULL
+from binwright.agents.solver.model.program import NULL, WIDE
 from binwright.agents.solver.online.template import OneByOne, Setup, Template, in_units, power
 from binwright.fabric.network import NetworkView
 from binwright.simcore.errors import UserError
@@ -181,7 +181,7 @@ def nested(parts: Ints) -> tuple[Ints, list[Ints], Ints]:
 def slots(available: Ints, least: Ints) -> Ints:
     """Count how many balls of at least this size [kinds] fit what is available [..., kinds]."""
     some = least > 0
-    result: Ints = (available[..., some] // least[some]).min(axis=-1, initial=ENDLESS)
+    result: Ints = (available[..., some] // least[some]).min(axis=-1, initial=WIDE)
     return result
 
 
