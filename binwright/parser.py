@@ -193,8 +193,8 @@ COMMANDS: Sequence[tuple[str, str, str, Sequence[Option]]] = (
     ("pack", "packing.pack", "pack machines, all known at once, onto few servers", (
         _option("input", metavar="INPUT", help="a name (pgrank, binpack1, ...: page 'Offline placement'), or "
                 "a file (.csv, .txt, .bpp)"),
-        _option("--with", dest="methods", metavar="NAMES", help="with commas between: ffd-prod,bfd-sum,dot-product,"
-                "norm-greedy,published,solver (default: all)"),
+        _option("--with", dest="methods", metavar="NAMES", help="with commas between: ffd-prod,dot-product,norm-greedy,"
+                "published,solver (default: all)"),
         _option("--time", default="10s", help="for each search (default: 10s)"),
         _number("--seed", "of a generated input", 1),
         _option("--server", metavar="CAPACITY", help="what a server has of a CSV file's columns: cpu=8,mem=16"),

@@ -95,7 +95,7 @@ SOURCES: tuple[tuple[str, int, str], ...] = (
     ("analysis/compare/statistics.py", 4, "tests/analysis/compare"),
     ("analysis/compare/comparison.py", 2, "tests/analysis/compare"),
     ("agents/solver/solving/solve.py", 3, f"{SOLVER}solving {SOLVER}backends/test_until.py"),
-    ("agents/solver/packing/pack.py", 1, f"{SOLVER}packing {SOLVER}model/test_bounds.py"),
+    ("agents/solver/packing.py", 1, f"{SOLVER}packing {SOLVER}model/test_bounds.py"),
     ("agents/solver/model/bounds.py", 1, f"{SOLVER}model {SOLVER}solving"),
     ("agents/solver/local/search.py", 1, f"{SOLVER}local"),
 )

@@ -15,14 +15,14 @@ from binwright.simcore.files import replacing
 from binwright.simcore.units import many_of
 
 if TYPE_CHECKING:
-    from binwright.agents.solver.packing.pack import Packed
+    from binwright.agents.solver.packing import Packed
     from binwright.workloads.offline import Machines
 
 
 def pack(args: Namespace) -> int:
     """`binwright pack INPUT`."""
-    from binwright.agents.solver.packing.pack import METHODS, check
-    from binwright.agents.solver.packing.pack import pack as packed_by
+    from binwright.agents.solver.packing import METHODS, check
+    from binwright.agents.solver.packing import pack as packed_by
 
     machines = _given(args)
     limit = seconds("--time", args.time)

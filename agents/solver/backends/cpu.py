@@ -5,14 +5,13 @@ What an attempt is says `binwright.agents.solver.backends.attempt`.
 
 from collections.abc import Iterator
 from functools import lru_cache
-from math import inf
 from typing import Any
 
 import numpy as np
 
 from binwright.agents.solver.backends.attempt import Utilfn, attempt
 from binwright.agents.solver.backends.flat import Flat, Room, room
-from binwright.agents.solver.backends.numbered_attempts import Found, best_of
+from binwright.agents.solver.backends.numbered_attempts import Found, Over, best_of, never
 from binwright.agents.solver.backends.vectors import attempt_vectors
 from binwright.agents.solver.model import arithmetic
 from binwright.agents.solver.model.emit import utilfn
@@ -67,8 +66,8 @@ def compiled_problem(problem: Problem, elastic: bool = False) -> tuple[Utilfn, F
     return call, Flat.of_problem(problem, numbers, elastic)
 
 
-def attempts(problem: Problem, seed: int, first: int, count: int, until: float = inf) -> Iterator[Found]:
-    """Make attempts, each in every grouping, as `solving.searches.Attempts` says."""
+def attempts(problem: Problem, seed: int, first: int, count: int, over: Over = never) -> Iterator[Found]:
+    """Make attempts, each in every grouping, as `numbered_attempts.Attempts` says."""
     (call, flat), ways, seed = compiled_problem(problem), len(problem.groupings), word(seed)
     matrices = problem.packing[:2] if problem.packing is not None else (np.zeros((0, 0), np.int64),) * 2
     stop, free, end = np.zeros(1, np.int64), list[Room](), (first + count) * ways
@@ -81,4 +80,4 @@ def attempts(problem: Problem, seed: int, first: int, count: int, until: float =
         free.append(place)
         return result
 
-    return best_of(attempt, range(-(-count * ways // size)), until, stop)
+    return best_of(attempt, range(-(-count * ways // size)), over, stop)

@@ -1,18 +1,26 @@
-"""Make numbered attempts on all cores; the successful one with the lowest number is the answer."""
+"""Make numbered attempts on all cores, of which the first success counts, round by round and bin by bin."""
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from itertools import islice
-from math import inf
-from time import monotonic
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
+from binwright.agents.solver.model.problem import Problem
 from binwright.simcore.cores import usable_threads
 from binwright.simcore.types import Ints
 
 AHEAD = 16
 """Attempts for each thread that begin while the one with the lowest number goes on, at most."""
+LOOK = 0.02
+"""Seconds between two looks at the clock."""
+Over: TypeAlias = Callable[[], bool]
+"""Tells whether time is over."""
+
+
+def never() -> bool:
+    """Tell that time is not over."""
+    return False
 
 
 class Found(NamedTuple):
@@ -29,25 +37,31 @@ class Found(NamedTuple):
     """Of each goal; what is to be made large counts with a minus."""
 
 
-def best_of(attempt: Callable[[int], Found], numbers: range, until: float, stop: Ints) -> Iterator[Found]:
-    """Make attempts of ascending numbers up to the first success, or until `monotonic()` is `until`.
+Attempts: TypeAlias = Callable[[Problem, int, int, int, Over], Iterator[Found]]
+"""(problem, seed, first, count, over): make attempts first, ..., first + count - 1, up to the first success.
+
+Yields the best now and then. When time is `over()`, they are cut short: what they have placed counts. What they come to
+depends on the seed and their numbers, not on time, threads or devices.
+"""
+
+
+def best_of(attempt: Callable[[int], Found], numbers: range, over: Over, stop: Ints) -> Iterator[Found]:
+    """Make attempts of ascending numbers up to the first success, or until time is `over`.
 
     Yields the best so far after each, with what all have checked. `stop` [1] is set to end those that are under way:
-    when time is up, at Ctrl-C, after a success, and where one raises. The first one begins in any case, so that
-    whatever attempts need is compiled.
+    when time is over, after a success, and where one raises. The first one begins in any case, so that whatever
+    attempts need is compiled.
     """
     best: Found | None = None
-    checked, interrupted, threads = 0, False, usable_threads()
+    checked, threads = 0, usable_threads()
     with ThreadPoolExecutor(threads) as pool:  # to begin a thread takes longer than some attempts
         begun, waiting = (pool.submit(attempt, number) for number in numbers), deque[Future[Found]]()
         try:
             while best is None or best.left:
-                try:  # Ctrl-C may come while attempts are handed over, too
-                    waiting.extend(islice(begun, 0 if stop[0] else AHEAD * threads - len(waiting)))
-                    wait([*waiting][:1], None if until == inf else max(0.0, until - monotonic()))
-                    stop[:] |= monotonic() >= until
-                except KeyboardInterrupt:
-                    interrupted, stop[:] = True, 1
+                waiting.extend(islice(begun, 0 if stop[0] else AHEAD * threads - len(waiting)))
+                while waiting and not stop[0] and wait([waiting[0]], LOOK).not_done:
+                    stop[:] |= over()
+                stop[:] |= over()
                 if stop[0]:
                     waiting = deque(each for at, each in enumerate(waiting) if at == 0 or not each.cancel())
                 if not waiting:
@@ -59,5 +73,41 @@ def best_of(attempt: Callable[[int], Found], numbers: range, until: float, stop:
         finally:
             stop[:] |= bool(waiting)
             pool.shutdown(cancel_futures=True)
-    if interrupted:
-        raise KeyboardInterrupt
+
+
+def fewest(
+    bound: Callable[[], int],
+    most: int,
+    known: int | None,
+    rounds: Iterable[range],
+    attempt: Callable[[int, range], int | None],
+) -> None:
+    """Look for an answer in fewer bins, round by round, each with its attempts, until there is one in `bound()` bins.
+
+    The bound may rise while attempts are made. A round tries it first, then halfway between what has just failed and
+    what is `known`; while nothing is known it goes up in steps of one, two, four, ..., to `most`. `attempt(bins,
+    attempts)` returns the fewest bins known then. So what is tried depends on the outcomes only; to stop in time is up
+    to `attempt`, which raises.
+    """
+    for attempts in rounds:
+        low, step, first = bound(), 0, True
+        while known is None or low < known:
+            high = low + 2 * step if known is None else known - 1
+            bins = low if first else min((low + high) // 2, most)
+            known, first = attempt(bins, attempts), False
+            if known is None and bins == most:
+                break
+            if known is None or known > bins:
+                low, step = bins + 1, 2 * step or 1
+            low = max(low, bound())
+        if known is not None and known <= bound():
+            return
+
+
+def rounds(size: int, end: int | None = None) -> Iterator[range]:
+    """Iterate over the attempts of each round, twice as many in each, up to number `end`."""
+    first = 0
+    while end is None or first < end:
+        last = first + size if end is None else min(first + size, end)
+        yield range(first, last)
+        first, size = last, 2 * size

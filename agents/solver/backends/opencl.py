@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache, lru_cache
 from itertools import accumulate
-from math import inf
 from time import monotonic, sleep
 from typing import Any, NamedTuple
 
@@ -22,7 +21,7 @@ from binwright.agents.solver.backends.attempt import attempt
 from binwright.agents.solver.backends.cpu import CALLED
 from binwright.agents.solver.backends.flat import Flat, Room, lengths
 from binwright.agents.solver.backends.kernel_c import HEAD, Printer
-from binwright.agents.solver.backends.numbered_attempts import Found
+from binwright.agents.solver.backends.numbered_attempts import Found, Over, never
 from binwright.agents.solver.model.emit import utilfn
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import NULL
@@ -111,7 +110,7 @@ def tried(number: int) -> Device:
     """Try a device: build the kernel for a small problem, and make an attempt of which the outcome is known."""
     device = Device(number, *labels(installed()[number]), "")
     try:
-        *_, outcome = made(load_problem(PROBE), device, 1, 0, 1, monotonic() + 60)
+        *_, outcome = made(load_problem(PROBE), device, 1, 0, 1, never)
     except cl.Error as error:
         return device._replace(reason=fault(error))
     return device if outcome.where.tolist() == EXPECTED else device._replace(reason="it computes wrong numbers")
@@ -141,28 +140,28 @@ def choose(number: int | None = None) -> Device:
 
 
 def attempts(
-    problem: Problem, seed: int, first: int, count: int, until: float = inf, *, number: int | None = None
+    problem: Problem, seed: int, first: int, count: int, over: Over = never, *, number: int | None = None
 ) -> Iterator[Found]:
-    """Make attempts, each in every grouping, as `solving.searches.Attempts` says.
+    """Make attempts, each in every grouping, as `numbered_attempts.Attempts` says.
 
     `number` is that of the device, by default that of the first usable one.
     """
     device = choose(number)
     try:
-        yield from made(problem, device, seed, first, count, until)
+        yield from made(problem, device, seed, first, count, over)
     except cl.Error as error:
         text, value = f"{device} fails at this problem: {fault(error)}", f"opencl:{device.number}"
         raise UserError(text, key="device", value=value, remedy=REMEDY) from error
 
 
-def made(problem: Problem, device: Device, seed: int, first: int, count: int, until: float) -> Iterator[Found]:
+def made(problem: Problem, device: Device, seed: int, first: int, count: int, over: Over) -> Iterator[Found]:
     """Make attempts on a device, which may fail."""
     session, ways = Session(problem, device), len(problem.groupings)
     at, end, each = first * ways, (first + count) * ways, 1
     best = Found(len(problem.units) + 1, np.full(problem.balls, NULL), first, 0)
     while at < end and best.left:
         began = monotonic()
-        left = session.make(seed, at, min(each, end - at), until)
+        left = session.make(seed, at, min(each, end - at), over)
         if left is None:
             break
         which = int(left.argmin())
@@ -235,19 +234,19 @@ class Session:
         self._buffers = [cl.Buffer(context, flags.READ_WRITE | flags.COPY_HOST_PTR, hostbuf=part) for part in flat]
         self._buffers += [cl.Buffer(context, flags.READ_WRITE, 8 * size * self.most) for size in (self._room, 1)]
 
-    def make(self, seed: int, first: int, count: int, until: float) -> Ints | None:
+    def make(self, seed: int, first: int, count: int, over: Over) -> Ints | None:
         """Make numbers first, ..., first + count - 1 of all groupings in turn; returns the units left, int64 [count].
 
-        None if `monotonic()` is `until` before all are made: they go on alone then, for nothing.
+        None if time is `over` before all are made: they go on alone then, for nothing.
         """
-        if monotonic() >= until:
+        if over():
             return None
         size, left = -(-count // self._beside) * self._beside, np.empty(count, np.int64)
         numbers = np.int64(word(seed)), np.int64(first), np.int64(count)
         launch = self._kernel(self._queue, (size,), (self._beside,), *self._buffers, *numbers)
         self._queue.flush()
         while launch.command_execution_status > cl.command_execution_status.COMPLETE:
-            if monotonic() >= until:
+            if over():
                 return None
             sleep(0.001)
         cl.enqueue_copy(self._queue, left, self._buffers[-1])

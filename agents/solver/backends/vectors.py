@@ -1,10 +1,5 @@
 """Place the balls of vector problems: by first fit, however many there are, and by published attempts on matrices."""
 
-from concurrent.futures import ThreadPoolExecutor, wait
-from math import inf
-from time import monotonic
-from typing import Any, cast
-
 import numpy as np
 
 from binwright.agents.solver.backends.attempt import TURNS, put_back
@@ -20,23 +15,12 @@ TINY = Matrix(np.full((3, 1), 2), np.full((3, 1), 3), ())
 """What searches are compiled with."""
 
 
-def first_fit(packing: Matrix, until: float = inf) -> Ints:
-    """Put the heaviest balls first, each into the first bin that takes it: int64 [balls], or -1.
-
-    Those that are left when `monotonic()` is `until` are put by `next_fit`, which takes no time: all are, if there is
-    an end and this process does not have the machine code yet.
-    """
-    if until < inf and not cast(Any, fit).overloads:
-        return next_fit(packing, np.full(len(packing.demand), NULL))
-    stop, where = np.zeros(1, np.int64), np.full(len(packing.demand), NULL)
+def first_fit(packing: Matrix) -> Ints:
+    """Put the heaviest balls first, each into the first bin that takes it: int64 [balls], or -1."""
+    where = np.full(len(packing.demand), NULL)
     order = np.lexsort((*packing.demand.T, -weights(packing)))  # equal ones one after another
-    with ThreadPoolExecutor(1) as pool:  # so that Ctrl-C is heard
-        task = pool.submit(fit, packing.demand, packing.capacity, order, where, stop)
-        try:
-            wait([task], None if until == inf else max(0.0, until - monotonic()))
-        finally:
-            stop[:] = 1
-        return where if task.result() else next_fit(packing, where)
+    fit(packing.demand, packing.capacity, order, where)
+    return where
 
 
 def weights(packing: Matrix) -> Ints:
@@ -48,18 +32,17 @@ def weights(packing: Matrix) -> Ints:
     return weight
 
 
-def next_fit(packing: Matrix, before: Ints) -> Ints:
-    """Put each ball that has no bin `before` [balls] into the bin of the one before it, or the next empty one."""
-    where, place = before.tolist(), int(before.max(initial=NULL))
-    free: list[int] = [NULL] * packing.demand.shape[1]
-    for ball in np.flatnonzero(before == NULL).tolist():
-        demand = packing.demand[ball].tolist()
+def next_fit(packing: Matrix) -> Ints:
+    """Put each ball into the bin of the one before it, or the next one: int64 [balls], or -1. That takes no time."""
+    where, place, free = list[int](), NULL, [NULL] * packing.demand.shape[1]
+    for demand in packing.demand.tolist():
         if any(need > has for need, has in zip(demand, free, strict=True)):
             if place + 1 == len(packing.capacity) or (demand > packing.capacity[place + 1]).any():
+                where.append(NULL)
                 continue
             place += 1
             free = packing.capacity[place].tolist()
-        where[ball] = place
+        where.append(place)
         free = [has - need for need, has in zip(demand, free, strict=True)]
     return np.array(where, np.int64)
 
@@ -81,11 +64,8 @@ def take(demand: Ints, ball: int, free: Ints, target: int, sign: int) -> None:
 
 
 @kernel
-def fit(demand: Ints, capacity: Ints, order: Ints, where: Ints, stop: Ints) -> bool:
-    """Put balls in this order into the first bins that take them; writes their bins to `where` [balls].
-
-    Returns whether it was not stopped: `stop` [1] is set from outside.
-    """
+def fit(demand: Ints, capacity: Ints, order: Ints, where: Ints) -> None:
+    """Put balls in this order into the first bins that take them; writes their bins to `where` [balls]."""
     bins, dims = capacity.shape
     size = 1
     while size < bins:
@@ -98,8 +78,6 @@ def fit(demand: Ints, capacity: Ints, order: Ints, where: Ints, stop: Ints) -> b
             free[node, d] = max(free[2 * node, d], free[2 * node + 1, d])
     before, start = -1, 0
     for ball in order:
-        if stop[0]:
-            return False
         same = before >= 0
         for d in range(dims):
             same = same and demand[ball, d] == demand[before, d]
@@ -121,7 +99,6 @@ def fit(demand: Ints, capacity: Ints, order: Ints, where: Ints, stop: Ints) -> b
             node >>= 1
             for d in range(dims):
                 free[node, d] = max(free[2 * node, d], free[2 * node + 1, d])
-    return True
 
 
 @lean

@@ -5,7 +5,7 @@ are friends. A tenant goes into bins one after another, from where the last one 
 it lies near together. One that is not placed whole takes nothing.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from binwright.agents.solver.backends import attempt
 from binwright.agents.solver.backends.flat import Flat, room
+from binwright.agents.solver.backends.numbered_attempts import Over
 from binwright.agents.solver.model.emit import utilfn
 from binwright.agents.solver.model.evaluate import Added, evaluator, function_of
 from binwright.agents.solver.model.problem import Problem, Sets, joined
@@ -45,7 +46,7 @@ class Tenants(NamedTuple):
         return result
 
 
-def tenants(problem: Problem, over: Callable[[], bool]) -> Tenants | None:
+def tenants(problem: Problem, over: Over) -> Tenants | None:
     """Find the tenants by calling UTILFN for every ball; None if time is `over` before that is done."""
     read: set[int] = set()
 
@@ -87,7 +88,7 @@ class Placed(NamedTuple):
 class Construction:
     """An allocation of whole tenants, and no others, that grows until time is `over`."""
 
-    def __init__(self, problem: Problem, tenants: Tenants | None, over: Callable[[], bool]) -> None:
+    def __init__(self, problem: Problem, tenants: Tenants | None, over: Over) -> None:
         """Begin with nothing placed; without `tenants` each unit is one."""
         self._tenants = tenants or Tenants(problem.units, [None] * problem.balls)
         self.problem, self._late = problem, over
@@ -105,12 +106,6 @@ class Construction:
         self._pin = [int(problem.pins[balls].max()) for balls in self._balls]
         self._last = 0
         """Where the last tenant ended."""
-
-    @property
-    def alloc(self) -> list[int]:
-        """Return the allocation [balls] of whole tenants: an interrupt may come while half of one is in."""
-        alloc: list[int] = self._tenants.whole(self.where).tolist()
-        return alloc
 
     def construct(self) -> None:
         """Place the tenants that fit: those that can stay now, pinned ones, then the largest first."""

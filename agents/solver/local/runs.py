@@ -3,12 +3,11 @@
 from collections.abc import Iterator
 from functools import cached_property
 from math import inf
-from time import monotonic
 
 import numpy as np
 
 from binwright.agents.solver.backends.cpu import compiled, compiled_problem
-from binwright.agents.solver.backends.numbered_attempts import Found, best_of
+from binwright.agents.solver.backends.numbered_attempts import Found, Over, best_of, never
 from binwright.agents.solver.local.polish import BEST, LATE, PAST, TRIED, Goals, evaluate, polish
 from binwright.agents.solver.local.search import begin, improve
 from binwright.agents.solver.local.state import load, state
@@ -51,11 +50,11 @@ class LocalSearch:
             made += SLICE
         return Found(left, place.room.best, number, min(made, most) + 1)
 
-    def better(self, alloc: list[int], runs: int | None, until: float = inf) -> Iterator[Found]:
+    def better(self, alloc: list[int], runs: int | None, over: Over = never, patience: float = inf) -> Iterator[Found]:
         """Look for better allocations than this one, of all balls; yields the best, with all moves, now and then.
 
-        It ends after so many `runs`, when `monotonic()` is `until`, when no goal can be better, or, without limits,
-        when 100 runs have found nothing. Four runs begin with the same allocation. How far it comes depends on the seed
+        It ends after so many `runs`, when time is `over`, when no goal can be better, or when so many runs as it has
+        `patience` have found nothing. Four runs begin with the same allocation. How far it comes depends on the seed
         and on `runs`.
         """
         problem, self._where = self._problem, np.array(alloc, np.int64)
@@ -67,12 +66,10 @@ class LocalSearch:
         values = goals_of(problem, alloc)
         best = Found(int(values != problem.objective.bounds), self._where, NULL, 0, values)
         checked, number, last = 0, 0, 0
-        while best.left and number != runs and (number == 0 or monotonic() < until):
-            if runs is None and until == inf and number - last >= 100:
-                return
+        while best.left and number != runs and number - last < patience and not (number and over()):
             end = number + 4 if runs is None else min(number + 4, runs)
             self._where = best.where
-            for run in best_of(self._improve, range(number, end), until, self.stop):
+            for run in best_of(self._improve, range(number, end), over, self.stop):
                 if run.values < best.values:
                     best, last = run, end
                 yield best._replace(checked=checked + run.checked)
@@ -98,10 +95,10 @@ class LocalSearch:
         return Found(int(best != objective.bounds), place.room.best, number, min(made, most), best)
 
 
-def attempts(problem: Problem, seed: int, first: int, count: int, until: float = inf) -> Iterator[Found]:
-    """Make runs that place balls, as `solving.searches.Attempts` says."""
+def attempts(problem: Problem, seed: int, first: int, count: int, over: Over = never) -> Iterator[Found]:
+    """Make runs that place balls, as `numbered_attempts.Attempts` says."""
     searching = LocalSearch(problem, seed)
-    return best_of(searching.place, range(first, first + count), until, searching.stop)
+    return best_of(searching.place, range(first, first + count), over, searching.stop)
 
 
 def luby(number: int) -> int:

@@ -6,13 +6,13 @@ least and largest values. All is in the whole numbers of the problem itself, and
 """
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import takewhile
 from math import ceil
-from threading import Event
 from typing import Any, NamedTuple, cast
 
+from binwright.agents.solver.backends.numbered_attempts import Over
 from binwright.agents.solver.model import program as p
 from binwright.agents.solver.model.arithmetic import OPERATIONS, SYMBOLS
 from binwright.agents.solver.model.emit import goals
@@ -56,20 +56,16 @@ def suits(problem: Problem) -> bool:
     return problem.program.alloc_free and not problem.wishes and choices <= most and nodes <= 3_000_000
 
 
-def prove(problem: Problem, over: Callable[[], bool], begin: list[int] | None = None) -> Proof:
+def prove(problem: Problem, over: Over, begin: list[int] | None = None) -> Proof:
     """Look for the best allocation until it is proven, or time is `over`.
 
     It looks near `begin` [balls] first. Goals that cannot be stated are left out, with all that follow.
     """
-    stated, stop = _Model(problem), Event()
-    with ThreadPoolExecutor(1) as pool:  # so that Ctrl-C is heard
-        task = pool.submit(stated.solve, begin, stop)
-        try:
-            while wait([task], 0.02).not_done and not over():
-                pass
-        finally:
-            stop.set()
-            while wait([task], 0.02).not_done:
+    stated = _Model(problem)
+    with ThreadPoolExecutor(1) as pool:
+        task = pool.submit(stated.solve, begin, over)
+        while wait([task], 0.02).not_done:
+            if over():
                 stated.solver.stop_search()
         return task.result()
 
@@ -121,7 +117,7 @@ class _Model:
         self.operations = 0
         """Operations of the goals so far."""
 
-    def solve(self, alloc: list[int] | None, stop: Event) -> Proof:
+    def solve(self, alloc: list[int] | None, over: Over) -> Proof:
         """Solve for one goal after another, last for the balls that stay, from an allocation if there is one."""
         try:
             if not self._state():
@@ -137,7 +133,7 @@ class _Model:
                     for place, variable in places.items():
                         self.model.add_hint(variable, alloc[members[0]] == place)
             self.model.minimize(goal.value)
-            status = sat.UNKNOWN if stop.is_set() else self.solver.solve(self.model)
+            status = sat.UNKNOWN if over() else self.solver.solve(self.model)
             if status == sat.INFEASIBLE:
                 return Proof(None, True, ())
             if status not in (sat.OPTIMAL, sat.FEASIBLE):

@@ -2,35 +2,41 @@
 
 import time as clock
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from binwright.agents.solver.backends.vectors import first_fit
+from binwright.agents.solver.backends import cpu
+from binwright.agents.solver.backends.numbered_attempts import Attempts, Over, fewest, rounds
+from binwright.agents.solver.backends.vectors import first_fit, next_fit
+from binwright.agents.solver.local import runs
 from binwright.agents.solver.local.construct import Construction, Tenants, tenants
-from binwright.agents.solver.local.runs import LocalSearch
 from binwright.agents.solver.model.bounds import impossible, lower_bound
-from binwright.agents.solver.model.problem import Fault, Problem
+from binwright.agents.solver.model.problem import Fault, Matrix, Problem
 from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.verify import faults, goals_of
 from binwright.agents.solver.solving import exact
 from binwright.agents.solver.solving.answer import Answer, Progress, verify
-from binwright.agents.solver.solving.searches import LOCAL, OURS, fewest, prepare, rounds, searches
-from binwright.simcore.errors import UserError
+from binwright.simcore.errors import UserError, suggest
 from binwright.simcore.extras import install
+from binwright.simcore.removed import removed
+from binwright.simcore.types import Ints
 
+OURS, PUBLISHED, LOCAL = "ours", "published", "local search"
 FIRST_FIT, TENANTS = "first fit", "whole tenants"
 LONGEST = 10_000_000
 """Seconds that a search may have: the system counts no billions of them."""
 PATIENCE = 2_000
 """Attempts without a better answer after which wishes are given up, once all balls are placed."""
-RESERVE = 0.5
-"""Seconds, or a quarter of the time if that is less, for an answer in plain Python if compiling takes too long."""
+RESERVE = 0.4
+"""Seconds, or a quarter of the time if that is less, for what is cut short to come back, and again for an answer in
+plain Python if it does not, as it is being compiled."""
 SMALL = 100_000
 """Balls times bins up to which single balls are placed in plain Python."""
 PROVEN = "no allocation of all balls keeps all rules together: that is proven"
@@ -64,13 +70,7 @@ def solve(
         remedy = f"Give seconds above zero, {LONGEST:,} at most, like 10 or 0.5, or leave it out."
         raise UserError("is no time", key="time", value=time, remedy=remedy)
     task = _Search(problem, device, search, _whole("seed", seed, 0), time, attempts, progress)
-    interrupted = False
-    try:
-        with suppress(_Over):
-            task.run()
-    except KeyboardInterrupt:
-        interrupted = True
-    return task.answer(interrupted)
+    return task.answer(interrupted=task.run_in_time())
 
 
 def _whole(key: str, value: object, least: int) -> int:
@@ -79,6 +79,28 @@ def _whole(key: str, value: object, least: int) -> int:
         remedy = f"Give one from {least} to 2^63 - 1."
         raise UserError("is not a whole number of the range", key=key, value=value, remedy=remedy)
     return int(value)
+
+
+def searches(problem: Problem, device: str, search: str) -> dict[str, Attempts]:
+    """Return the searches for a problem by name, in the order in which they take turns."""
+    if search not in (OURS, PUBLISHED):
+        raise UserError("unknown search", key="search", value=search, remedy=suggest(search, (OURS, PUBLISHED)))
+    if problem.objective is not None and search == PUBLISHED:
+        remedy = "Leave search as it is: ours looks at goals."
+        raise UserError("goals are for our search", key="search", value=search, remedy=remedy)
+    published: Attempts = cpu.attempts
+    name, colon, number = str(device).partition(":")
+    if name == "opencl" and (number.isdecimal() or not colon):
+        from binwright.agents.solver.backends import opencl
+
+        published = partial(opencl.attempts, number=int(number) if colon else None)
+    elif device != "cpu":
+        remedy = removed().get(f"device {name}") or suggest(str(device), ["cpu", "opencl", "opencl:0"])
+        raise UserError("unknown device", key="device", value=device, remedy=remedy)
+    if search == PUBLISHED or problem.dims > 2_000_000:  # of which local search keeps a dozen numbers each
+        return {PUBLISHED: published}
+    alone = device == "cpu" and not problem.wishes
+    return ({} if alone else {PUBLISHED: published}) | {LOCAL: runs.attempts}
 
 
 class _Over(Exception):
@@ -120,9 +142,6 @@ class _Search:
             self.reserve = min(RESERVE, self.time / 4)
         self.searches = searches(problem, self.device, self.search)
         self.ours, self.small = self.search == OURS, problem.balls * problem.bins <= SMALL
-        self.compiler = ThreadPoolExecutor(1, "compile")
-        self.kernels: Future[Any] | None = None
-        """What is compiled now, or is compiled."""
         self.bound = self.most = problem.bins
         """No allocation of all balls has fewer bins, and none may have more."""
         self.best: _Best | None = None
@@ -134,13 +153,34 @@ class _Search:
         """Why no allocation places all balls."""
         self.goals: tuple[float, ...] = ()
         """What the goals have come to."""
-        self.unproven = False
-        """A proof was not looked for, as OR-Tools is not installed."""
+        self.unproven = self.compiling = self.stopped = False
+        """A proof was not looked for, as OR-Tools is not installed; time was over while kernels were compiled; the
+        search is to end."""
+
+    def run_in_time(self) -> bool:
+        """Search in a thread until that is done, or time is over; returns whether Ctrl-C ended it.
+
+        A thread that compiles goes on, for the next time.
+        """
+        interrupted, thread = False, Future[None]()
+        try:
+            thread = ThreadPoolExecutor(1, "solve").submit(self.run)
+            wait([thread], None if self.end == inf else self.end - clock.monotonic())
+        except KeyboardInterrupt:
+            interrupted = True
+        self.stopped = True
+        wait([thread], self.reserve)
+        self.compiling = not (interrupted or thread.done())
+        with suppress(_Over, TimeoutError):
+            thread.result(0)
+        return interrupted
+
+    def over(self) -> bool:
+        """Tell whether time is over, or Ctrl-C has come."""
+        return self.stopped or clock.monotonic() >= self.end
 
     def run(self) -> None:
         """Search until the answer is optimal, or attempts are used up; raises `_Over` when time is over."""
-        if not self.small:
-            self.compile()
         self.impossible = impossible(self.problem)
         if self.problem.searched:
             self.most = self.problem.limits[1]
@@ -151,14 +191,13 @@ class _Search:
                 self.prove()
         # Of a problem that is impossible, what first fit has placed is the answer: no kernel is waited for.
         if not self.settled and not (self.impossible and self.best is not None):
-            self.wait(self.end - self.reserve)
             if self.ours and self.problem.searched:
-                self.first_fit(self.end)
+                self.fit(first_fit)
             if not self.settled:
                 numbers = rounds(2, 1 if self.impossible else self.attempts)
                 fewest(lambda: self.bound, self.most, self.bins, numbers, self.attempt)
         if self.device != "cpu":  # whether it is there is told
-            self.wait(self.end - self.reserve)
+            list(self.searches[PUBLISHED](self.problem, 0, 0, 1, lambda: True))
         if self.problem.objective is not None and self.best is not None and not self.best.rank[0]:
             self.improve(self.best)
 
@@ -211,28 +250,20 @@ class _Search:
             self.tenants = None
         self.look_at_clock()
 
-    def construct_into(self, bins: int, units: Tenants | None, over: Callable[[], bool]) -> None:
+    def construct_into(self, bins: int, units: Tenants | None, over: Over) -> None:
         """Place tenants, or units, until time is `over`; what is placed by then is kept."""
         problem = self.problem.with_bins(bins)
         made = Construction(problem, units, over)
-        try:
-            made.construct()
-        finally:
-            # Some tenant may take what depends on other tenants after all.
-            if max(alloc := made.alloc) != NULL and not faults(problem, alloc):
-                self.checked += 1
-                self.keep(problem, alloc, TENANTS if self.tenants is not None else FIRST_FIT)
+        made.construct()
+        # Some tenant may take what depends on other tenants after all.
+        if max(made.where) != NULL and not faults(problem, made.where):
+            self.checked += 1
+            self.keep(problem, made.where, TENANTS if self.tenants is not None else FIRST_FIT)
 
-    def within(self, seconds: float) -> Callable[[], bool]:
-        """Return what tells that so many seconds are over from now on; after a moment it begins to compile kernels."""
-        now = clock.monotonic()
-
-        def over() -> bool:
-            if clock.monotonic() >= now + 0.1:
-                self.compile()
-            return clock.monotonic() >= now + seconds
-
-        return over
+    def within(self, seconds: float) -> Over:
+        """Return what tells that so many seconds are over from now on, or all time is."""
+        until = clock.monotonic() + seconds
+        return lambda: self.over() or clock.monotonic() >= until
 
     def prove(self) -> None:
         """Have CP-SAT look for the best answer to a small problem, or for a proof that there is none.
@@ -259,29 +290,15 @@ class _Search:
             self.impossible = PROVEN if self.bound == self.most else ""
             self.bound = min(self.bound + 1, self.most)
 
-    def compile(self) -> None:
-        """Begin to compile the searches, or to read them from disk, in a thread."""
-        if self.kernels is None:
-            self.kernels = self.compiler.submit(prepare, self.problem, self.searches)
-
-    def wait(self, until: float) -> None:
-        """Wait until kernels are compiled; raises `_Over` if they are not when `monotonic()` is `until`."""
-        self.compile()
-        assert self.kernels is not None
-        try:
-            self.kernels.result(None if until == inf else max(0.0, until - clock.monotonic()))
-        except TimeoutError:
-            raise _Over from None
-
-    def first_fit(self, until: float) -> None:
-        """Keep what first fit comes to, or next fit, of vector problems if bins are alike or their number is given."""
+    def fit(self, by: Callable[[Matrix], Ints]) -> None:
+        """Keep what first fit or next fit comes to of a vector problem if bins are alike or their number is given."""
         problem, packing = self.problem, self.problem.packing
         if packing is None or (problem.searched and not problem.bins_alike):
             return
         if problem.searched:
             bins = min(self.most, len(packing.demand) + problem.bins)
             packing = packing._replace(capacity=np.tile(packing.capacity[0], (bins, 1)))
-        where = first_fit(packing, until)
+        where = by(packing)
         problem = self.problem.with_bins(max(problem.bins, int(where.max()) + 1))
         self.keep(problem, where[problem.unit_of].tolist(), FIRST_FIT)
 
@@ -292,7 +309,7 @@ class _Search:
             number, left = numbers.start, 0
             while number < numbers.stop and left == 0:  # all are placed, and wishes are not kept
                 before, left, where = self.checked, 1, None
-                for result in attempts(problem, self.seed, number, numbers.stop - number, self.end):
+                for result in attempts(problem, self.seed, number, numbers.stop - number, self.over):
                     self.checked, left, number = before + result.checked, result.left, result.attempt + 1
                     done = result.where is not where and self.keep(problem, result.where.tolist(), name)
                     where = result.where
@@ -308,9 +325,8 @@ class _Search:
         assert objective is not None
         if objective.bounds == goals_of(problem, best.alloc):
             return
-        self.kernels = self.compiler.submit(next, LocalSearch(problem, self.seed).better(best.alloc, 1, -inf))
-        self.wait(self.end)
-        for run in LocalSearch(problem, self.seed).better(best.alloc, self.attempts, self.end):
+        patience = 100 if self.attempts is None and self.time is None else inf
+        for run in runs.LocalSearch(problem, self.seed).better(best.alloc, self.attempts, self.over, patience):
             self.checked = before + run.checked
             self.goals = tuple(goal.number(raw) for goal, raw in zip(objective.goals, run.values, strict=True))
             self.best = best._replace(alloc=run.where.tolist(), search=LOCAL)
@@ -319,13 +335,15 @@ class _Search:
     def look_at_clock(self) -> None:
         """Tell how it goes, and stop in time, or when there is no hope for wishes."""
         now, best = clock.monotonic(), self.best
+        if self.over():
+            raise _Over
         if best is not None and self.progress is not None and now - self.shown > 0.2:
             self.shown = now
             placed = best.problem.balls - best.alloc.count(NULL)
             self.progress(Progress(best.problem.bins, self.bound, placed, self.checked, now - self.start, self.goals))
         hopeless = best is not None and best.rank[0] == 0 < best.rank[1]
         waited = self.attempts is None and self.checked - self.better >= PATIENCE
-        if now > self.end or (waited and hopeless):
+        if waited and hopeless:
             raise _Over
 
     def last_resort(self) -> None:
@@ -334,13 +352,13 @@ class _Search:
         if self.best is not None and NULL not in self.best.alloc:
             return
         if self.problem.packing is not None:
-            self.first_fit(until)
+            self.fit(next_fit)
         elif self.best is None or self.problem.searched:
             self.construct_into(self.most, self.tenants, lambda: clock.monotonic() >= until)
 
     def notes(self, status: str) -> Iterator[str]:
         """List what a user would not expect of the search."""
-        if self.kernels is not None and not self.kernels.done() and clock.monotonic() > self.end - self.reserve:
+        if self.compiling:
             finding = f"finding {self.device} and " if self.device != "cpu" else ""
             yield f"{finding}compiling took longer than there was time; it goes on, for the next time"
         if self.unproven and status != "optimal" and not self.impossible:
@@ -365,7 +383,7 @@ class _Search:
 
     def answer(self, interrupted: bool) -> Answer:
         """Return the best answer that is known, verified."""
-        if self.end < inf or interrupted:
+        if self.time is not None or interrupted:
             self.last_resort()
         nothing = self.problem, [NULL] * self.problem.balls, next(iter(self.searches)), ()
         problem, alloc, search, _ = self.best or nothing

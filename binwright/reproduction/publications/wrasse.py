@@ -34,7 +34,7 @@ def lines(**specifications: str) -> Count:
 
 def packing(quick: bool) -> Mapping[Key, Value]:
     """Pack the machines of every application by every method."""
-    from binwright.agents.solver.packing.pack import pack
+    from binwright.agents.solver.packing import pack
     from binwright.workloads.offline import machines
 
     values: dict[Key, Value] = {}

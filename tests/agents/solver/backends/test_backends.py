@@ -5,7 +5,6 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from itertools import product
-from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
@@ -28,7 +27,7 @@ from binwright.agents.solver.model.evaluate import evaluator, rejection
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import NULL, WIDE
 from binwright.agents.solver.model.verify import faults, utilisation
-from binwright.agents.solver.solving.searches import searches
+from binwright.agents.solver.solving.solve import searches
 from binwright.agents.solver.specification.load import examples, load_problem
 from binwright.agents.solver.specification.spec import Spec
 from binwright.simcore.jit import kernel
@@ -198,8 +197,9 @@ def test_an_attempt_is_cut_short_when_time_is_over() -> None:
         bins=3000,
         resources={"LOAD[s in BINS]": 0},
     )
-    list(cpu.attempts(made, 0, 0, 1, -inf))  # compiled
-    (found,) = cpu.attempts(made, 0, 0, 1, until=monotonic() + 0.05)
+    list(cpu.attempts(made, 0, 0, 1, lambda: True))  # compiled
+    end = monotonic() + 0.05
+    (found,) = cpu.attempts(made, 0, 0, 1, lambda: monotonic() > end)
     assert found.left > 0
     assert not faults(made, found.where.tolist())
 
@@ -233,6 +233,6 @@ def test_a_device_does_not_change_what_searches_come_to(text: str, room: int) ->
         alone = searches(made, "cpu", "published") | searches(made, "cpu", "ours")
         assert list(on_device) == list(alone) == ["published", "local search"]
         for theirs, ours in zip(on_device.values(), alone.values(), strict=True):
-            *_, found = theirs(made, seed, 0, 7, inf)
-            *_, alike = ours(made, seed, 0, 7, inf)
+            *_, found = theirs(made, seed, 0, 7)
+            *_, alike = ours(made, seed, 0, 7)
             assert (found.where.tolist(), *found[2:3]) == (alike.where.tolist(), *alike[2:3])

@@ -1,7 +1,5 @@
 """Attempts that are cut short: processors count what was placed, OpenCL devices nothing."""
 
-from time import monotonic
-
 import pytest
 
 from binwright.agents.solver.model.verify import faults
@@ -17,7 +15,7 @@ def test_attempts_that_are_cut_short_count_what_they_placed(name: str) -> None:
     """Nothing, if time was over before it began."""
     for spec in ("vm-placement", "oktopus"):
         given = load_problem(spec)
-        found = list(BACKENDS[name](given, 3, 0, 2, until=monotonic()))
+        found = list(BACKENDS[name](given, 3, 0, 2, lambda: True))
         assert len(found) == 1
         assert not faults(given, found[0].where.tolist())
         assert found[0].left == len(given.units) or name.startswith("cpu")  # which may be quicker than its clock

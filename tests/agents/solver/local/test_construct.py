@@ -1,6 +1,8 @@
 """Whole tenants: jobs whose workers share bandwidth are placed as units, before any search, as well as by greedy."""
 
-from time import monotonic
+import signal
+import threading
+from time import monotonic, sleep
 from typing import Any
 
 import pytest
@@ -46,7 +48,7 @@ def test_all_jobs_that_a_plain_greedy_places_are_placed(workers: int, spare: flo
     jobs = Jobs.drawn(workers, 0, spare, link, uplink)
     assert jobs.greedy() == workers
     made = jobs.problem()
-    alloc = constructed(made).alloc
+    alloc = constructed(made).where
     assert jobs.whole(alloc) == workers
     assert not faults(made, alloc)
 
@@ -57,7 +59,7 @@ def test_where_links_are_scarce_more_are_placed_than_by_greedy(spare: float, lin
     for seed in range(4):
         jobs = Jobs.drawn(239, seed, spare, link, uplink)
         made = jobs.problem()
-        alloc = constructed(made).alloc
+        alloc = constructed(made).where
         assert not faults(made, alloc)
         assert jobs.whole(alloc) >= 0.98 * jobs.greedy()
         placed, greedy = placed + jobs.whole(alloc), greedy + jobs.greedy()
@@ -70,8 +72,7 @@ def test_what_is_kept_of_a_construction_is_right(seed: int, spare: float, link: 
     jobs = Jobs.drawn(60, seed, spare, link, 2 * link)
     made = jobs.problem()
     construction = constructed(made)
-    alloc = construction.alloc
-    assert alloc == construction.where
+    alloc = construction.where
     assert not faults(made, alloc)
     assert sum(place != NULL for place in alloc) == jobs.whole(alloc)
     assert construction.used == utilisation(made, alloc)[0]
@@ -84,8 +85,8 @@ def test_jobs_are_placed_whole_where_servers_may_be_over() -> None:
     placed = []
     for made in (strict, soft):
         construction = constructed(made)
-        assert not faults(made, construction.alloc)
-        placed.append(half.whole(construction.alloc))
+        assert not faults(made, construction.where)
+        placed.append(half.whole(construction.where))
     assert placed[0] <= half.free.sum() < placed[1] == 239
     answer = bw.solve(soft, time=20)
     assert (answer.search, answer.placed) == ("whole tenants", half.whole(answer.alloc))
@@ -97,7 +98,7 @@ def test_a_ball_that_fits_nowhere_keeps_no_other_out(known: bool) -> None:
     made = problem(f"{text} procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += D[BALL] end")
     construction = Construction(made, tenants(made, never) if known else None, never)
     construction.construct()
-    assert construction.alloc == [NULL, 0, 0]
+    assert construction.where == [NULL, 0, 0]
 
 
 def test_balls_of_a_tenant_that_is_too_large_count_one_by_one() -> None:
@@ -110,16 +111,22 @@ def test_balls_of_a_tenant_that_is_too_large_count_one_by_one() -> None:
 
 def test_placed_jobs_survive_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
     jobs = Jobs.drawn(239, 0)
-    put, calls = Construction.put_unit, list[int]()
+    put, calls, main_thread = Construction.put_unit, list[int](), threading.main_thread().ident
+    assert main_thread is not None
 
     def interrupted(self: Construction, unit: int, place: int) -> Any:
         calls.append(place)
         if len(calls) == 150:
-            raise KeyboardInterrupt
+            signal.pthread_kill(main_thread, signal.SIGINT)
+            sleep(0.3)
         return put(self, unit, place)
 
     monkeypatch.setattr(Construction, "put_unit", interrupted)
-    answer = bw.solve(jobs.problem(), time=20)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        answer = bw.solve(jobs.problem(), time=20)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert answer.interrupted
     assert (answer.status, answer.search) == ("partial", "whole tenants")
     assert answer.placed == jobs.whole(answer.alloc) > 50

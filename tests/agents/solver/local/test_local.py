@@ -1,6 +1,5 @@
 """Local search: what it keeps of an allocation is what a replay from nothing gives."""
 
-from math import inf
 from typing import Any
 
 import numpy as np
@@ -11,13 +10,14 @@ from hypothesis import strategies as st
 import binwright as bw
 from binwright.agents.solver import problem
 from binwright.agents.solver.backends.cpu import compiled_problem
+from binwright.agents.solver.backends.numbered_attempts import never
 from binwright.agents.solver.local import state as s
 from binwright.agents.solver.local.runs import attempts
 from binwright.agents.solver.local.search import begin, improve
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.verify import faults
-from binwright.agents.solver.solving.searches import searches
+from binwright.agents.solver.solving.solve import searches
 from tests.reference.utilisation import evaluate
 from tests.support.forms import forms
 from tests.support.properties import scaled
@@ -72,7 +72,7 @@ def test_every_move_leaves_what_a_replay_gives(given: Problem, seed: int, number
 @scaled(0.4)
 @given(given=forms(), seed=st.integers(0, 2**40))
 def test_runs_keep_all_rules(given: Problem, seed: int) -> None:
-    *_, found = searches(given, "cpu", "ours")["local search"](given, seed, 0, 3, inf)
+    *_, found = searches(given, "cpu", "ours")["local search"](given, seed, 0, 3, never)
     assert found.left == len(np.unique(given.unit_of[found.where == NULL]))
     if given.program.alloc_free:
         assert not faults(given, found.where.tolist())
@@ -92,7 +92,7 @@ def test_threads_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
             "binwright.agents.solver.backends.numbered_attempts.usable_threads", lambda threads=threads: threads
         )
         [ours] = searches(given, "cpu", "ours").values()
-        *_, found = ours(given, 7, 0, 6, inf)
+        *_, found = ours(given, 7, 0, 6, never)
         answers.add((tuple(found.where.tolist()), found.attempt))
     assert len(answers) == 1
 

@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from time import monotonic, sleep
 from typing import Any
 
@@ -13,14 +12,14 @@ from hypothesis import strategies as st
 
 from binwright.agents.solver.backends import cpu
 from binwright.agents.solver.backends.flat import room
-from binwright.agents.solver.backends.numbered_attempts import Found, best_of
+from binwright.agents.solver.backends.numbered_attempts import Found, Over, best_of, fewest, never, rounds
 from binwright.agents.solver.local import runs
 from binwright.agents.solver.local.runs import luby
 from binwright.agents.solver.model.problem import Matrix, Problem
 from binwright.agents.solver.model.program import MICRO
 from binwright.agents.solver.model.verify import faults
-from binwright.agents.solver.packing.pack import PACKING, pack
-from binwright.agents.solver.solving.searches import fewest, rounds
+from binwright.agents.solver.packing import PACKING, pack
+from binwright.agents.solver.solving.solve import solve
 from binwright.simcore.errors import BinwrightError
 from binwright.simcore.types import Ints
 from binwright.workloads.offline import Machines, machines
@@ -43,9 +42,9 @@ def packed(given: Machines, bins: int) -> Problem:
     return problem(text, tables={"DEMAND": given.demand / MICRO, "ROOM": given.capacity / MICRO})
 
 
-def best(given: Problem, seed: int = 0, count: int = 1 << 30, until: float = np.inf, search: Any = runs) -> Found:
+def best(given: Problem, seed: int = 0, count: int = 1 << 30, over: Over = never, search: Any = runs) -> Found:
     """The best of some attempts."""
-    attempts: Iterator[Found] = search.attempts(given, seed, 0, count, until)
+    attempts: Iterator[Found] = search.attempts(given, seed, 0, count, over)
     *_, found = attempts
     return found
 
@@ -91,11 +90,11 @@ def test_a_search_ends_in_time_with_a_verified_partial_answer(search: Any) -> No
     assert given.matrix is not None  # computed before the clock runs
     best(given, count=1, search=search)
     began = monotonic()
-    found = best(given, until=began + 0.5, search=search)
+    found = best(given, over=lambda: monotonic() > began + 0.5, search=search)
     assert monotonic() - began < 5
     assert 0 < found.left < 50
     assert not faults(given, found.where.tolist())
-    found = best(given, until=monotonic() - 1, search=search)  # is cut short, and no other is begun
+    found = best(given, over=lambda: True, search=search)  # is cut short, and no other is begun
     assert found.left > 0
     assert not faults(given, found.where.tolist())
 
@@ -163,46 +162,25 @@ def test_lowest_successful_attempt_wins_though_a_higher_one_ends_first() -> None
             sleep(0.1)
         return Found(0 if number >= 3 else 5 - number, NOWHERE, number, 1)
 
-    *_, found = best_of(attempt, range(100), np.inf, stop := np.zeros(1, np.int64))
+    *_, found = best_of(attempt, range(100), never, stop := np.zeros(1, np.int64))
     assert found == Found(0, NOWHERE, 3, 4)
     assert stop[0]
-    *_, found = best_of(attempt, range(3), np.inf, stop := np.zeros(1, np.int64))
+    *_, found = best_of(attempt, range(3), never, stop := np.zeros(1, np.int64))
     assert found == Found(3, NOWHERE, 2, 3)
     assert not stop[0]
 
 
-@pytest.mark.usefixtures("four_threads")
-def test_ctrl_c_while_attempts_are_handed_over_ends_those_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    submit, count, began = ThreadPoolExecutor.submit, [0], monotonic()
-
-    def interrupted(pool: ThreadPoolExecutor, *what: Any) -> Any:
-        count[0] += 1
-        if count[0] == 3:
-            raise KeyboardInterrupt
-        return submit(pool, *what)
-
-    stop, results = np.zeros(1, np.int64), list[Found]()
-
-    def attempt(number: int) -> Found:
-        while not stop[0]:
-            sleep(0.01)
-        return Found(1, NOWHERE, number, 1)
-
-    monkeypatch.setattr(ThreadPoolExecutor, "submit", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        results.extend(best_of(attempt, range(9), began + 20, stop))
-    assert results[-1] == Found(1, NOWHERE, 0, 2)
-    assert monotonic() - began < 10
-
-
 def test_ctrl_c_ends_a_search_with_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*_: object) -> None:
-        raise KeyboardInterrupt
+    given, wait, calls = machines("binpack2"), solve.__globals__["wait"], iter([True, False])
 
-    given = machines("binpack2")
+    def interrupted(*how: object) -> None:
+        if next(calls):
+            raise KeyboardInterrupt
+        wait(*how)
+
     pack(given.demand, given.capacity, seconds=0.01)  # compiled
     monkeypatch.setitem(pack.__globals__, "searches", lambda *_: {})  # it need not be compiled again
-    monkeypatch.setattr("binwright.agents.solver.backends.numbered_attempts.wait", interrupted)
+    monkeypatch.setitem(solve.__globals__, "wait", interrupted)
     packed = pack(given.demand, given.capacity, seconds=60)
     assert packed.interrupted
     assert packed.bins is not None  # what it knew at the beginning, at least

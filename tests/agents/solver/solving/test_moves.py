@@ -197,7 +197,7 @@ def test_nobody_is_thrown_out_for_want_of_time(text: str, monkeypatch: pytest.Mo
     def late(*_: object) -> None:
         raise _Over
 
-    monkeypatch.setattr("binwright.agents.solver.solving.solve._Search.wait", late)
+    monkeypatch.setattr("binwright.agents.solver.solving.solve._Search.attempt", late)
     home = [0, 0, 1, 2, 2, 3]
     given = problem(f"{text} FRIENDS 1, 4", balls=6, bins=4, resources={"C[b in BINS]": 9, "Z[z in 2]": 9},
                     tables={"D": [9, 0, 9, 9, 0, 9]})  # fmt: skip
