@@ -239,26 +239,24 @@ def lift(flat: Flat, room: Room, count: int) -> int:
             unit = room.after[unit]
     if not lifted:
         return -1
-    total = members(room, 0, count)
-    first = total
-    for i in range(count - 1, -1, -1):
+    total = 0
+    for i in range(count):
         unit = room.left[i]
-        first -= members(room, i, i + 1)
-        place = first
         while unit != NULL:
-            following = room.after[unit]
-            room.left[place] = unit
-            room.after[unit] = NULL
-            place += 1
-            unit = following
+            room.placed[total] = unit
+            total += 1
+            unit = room.after[unit]
+    for i in range(total):
+        room.left[i] = room.placed[i]
+        room.after[room.left[i]] = NULL
     return total
 
 
 @lean
-def members(room: Room, first: int, count: int) -> int:
-    """Count the units of the chains of entries first, ..., count - 1 of `left`."""
+def members(room: Room, count: int) -> int:
+    """Count the units of the chains of the first `count` entries of `left`."""
     total = 0
-    for i in range(first, count):
+    for i in range(count):
         unit = room.left[i]
         while unit != NULL:
             total += 1
@@ -328,4 +326,4 @@ def attempt(call: Utilfn, flat: Flat, room: Room, seed: int, way: int, number: i
             if more >= 0:
                 count = more
                 group = flat.ways[way]
-    return int(members(room, 0, count) + lost)
+    return int(members(room, count) + lost)

@@ -85,11 +85,11 @@ class Flat(NamedTuple):
 class Room(NamedTuple):
     """What an attempt writes.
 
-    That is utilisation [dims], ALLOC [balls], unplaced and placed units [units], additions, how many members of soft
-    groups are over their capacity [soft groups] and behind them how many elastic dimensions are over their ceiling,
-    imposed sets [sets], and the best allocation of a search [balls]. Units that wishes join are a chain: `chain` is its
-    first one, `after` the next one, -1 at the end [units each]. `stop` [1] is set from outside: units that are left
-    then stay unplaced.
+    That is utilisation [dims], ALLOC [balls], unplaced units and others, such as placed ones [units], additions, how
+    many members of soft groups are over their capacity [soft groups] and behind them how many elastic dimensions are
+    over their ceiling, imposed sets [sets], and the best allocation of a search [balls]. Units that wishes join are a
+    chain: `chain` is its first one, `after` the next one, -1 at the end [units each]. `stop` [1] is set from outside:
+    units that are left then stay unplaced.
     """
 
     used: Ints

@@ -176,8 +176,8 @@ def made(problem: Problem, device: Device, seed: int, first: int, count: int, ov
 
 
 def _sizes(problem: Problem) -> dict[str, int]:
-    """Return the length of each array of an attempt's room: attempts do not use two of them."""
-    return lengths(problem) | {"best": 0, "placed": 0}
+    """Return the length of each array of an attempt's room: attempts do not use the best of a search."""
+    return lengths(problem) | {"best": 0}
 
 
 def source(problem: Problem, body: str) -> str:

@@ -1,10 +1,10 @@
 """Search locally: place all units.
 
 It is for whatever the language can say: shared dimensions, REJECT, SOFT, FRIENDS and FOES. It begins with a first fit
-in a biased order; then moves stand that do not leave more out than before: one is put in by force, or bins are emptied
-and filled again. What is left out counts by its weight: at first by how hard a unit is to place, then more the longer
-it stays out. So nothing is left out for ever because something else is larger (Morris, "The breakout method for
-escaping from local minima", AAAI 1993).
+in a biased order; then one is put in by force, again and again, which stands if it does not leave more out than before.
+What is left out counts by its weight: at first by how hard a unit is to place, then more the longer it stays out. So
+nothing is left out for ever because something else is larger (Morris, "The breakout method for escaping from local
+minima", AAAI 1993).
 """
 
 from binwright.agents.solver.backends.attempt import Utilfn
@@ -77,17 +77,12 @@ def refill(call: Utilfn, state: State, many: int, most: int, bins: int, anywhere
 
 @lean
 def empty_bins(call: Utilfn, state: State, emptied: int) -> bool:
-    """Empty so many bins, and put what was in them, and some that is left out, into these.
+    """Empty so many bins, and put what was in them into these; what they do not take anywhere, in a quarter of moves.
 
-    What they do not take goes anywhere if all were placed, in a quarter of the moves. Returns whether no more stays out
-    than before. That is ruin and recreate (Schrimpf, Schneider, Stamm-Wilbrandt and Dueck, Journal of Computational
-    Physics 159, 2000).
+    Returns whether all are placed again. That is ruin and recreate (Schrimpf, Schneider, Stamm-Wilbrandt and Dueck,
+    Journal of Computational Physics 159, 2000).
     """
-    tally, chosen, many = state.tally, state.room.placed, 0
-    most, turn = tally[TOTAL], drawn(state, max(1, tally[COUNT]))
-    for k in range(min(8, tally[COUNT])):
-        state.offered[many] = state.room.left[(turn + k) % tally[COUNT]]
-        many += 1
+    chosen, many = state.room.placed, 0
     for k in range(emptied):
         chosen[k] = drawn(state, len(state.head))
         while state.head[chosen[k]] != NULL and many < 256:
@@ -95,7 +90,7 @@ def empty_bins(call: Utilfn, state: State, emptied: int) -> bool:
             if remove(call, state, state.offered[many], False) < 0:
                 return False
             many += 1
-    return refill(call, state, many, most, emptied, most == 0 and drawn(state, 4) == 0)
+    return refill(call, state, many, 0, emptied, drawn(state, 4) == 0)
 
 
 @lean
@@ -275,9 +270,7 @@ def improve(call: Utilfn, state: State, steps: int, fewest: int) -> int:
             break
         begin_move(state)
         most = tally[TOTAL]
-        emptied = min(2 + drawn(state, 3), len(state.head), len(state.where))
-        done = empty_bins(call, state, emptied) if emptied > 1 and drawn(state, 2) == 0 else force(call, state)
-        if not (done and trim(call, state) and tally[TOTAL] <= most):
+        if not (force(call, state) and trim(call, state) and tally[TOTAL] <= most):
             undo(state)
         waited += 1
         if tally[COUNT] < fewest:

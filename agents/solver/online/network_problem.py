@@ -6,7 +6,7 @@ The solver chooses servers. What they give and the links between them follow fro
 import numpy as np
 
 from binwright.agents.heuristics.networks.common import provisioned
-from binwright.agents.solver.online.template import OneByOne, Online, Setup, exceeds, in_units
+from binwright.agents.solver.online.template import Formulation, Online, Setup, exceeds, in_units
 from binwright.fabric.multi_server import COMPLETE, GOES_ON, Filling, begin, choose, filling
 from binwright.fabric.network import NetworkView, Provisioned
 from binwright.fabric.routing import Routes, find_path
@@ -17,7 +17,7 @@ PIECES = 16
 """What a request is cut into, of each resource."""
 
 
-class Connected(OneByOne):
+class Connected(Formulation):
     """Cuts each request into pieces of one resource, which are connected with one another."""
 
     def __init__(self, setup: Setup, view: NetworkView) -> None:

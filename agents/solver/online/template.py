@@ -6,7 +6,6 @@ answers are better: after each answer the next one must cost less, until the att
 in every attempt, the answer is one in which those that are left are worth least, and of those the cheapest.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import as_file, files
@@ -41,30 +40,26 @@ class Setup:
     seed: int = 0
 
 
-class Formulation(ABC):
-    """Turns requests into problems: `Servers`, `Connected`, `Virtual` or `Jobs`. The view is of the kind it is for."""
+class Formulation:
+    """Turns requests into problems, one of each, or one of all that are offered together.
+
+    `Servers`, `Connected`, `Virtual` and `Jobs` are such. The view is of the kind it is for.
+    """
 
     def __init__(self, setup: Setup, view: View) -> None:
         self.setup = setup
         self.servers, self.nodes, self.kinds = view.capacity.shape
         self.sizes = {"SERVERS": self.servers, "NODES": self.nodes, "KINDS": self.kinds}
 
-    @abstractmethod
     def answers(self, view: Any, requests: Sequence[Request]) -> Iterator[tuple[Request, Placement | Refusal]]:
         """Answer requests; those that get no place are left out."""
-
-
-class OneByOne(Formulation):
-    """Makes a problem of each request."""
-
-    def answers(self, view: Any, requests: Sequence[Request]) -> Iterator[tuple[Request, Placement | Refusal]]:
         for request in requests:
             if (answer := self.answer(view, request)) is not None:
                 yield request, answer
 
-    @abstractmethod
     def answer(self, view: Any, request: Request) -> Placement | Refusal | None:
         """Answer a request; None if nothing is found."""
+        raise NotImplementedError
 
 
 class Template:

@@ -24,7 +24,7 @@ from binwright.agents.heuristics.virtual import connected, parts_of, warm
 from binwright.agents.solver.backends.attempt import Utilfn, change, lift_out, put
 from binwright.agents.solver.backends.flat import Flat, Room
 from binwright.agents.solver.model.program import NULL, WIDE
-from binwright.agents.solver.online.template import OneByOne, Setup, Template, in_units, power
+from binwright.agents.solver.online.template import Formulation, Setup, Template, in_units, power
 from binwright.fabric.network import NetworkView
 from binwright.simcore.errors import UserError
 from binwright.simcore.jit import kernel, prepared
@@ -38,7 +38,7 @@ LARGEST = 10**9 * QUANTUM
 """The language's largest quantity."""
 
 
-class Virtual(OneByOne):
+class Virtual(Formulation):
     """Answers one request after another by an `Embedding`. What most requests need is compiled at once."""
 
     def __init__(self, setup: Setup, view: NetworkView) -> None:

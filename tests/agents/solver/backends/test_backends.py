@@ -20,7 +20,7 @@ from binwright.agents.solver.backends.attempt import Utilfn
 from binwright.agents.solver.backends.flat import Flat, Room, lengths
 from binwright.agents.solver.backends.flat import room as room_of
 from binwright.agents.solver.backends.kernel_c import HEAD, Printer
-from binwright.agents.solver.backends.numbered_attempts import Found
+from binwright.agents.solver.backends.numbered_attempts import Found, never
 from binwright.agents.solver.language.errors import SpecError
 from binwright.agents.solver.model.emit import utilfn
 from binwright.agents.solver.model.evaluate import evaluator, rejection
@@ -233,6 +233,6 @@ def test_a_device_does_not_change_what_searches_come_to(text: str, room: int) ->
         alone = searches(made, "cpu", "published") | searches(made, "cpu", "ours")
         assert list(on_device) == list(alone) == ["published", "local search"]
         for theirs, ours in zip(on_device.values(), alone.values(), strict=True):
-            *_, found = theirs(made, seed, 0, 7)
-            *_, alike = ours(made, seed, 0, 7)
+            *_, found = theirs(made, seed, 0, 7, never)
+            *_, alike = ours(made, seed, 0, 7, never)
             assert (found.where.tolist(), *found[2:3]) == (alike.where.tolist(), *alike[2:3])
