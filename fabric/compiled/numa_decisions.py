@@ -15,8 +15,9 @@ from binwright.fabric.placement.mask import Ruling, count, show, why_ruled
 from binwright.fabric.servers import why_not
 from binwright.simcore.errors import KernelError
 from binwright.simcore.jit import callback, kernel
+from binwright.simcore.jit.cost_functions import arrays_in, table_of
 from binwright.simcore.record import PLACED, REJECTED, SPREAD
-from binwright.simcore.types import Placement, Request
+from binwright.simcore.types import Amounts, Ints, Placement, Request
 
 ROOMLESS = 3
 """Reasons of `why_not` beside one for each resource; those of rules come after."""
@@ -129,18 +130,28 @@ def go(
     return made, status, code
 
 
-def as_argument(scan: Any, resources: int, weights: Sequence[npt.NDArray[Any]]) -> tuple[Any, tuple[Any, ...]]:
-    """Return a `Scan` with such arrays as weights in the form in which loops take every rule, and its weights."""
+def as_argument(scan: Any, resources: int, weights: Sequence[npt.NDArray[Any]]) -> tuple[Any, tuple[Ints, ...]]:
+    """Return a `Scan`, with such arrays as weights, in the form in which `go` takes every rule, and its weights there.
+
+    All rules with weights have one form, as these are handed over by their addresses: the loop is not compiled again
+    for each number of them. The weights must be kept while it is called.
+    """
     if not all(each.flags.c_contiguous for each in weights):
         raise KernelError("weights are not arrays in C order", remedy="Take np.ascontiguousarray of them.")
-    return _as_argument(scan, resources, tuple((each.dtype.name, each.ndim) for each in weights)), (*weights,)
+    kinds = tuple((each.dtype.name, each.ndim) for each in weights)
+    return _as_argument(scan, resources, kinds), (table_of(weights),) if weights else ()
 
 
 @lru_cache(maxsize=256)
 def _as_argument(scan: Any, resources: int, kinds: tuple[tuple[str, int], ...]) -> Any:
-    arrays = [f"{dtype}[{':,' * (dimensions - 1)}::1]" for dtype, dimensions in kinds]
-    state = "int64[:,:,::1]"
-    return callback(scan, "int64", state, state, f"UniTuple(int64, {resources})", "boolean", *arrays)
+    state, arrays = "int64[:,:,::1]", arrays_in(kinds)
+
+    @kernel
+    def with_weights(free: Ints, capacity: Ints, demand: Amounts, spread: bool, table: Ints) -> int:
+        return int(scan(free, capacity, demand, spread, *arrays(table)))
+
+    common = "int64", state, state, f"UniTuple(int64, {resources})", "boolean"
+    return callback(with_weights, *common, "int64[::1]") if kinds else callback(scan, *common)
 
 
 def placement_of(code: int, request: Request, nodes: int) -> Placement:

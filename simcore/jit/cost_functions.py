@@ -1,9 +1,11 @@
 """Reads what cost functions return in kernels: one number or several, whole ones or floats."""
 
+from collections.abc import Sequence
 from functools import reduce
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from numba import types
 from numba.core.cgutils import unpack_tuple
 from numba.extending import intrinsic, overload
@@ -68,6 +70,15 @@ def _ordered(cost: Any) -> Any:
     return of_float
 
 
+def _array(context: Any, builder: Any, kind: Any, data: Any, shape: Sequence[Any]) -> Any:
+    """Write the code of an array at an address."""
+    item = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(kind.dtype)))
+    strides = [reduce(builder.mul, shape[place + 1 :], item) for place in range(len(shape))]
+    array = context.make_array(kind)(context, builder)
+    populate_array(array, data=data, shape=shape, strides=strides, itemsize=item, meminfo=None)
+    return array._getvalue()
+
+
 @intrinsic  # type: ignore[untyped-decorator]  # numba's have no types
 def on_stack(typing: Any, shape: Any) -> Any:
     """Return an array int64 [shape] of any content, which exists until the kernel returns. For kernels only."""
@@ -76,10 +87,33 @@ def on_stack(typing: Any, shape: Any) -> Any:
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         sizes = unpack_tuple(builder, arguments[0])
         data = builder.alloca(context.get_value_type(types.int64), size=reduce(builder.mul, sizes))
-        item = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(types.int64)))
-        strides = [reduce(builder.mul, sizes[place + 1 :], item) for place in range(len(sizes))]
-        array = context.make_array(kind)(context, builder)
-        populate_array(array, data=data, shape=sizes, strides=strides, itemsize=item, meminfo=None)
-        return array._getvalue()
+        return _array(context, builder, kind, data, sizes)
 
     return kind(types.UniTuple(types.intp, shape.count)), code
+
+
+def table_of(arrays: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.int64]:
+    """Return the addresses and shapes of arrays, int64 [any]; it does not keep the arrays."""
+    return np.array([word for each in arrays for word in (each.ctypes.data, *each.shape)], np.int64)
+
+
+def arrays_in(kinds: tuple[tuple[str, int], ...]) -> Any:
+    """Make what returns, in a kernel, the arrays of a table of `table_of`, whose types and dimensions these are."""
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def arrays(typing: Any, table: Any) -> Any:
+        members = [types.Array(getattr(types, dtype), dimensions, "C") for dtype, dimensions in kinds]
+
+        def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            words, at, made = context.make_array(table)(context, builder, arguments[0]).data, 0, []
+            for kind in members:
+                places = [context.get_constant(types.intp, at + n) for n in range(1 + kind.ndim)]
+                address, *shape = [builder.load(builder.gep(words, [place])) for place in places]
+                data = builder.inttoptr(address, context.get_data_type(kind.dtype).as_pointer())
+                made.append(_array(context, builder, kind, data, shape))
+                at += 1 + kind.ndim
+            return context.make_tuple(builder, signature.return_type, made)
+
+        return types.Tuple(members)(table), code
+
+    return arrays
