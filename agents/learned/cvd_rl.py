@@ -18,19 +18,20 @@ from binwright.simcore.types import Amounts, Floats, Ints, View
 NODES, RESOURCES = 2, 2
 LAYERS, WIDTH = 6, 32
 """Of the network: layers with weights, and units of those between."""
-BEST, INTERNAL, LOOKAHEAD = range(3)
-"""Places in `how`: candidates of Best-Fit and of `internal`; as 0 or 1 whether it looks ahead."""
+BEST, INTERNAL, LOOKAHEAD, DECOMPOSITION = range(4)
+"""Places in `how`: candidates of Best-Fit and of `internal`; as 0 or 1 the other two operators."""
 
 
 @kernel
-def inputs(how: Floats) -> int:
-    """Return how many numbers of a server the network sees."""
-    return NODES * RESOURCES if how[LOOKAHEAD] > 0 else NODES * 2 * RESOURCES + RESOURCES + 1
+def inputs(how: Floats, servers: int) -> int:
+    """Return how many numbers the network sees: of one server, or without decomposition of so many at once."""
+    of_server = NODES * RESOURCES if how[LOOKAHEAD] > 0 else NODES * 2 * RESOURCES + RESOURCES + 1
+    return of_server if how[DECOMPOSITION] > 0 else of_server * servers
 
 
-def sizes(how: Floats) -> tuple[int, ...]:
+def sizes(how: Floats, servers: int) -> tuple[int, ...]:
     """Return the sizes of the network's layers."""
-    return (inputs(how), *(WIDTH,) * (LAYERS - 1), 1)
+    return (inputs(how, servers), *(WIDTH,) * (LAYERS - 1), 1)
 
 
 @kernel
@@ -73,18 +74,29 @@ def server_features(
 
 
 @kernel
+def choice_features(free: Any, capacity: Ints, code: int, demand: Amounts, spread: bool, how: Floats, seen: Any) -> int:
+    """Write to seen[:end] what the network sees of a choice, its server, or undecomposed the cluster; returns `end`."""
+    chosen, end = code // NODES, 0
+    first, last = (chosen, chosen + 1) if how[DECOMPOSITION] > 0 else (0, len(capacity))
+    for server in range(first, last):
+        node = code % NODES if server == chosen else -1
+        end += server_features(free, capacity, server, node, demand, spread, how, seen[end:])
+    return end
+
+
+@kernel
 def best_of(
     free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: Floats, how: Floats, codes: Ints
 ) -> int:
-    """Return the candidate whose server gains most, the first of equals."""
-    room = np.empty((2, max(WIDTH, inputs(how))))
+    """Return the best candidate, the first of equals: by what its server gains, or undecomposed the cluster's value."""
+    room = np.empty((2, max(WIDTH, inputs(how, len(capacity)))))
     best, best_gain, last, before = int(codes[0]), -np.inf, -1, 0.0
     for i in range(len(codes) if len(codes) > 1 else 0):
-        server, node = codes[i] // NODES, codes[i] % NODES
-        if server != last:
+        server = codes[i] // NODES
+        if how[DECOMPOSITION] > 0 and server != last:
             count = server_features(free, capacity, server, -1, demand, spread, how, room[0])
             last, before = server, forward(count, weights, LAYERS, WIDTH, 1, room)[0]
-        count = server_features(free, capacity, server, node, demand, spread, how, room[0])
+        count = choice_features(free, capacity, codes[i], demand, spread, how, room[0])
         gain = forward(count, weights, LAYERS, WIDTH, 1, room)[0] - before
         if gain > best_gain:
             best, best_gain = int(codes[i]), gain
@@ -111,8 +123,8 @@ class CvdRL(DQNAgent):
     """Of a few candidates of Best-Fit and `internal`, the one that leaves its server most worth.
 
     `weights` names shipped ones, or `untrained` with that `seed`; `path` is a file that `binwright train` wrote.
-    `filter` says how many candidates each names, `lookahead` is as the weights were trained. Any number of servers,
-    each of two NUMA nodes.
+    `filter` says how many candidates each names; `lookahead` and `decomposition` are as the weights were trained. Any
+    number of servers, each of two NUMA nodes; without decomposition the number of the training.
     """
 
     name = "cvd-rl"
@@ -126,19 +138,23 @@ class CvdRL(DQNAgent):
         seed: int = 0,
         filter: Filter = MIXED,
         lookahead: bool = True,
+        decomposition: bool = True,
     ) -> None:
         untrained = weights == "untrained" and path is None
         self._file, self._seed = None if untrained else find("cvd-rl", weights, path), seed
-        self._candidates, self._lookahead = counts(filter), lookahead
+        self._candidates, self._operators, self.any_size = counts(filter), (lookahead, decomposition), decomposition
 
     def network(self, view: View) -> QNetwork:
         check_servers(view, self.name)
-        how = np.array([*self._candidates, self._lookahead], np.float64)
-        shape = sizes(how)
+        lookahead, decomposition = self._operators
+        how = np.array([*self._candidates, lookahead, decomposition], np.float64)
+        shape = sizes(how, len(view.capacity))
         described = {
             "agent": self.name,
             "resources": list(view.resources),
-            "lookahead": self._lookahead,
+            "lookahead": lookahead,
+            "decomposition": decomposition,
+            **({} if decomposition else {"servers": len(view.capacity)}),
             "layers": list(shape),
         }
         return QNetwork(shape, how, described)
@@ -148,15 +164,16 @@ class CvdRL(DQNAgent):
 class CvdTrainer(DQN):
     """Double DQN on the sum of the servers' values after placing, among the candidates of the top-k filter.
 
-    `filter` and `lookahead` are as in the agent; more settings are in `binwright.agents.learned.dqn`.
+    `filter`, `lookahead` and `decomposition` are as in the agent; more settings are in `binwright.agents.learned.dqn`.
     """
 
     agent = "cvd-rl"
     filter: Filter = field(default_factory=lambda: MIXED)
     lookahead: bool = True
+    decomposition: bool = True
 
     def new_agent(self) -> CvdRL:
-        return CvdRL("untrained", filter=self.filter, lookahead=self.lookahead)
+        return CvdRL("untrained", filter=self.filter, lookahead=self.lookahead, decomposition=self.decomposition)
 
     @property
     def slots(self) -> int:
@@ -164,15 +181,16 @@ class CvdTrainer(DQN):
         return sum(counts(self.filter)) or super().slots
 
     def cells(self, decisions: Decisions) -> tuple[Ints, Ints, Ints]:
-        """Share all servers as they are, and exchange the chosen one."""
+        """Share all servers as they are, and exchange the chosen one; or else value the cluster after each choice."""
         capacity, candidates = self.view.capacity, np.maximum(decisions.candidates.astype(np.int64), 0)
-        servers = len(capacity)
+        servers = len(capacity) if self.decomposition else 0
         observed = np.empty((len(candidates), servers + self.slots, self.described.sizes[0]), np.float32)
         of = decisions.free, decisions.demand, decisions.spread, candidates
         observe_all(*of, capacity, self.described.how, observed)
         numbers = self.buffer.number(observed)
         shared, after = numbers[:, :servers], numbers[:, servers:]
-        return shared, after, np.take_along_axis(shared, candidates // NODES, axis=1)
+        before = np.take_along_axis(shared, candidates // NODES, axis=1) if servers else np.zeros_like(after)
+        return shared, after, before
 
 
 @kernel
@@ -180,11 +198,14 @@ def observe_all(
     free: Floats, demands: Floats, spread: Floats, candidates: Ints, capacity: Ints, how: Floats,
     observed: npt.NDArray[np.float32],
 ) -> None:  # fmt: skip
-    """Write to observed [n, servers + slots, inputs] the servers as they are, and those chosen after each choice."""
-    servers = len(capacity)
+    """Write to observed [n, servers + slots, inputs] the servers as they are, and what is seen after each choice.
+
+    Without decomposition there are 0 servers as they are.
+    """
+    servers = observed.shape[1] - candidates.shape[1]
     for b in range(len(free)):
         demand, both = (int(demands[b, 0]), int(demands[b, 1])), spread[b] > 0
         for server in range(servers):
             server_features(free[b], capacity, server, -1, demand, both, how, observed[b, server])
         for i, code in enumerate(candidates[b]):
-            server_features(free[b], capacity, code // NODES, code % NODES, demand, both, how, observed[b, servers + i])
+            choice_features(free[b], capacity, code, demand, both, how, observed[b, servers + i])

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from binwright.agents.heuristics.servers.candidates import RandomTop, candidates, counts
 from binwright.agents.learned.cvd_rl import CvdRL, cvd_rl, sizes
+from binwright.agents.learned.dqn import DQNAgent
 from binwright.agents.learned.mlp import size_of, untrained
 from binwright.agents.learned.replay import NONE
 from binwright.agents.learned.sched_rl import SchedRL
@@ -92,8 +93,8 @@ def said(
     weights: Floats,
     how: Floats,
 ) -> float:
-    """What cvd-rl says of a choice: the cluster's value after it, machine by machine."""
-    ahead = how[2] > 0
+    """What cvd-rl says of a choice: the cluster's value after it, machine by machine or at once."""
+    ahead, parts = how[2:] > 0
     seen = []
     for server in range(len(free)):
         chosen = server == where[0]
@@ -107,15 +108,17 @@ def said(
                 nodes.append([*(room / of).tolist(), *((room - left[n]) / of).tolist()])
         asked = [] if ahead else [*(np.array(demand) / capacity[server][0]).tolist(), float(spread)]
         seen.append([*np.ravel(sorted(nodes)).tolist(), *asked])
-    return sum(network(weights, sizes(how), one) for one in seen)
+    if not parts:
+        return network(weights, sizes(how, len(free)), np.ravel(seen).tolist())
+    return sum(network(weights, sizes(how, len(free)), one) for one in seen)
 
 
-@given(cases(), st.integers(0, 2**32), st.booleans())
+@given(cases(), st.integers(0, 2**32), st.booleans(), st.booleans())
 @scaled(1.5)
-def test_cvd_rl_chooses_the_candidate_of_highest_value(case: Any, seed: int, ahead: bool) -> None:
+def test_cvd_rl_chooses_the_candidate_of_highest_value(case: Any, seed: int, ahead: bool, parts: bool) -> None:
     free, capacity, demand, spread = case
-    how = np.array([2, 3, ahead], np.float64)
-    weights = untrained(sizes(how), np.random.default_rng(seed))
+    how = np.array([2, 3, ahead, parts], np.float64)
+    weights = untrained(sizes(how, len(free)), np.random.default_rng(seed))
     code = cvd_rl(np.array(free), np.array(capacity), demand, spread, weights, how, NONE)
     among = named(free, capacity, demand, spread, 2, 3)
     if not among:
@@ -129,11 +132,12 @@ def test_cvd_rl_chooses_the_candidate_of_highest_value(case: Any, seed: int, ahe
 @scaled(1)
 def test_of_equal_candidates_it_is_the_first(case: Any) -> None:
     free, capacity, demand, spread = case
-    how = np.array([2, 3, True], np.float64)
-    weights = np.zeros(size_of(sizes(how)))
-    code = cvd_rl(np.array(free), np.array(capacity), demand, spread, weights, how, NONE)
-    among = named(free, capacity, demand, spread, 2, 3)
-    assert code == (among[0][0] * 2 + among[0][1] if among else -1)
+    for parts in (False, True):
+        how = np.array([2, 3, True, parts], np.float64)
+        weights = np.zeros(size_of(sizes(how, len(free))))
+        code = cvd_rl(np.array(free), np.array(capacity), demand, spread, weights, how, NONE)
+        among = named(free, capacity, demand, spread, 2, 3)
+        assert code == (among[0][0] * 2 + among[0][1] if among else -1)
 
 
 def test_draws_are_even_and_start_anew_with_a_seed() -> None:
@@ -170,6 +174,7 @@ MADE: dict[str, Agent] = {
     "no filter": CvdRL("untrained", filter="none"),
     "four and three": CvdRL("untrained", filter={"best-fit": 4, "internal": 3}),
     "no look-ahead": CvdRL("untrained", lookahead=False),
+    "no decomposition": CvdRL("untrained", decomposition=False),
 }
 
 
@@ -180,9 +185,9 @@ def test_every_switch_makes_a_difference_and_compiling_none() -> None:
     assert len({array.tobytes() for array in found.values()}) == len(MADE)
 
 
-def test_sched_rl_is_for_the_servers_of_its_training() -> None:
+@pytest.mark.parametrize("whole", [SchedRL(), CvdRL("huawei-10-no-decomposition", decomposition=False)])
+def test_agents_that_see_the_whole_cluster_are_for_the_servers_of_their_training(whole: DQNAgent) -> None:
     workload, cluster = busy(3)
-    whole = SchedRL()
     assert not whole.any_size
     with pytest.raises(UserError, match="trained with servers 10, not with 6"):
         whole.start(Ledger(cluster).view, stream(0, "agent"))

@@ -60,9 +60,9 @@ def begun(agent: str = "cvd-rl", options: dict[str, Any] | None = None, **change
 def recorded(overflow: str, epsilon: float, rows: int = 400) -> tuple[Decisions, int, Floats, Any]:
     """An episode of cvd-rl as a trajectory, how many requests it placed, its numbers, and the world."""
     world = course_of(small(overflow=overflow)).training
-    how = np.array([2, 3, 1], np.float64)
+    how = np.array([2, 3, 1, 1], np.float64)
     capacity = world.ledger(0).view.capacity
-    weights = untrained(sizes(how), np.random.default_rng(1))
+    weights = untrained(sizes(how, len(capacity)), np.random.default_rng(1))
     written = empty_trajectory(rows, 5, capacity)
     reset(written, epsilon, 5, overflow == "stop", 7)
     placed = replays_of(world, [5], [0.0])[0].placed(Compiled(cvd_rl, (weights, how, written)))
@@ -76,7 +76,7 @@ def test_trajectory_records_the_decisions_and_outcomes_of_the_run(overflow: str)
     assert 3 < placed == len(decisions.code)
     ends = TERMINATED if overflow == "stop" else TRUNCATED
     assert decisions.outcome.tolist() == [CONTINUES] * (placed - 1) + [ends]
-    capacity, how = world.ledger().view.capacity, np.array([2, 3, 1], np.float64)
+    capacity, how = world.ledger().view.capacity, np.array([2, 3, 1, 1], np.float64)
     explored = 0 if overflow == "drop" else 1  # a stopped episode is short
     for outcome, code, spread, demand, listed, room in decisions:
         free = room.astype(np.int64)
@@ -95,7 +95,14 @@ def test_trajectory_records_the_decisions_and_outcomes_of_the_run(overflow: str)
 
 @pytest.mark.parametrize(
     ("agent", "options"),
-    [("cvd-rl", {}), ("cvd-rl", {"lookahead": False}), ("sched-rl", {})],
+    [
+        *(
+            ("cvd-rl", {"lookahead": ahead, "decomposition": parts})
+            for ahead in (True, False)
+            for parts in (True, False)
+        ),
+        ("sched-rl", {}),
+    ],
 )
 def test_kernels_choose_what_torch_values_most(agent: str, options: dict[str, Any]) -> None:
     trainer = begun(agent, options)
@@ -168,14 +175,16 @@ class Watched:
             value = state @ theta[at:-1] + theta[-1]
             return (value + advantages - advantages.mean())[codes]
         assert isinstance(trainer, CvdTrainer)
-        inputs, how = trainer.described.sizes[0], (demand, spread, trainer.described.how)
+        how = demand, spread, trainer.described.how
+        inputs = trainer.described.sizes[0] // (1 if trainer.decomposition else len(capacity))
         servers = np.empty((len(codes), len(capacity), inputs), np.float32)
         for at, code in enumerate(codes):
             for server in range(len(capacity)):
                 server_features(
                     free, capacity, server, code % 2 if code // 2 == server else -1, *how, servers[at, server]
                 )
-        return layered(theta, trainer.described.sizes, servers)[0][..., 0].sum(1)
+        seen = servers.reshape(len(codes), -1, trainer.described.sizes[0])
+        return layered(theta, trainer.described.sizes, seen)[0][..., 0].sum(1)
 
 
 def layered(theta: Any, sizes: tuple[int, ...], seen: Any) -> tuple[Any, Any]:
@@ -193,7 +202,7 @@ def layered(theta: Any, sizes: tuple[int, ...], seen: Any) -> tuple[Any, Any]:
     [
         ("cvd-rl", {}),
         ("cvd-rl", {"returns": 3, "lookahead": False, "reward": "residual-capacity"}),
-        ("cvd-rl", {"loss": "squared"}),
+        ("cvd-rl", {"decomposition": False, "loss": "squared"}),
         ("cvd-rl", {"returns": "episode", "averaged": 0.1, "filter": "none"}),
         ("sched-rl", {"returns": 2, "loss": "squared", "reward": "delta"}),
         ("sched-rl", {}),
@@ -267,7 +276,7 @@ class Drawn:
 
 
 OTHERS = {
-    "cvd-rl": {"averaged": 0.1, "tau": 0.1, "target": 1, "updates": "decision", "returns": 4},
+    "cvd-rl": {"averaged": 0.1, "tau": 0.1, "target": 1, "updates": "decision", "returns": 4, "decomposition": False},
     "sched-rl": {"averaged": 0.1, "loss": "squared", "returns": "episode", "reward": "delta"},
 }
 TELLING = {"returns": "episode", "telling": True, "pool": 40}
@@ -276,6 +285,7 @@ TELLING = {"returns": "episode", "telling": True, "pool": 40}
 @pytest.mark.parametrize("agent", SETTINGS)
 @pytest.mark.parametrize("more", [{}, OTHERS, TELLING], ids=["plain", "others", "telling"])
 def test_training_goes_on_exactly_and_its_weights_are_used(agent: str, more: dict[str, Any], tmp_path: Path) -> None:
-    log = going_on(trained({agent: SETTINGS[agent] | more.get(agent, more if more is TELLING else {})}), tmp_path)
+    settings = SETTINGS[agent] | more.get(agent, more if more is TELLING else {})
+    log = going_on(trained({agent: settings}), tmp_path)
     assert log.filter(pl.col("split") == "train")["loss"].is_finite().all()
-    in_use(agent, tmp_path, servers=3)
+    in_use(agent, tmp_path, servers=3, **{key: settings[key] for key in settings.keys() & {"decomposition"}})

@@ -28,7 +28,7 @@ BY_WORD: dict[Any, Any] = {
     "both": lambda k: {"best-fit": k * 2 // 5, "internal": k - k * 2 // 5},
 }
 STATES, UNIT = 10_000, 1_000_000
-OF_WEIGHTS = "lookahead", "filter"
+OF_WEIGHTS = "lookahead", "decomposition", "filter"
 """Notes of cvd-rl's weights that are options of the agent."""
 
 
@@ -53,7 +53,7 @@ def decisions(agent: Any, servers: int, alike: bool) -> bytes:
 @pytest.mark.parametrize(
     ("name", "digest"),
     [
-        ("cvd-rl", "ebcf34abb07466d1"),
+        ("cvd-rl", "55ca9ff6a9ad0075"),
         ("hindsight", "33dd324325aebf42"),
         ("padrl", "d8ab0cd10ac3dc8b"),
         ("sched-rl", "bbb0037f13d8a82b"),
