@@ -162,15 +162,17 @@ def suggest(name: str, known: Iterable[str], listed: str = "") -> str:
 def meant(file: str | Path, ending: str = "") -> str:
     """Write a remedy for a file that is not there: the one beside it with the nearest name; empty if none is near.
 
-    Where the name that was given has no ending, this one is added.
+    It is of the same kind: it ends in nearly the same way, or in this way where the name that was given has no ending.
     """
     wanted = Path(file)
     try:
-        files = [path.name for path in wanted.parent.iterdir() if path.is_file()]
+        files = [Path(path.name) for path in sorted(wanted.parent.iterdir()) if path.is_file()]
     except (OSError, ValueError):
         return ""
-    near = nearest(wanted.name if wanted.suffix else f"{wanted.name}{ending}", files)
-    return f"Did you mean {near!r}?" if near else ""
+    ending = wanted.suffix or ending
+    same = {path.stem: path for path in files if not ending or nearest(ending, [path.suffix])}
+    near = nearest(wanted.stem, same)
+    return f"Did you mean {same[near].name!r}?" if near else ""
 
 
 def unread(error: Exception, file: str | Path, remedy: str) -> tuple[str, str]:

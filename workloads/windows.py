@@ -254,7 +254,8 @@ def _row_at(arrival: Floats, start: str, file: Path | None) -> int:
     undated = seconds < DATED <= arrival[0]
     if first == len(arrival) or undated:
         problem = "is a time before all dates of this trace" if undated else "nothing arrives at that time or later"
-        remedy = f"Its {len(arrival)} requests arrive from {moment(arrival[0])} to {moment(arrival[-1])}."
+        remedy = "Write a date. " if undated else ""
+        remedy += f"Its {len(arrival)} requests arrive from {moment(arrival[0])} to {moment(arrival[-1])}."
         raise WorkloadError(problem, file=file, key="workload.start", value=moment(seconds), remedy=remedy)
     return first
 

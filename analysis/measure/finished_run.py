@@ -37,6 +37,10 @@ class column(cached_property[Array]):
 
 
 NOTHING = "no request that fits into the empty cluster was offered to the agent: there is nothing to measure"
+FULL = (
+    "request {} runs already at the start and fits nowhere, so that `overflow: stop` ended the run before the first "
+    "arrival. Give it more servers, or another overflow; `workload: {{running: drop}}` leaves out what runs already"
+)
 HOUR = 3600.0
 
 
@@ -79,6 +83,8 @@ class FinishedRun:
     ) -> None:
         if first == len(simulation.workload):
             raise RunError(NOTHING)
+        if simulation.stopped and simulation.offered <= simulation.workload.running:
+            raise RunError(FULL.format(simulation.workload.id[simulation.offered - 1]))
         self.simulation, self.thought = simulation, thought
         self.first = self.since = first
         self.moving = simulation.moving

@@ -29,6 +29,7 @@ def run(args: Namespace) -> int:
     """Answer `binwright run FILE...`."""
     from binwright.api import as_overrides
     from binwright.scenarios.batch.batch import Batch
+    from binwright.scenarios.run.check import check_scenario
     from binwright.scenarios.schema.load import folder_for, load_to_run
 
     overrides = as_overrides(args.sets, args.agents, args.seeds)
@@ -40,6 +41,8 @@ def run(args: Namespace) -> int:
         if batches.setdefault(batch.folder.absolute(), batch) is not batch:
             remedy = "Give one of them another `name:`, or run them one after the other with --out."
             raise UserError("two scenarios have this name", file=file, key="name", value=scenario.name, remedy=remedy)
+    for batch in batches.values() if len(batches) > 1 else ():
+        check_scenario(batch.scenario)  # a mistake in the last is found before the first runs
     codes = []
     for batch in batches.values():
         if len(batches) > 1:

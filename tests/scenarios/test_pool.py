@@ -245,4 +245,4 @@ def test_progress_says_done_failed_and_time_left(monkeypatch: pytest.MonkeyPatch
                 assert "left" not in live.text()
         clock[0] = 80.0
         text = live.text()
-    assert text == "304 of 1000, 4 failed, 2.23 min left"
+    assert text == "304 of 1000, 4 failed, 2.25 min left"
