@@ -78,7 +78,7 @@ build/versions/%: FORCE
 	@$@/bin/python -m pytest --numprocesses auto --maxprocesses 8 --dist loadfile -m "not long" \
 		-o addopts="--strict-markers --strict-config" $(CORE)
 
-# What make test leaves out; WITHIN=120 begins no test after so many seconds.
+# What make test leaves out; WITHIN=360 begins no test after so many seconds.
 WITHIN := inf
 long: .venv/full
 	$(PYTEST) -m long --within $(WITHIN)

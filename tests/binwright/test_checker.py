@@ -30,6 +30,7 @@ def test_every_agent_that_is_shipped_keeps_the_contract(name: str) -> None:
     assert check.placed.keys() == check.decisions.keys()
 
 
+@pytest.mark.long
 def test_a_check_tells_what_it_saw(monkeypatch: pytest.MonkeyPatch) -> None:
     check_agent(Right)
     few = {name: checker.worlds()[name] for name in ("servers of one node", "servers of two nodes", "a network")}
@@ -208,6 +209,7 @@ WRONG = [
 """The last two compile kernels that no other fast test needs."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "problem", "remedy"), first(len(WRONG) - 2, WRONG), ids=[kind.__name__ for kind, _, _ in WRONG]
 )

@@ -68,6 +68,7 @@ def test_its_agent_keeps_the_contract(desk: Path) -> None:
     assert check_agent("examples/own-agent/mine.py:Reserve", kept=0.5).declined == {}
 
 
+@pytest.mark.long
 def test_its_evaluator_answers_as_evolutionary_searches_expect(tmp_path: Path) -> None:
     door = runpy.run_path(str(ROOT / "examples/openevolve/evaluator.py"))
     program = ROOT / "examples/openevolve/initial_program.py"

@@ -166,6 +166,7 @@ def test_books_are_those_of_the_reference(spec: Any, seed: int, mode: Any, fails
     play(run, Slow(run, predictor))
 
 
+@pytest.mark.long
 @settings(max_examples=20)
 @given(seed=st.integers(0, 2**30), spec=st.sampled_from(PREDICTORS))
 def test_both_books_hold_while_requests_move(seed: int, spec: Any) -> None:
@@ -200,6 +201,7 @@ def test_both_books_hold_while_requests_move(seed: int, spec: Any) -> None:
     play(run, slow)
 
 
+@pytest.mark.long
 @settings(max_examples=20)
 @given(seed=st.integers(0, 2**30), spec=st.sampled_from(PREDICTORS), requeue=st.booleans())
 def test_those_give_way_who_have_to_and_both_books_hold(seed: int, spec: Any, requeue: bool) -> None:

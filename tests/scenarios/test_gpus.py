@@ -162,6 +162,7 @@ def test_servers_of_a_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         assert (str(caught.value.file), caught.value.line, caught.value.key) == (str(file), 3, column)
 
 
+@pytest.mark.long
 def test_runs_tell_of_fragmentation(tmp_path: Path) -> None:
     """The record of every decision against what requests hold then; all agents meet the same requests."""
     results = bw.run(scenario_from({**MIXED, "record": ["devices", "requests"]}), out=tmp_path / "out", jobs=1)

@@ -160,6 +160,7 @@ def test_a_predictor_of_ones_own(tmp_path: Path) -> None:
             loaded(name, options)
 
 
+@pytest.mark.long
 def test_observations_of_networks_show_what_agents_are_told() -> None:
     with pytest.raises(UserError, match="observations of a network tell how long requests stay"):
         build_world(scenario(**NETWORK)).episodes(1)

@@ -203,6 +203,7 @@ def test_moves_do_not_depend_on_the_engine(moving: dict[str, Any], tmp_path: Pat
     }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("when", "mover", "problem"),
     [

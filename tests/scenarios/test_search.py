@@ -57,6 +57,7 @@ def test_a_play_is_what_a_run_comes_to(metric: str, changed: dict[str, Any], tmp
     assert np.isnan(found[-1]).all(), "it scores no number"
 
 
+@pytest.mark.long
 def test_search_finds_the_same_with_one_seed_and_more_with_more_evaluations(tmp_path: Path) -> None:
     scenario = scenario_from(TINY)
     whole = bw.search(scenario, out=tmp_path, **HOW)
@@ -89,6 +90,7 @@ def test_mistakes_are_refused(tmp_path: Path) -> None:
         bw.search(scenario, out=tmp_path / "without", **{**HOW, "metric": "preemptions"})
 
 
+@pytest.mark.long
 def test_search_prints_the_rule_and_the_comparison(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

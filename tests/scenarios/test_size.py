@@ -252,6 +252,7 @@ def test_servers_that_are_to_fail_must_be_there(tiny: Path) -> None:
     assert quick(tiny, until="acceptance >= 1 %", out=tiny.parent / "domains").frame["size"].to_list() == [5]
 
 
+@pytest.mark.long
 def test_one_seed_has_no_interval_and_no_chance_an_exact_one(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
     row = quick(tiny, "replications=1").frame.row(0, named=True)
     assert row["size"]
@@ -363,6 +364,7 @@ def test_size_figure_draws_the_target_and_every_answer(sized: Any) -> None:
 SEVERAL = ["acceptance >= 90 %", "allocation_cpu <= 40 %"]
 
 
+@pytest.mark.long
 def test_several_targets_are_all_met(tiny: Path, tmp_path: Path) -> None:
     def ends(until: str) -> Any:
         found = quick(tiny, "agents=[first-fit]", "replications=3", until=until, out=tmp_path / str(len(until)))
@@ -375,6 +377,7 @@ def test_several_targets_are_all_met(tiny: Path, tmp_path: Path) -> None:
         bw.size(tiny, until="acceptance >= 1 % and allocation_cpu >= 99 %", most=2, out=tmp_path / "never")
 
 
+@pytest.mark.long
 def test_size_says_what_binds_and_that_overselling_is_not_free(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -49,6 +49,7 @@ def starts() -> list[tuple[int, int]]:
         return [(int(row["start"]), int(row["requests"])) for row in csv.DictReader(text)]
 
 
+@pytest.mark.long
 def test_some_starts_wait_as_the_published_program_says(trace: Path, tmp_path: Path) -> None:
     rows, listed = rows_of(trace), starts()
     for seed in SOME:

@@ -79,6 +79,7 @@ def test_its_starts_last_as_long_as_in_the_program(tmp_path: Path, events: Path,
         assert found == [pytest.approx(one) for one in expected]
 
 
+@pytest.mark.long
 def test_shipped_starts_are_measured_as_vmagent_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if SHARED.is_dir():
         monkeypatch.setenv(FOLDER, str(SHARED))

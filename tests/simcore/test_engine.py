@@ -83,6 +83,7 @@ def test_runs_end_as_the_references_do(case: Case) -> None:
     assert simulation.offered == sum(row.outcome != "pending" for row in reference.rows[: len(case.requests)])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("start", first(1, range(0, 400, 40)))
 def test_long_runs_are_the_references(start: int) -> None:
     twice = 0

@@ -85,6 +85,7 @@ FORMS = {
 TIMES = ("seconds", "decision_us")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", first(1, FORMS))
 def test_a_run_is_the_same_in_blocks_and_in_files(form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scenario = load_scenario("quickstart", [*RUN, *FORMS[form]])

@@ -51,6 +51,7 @@ def test_moves_are_the_references(case: Case, decide: Decide, salt: int, rules: 
     check(case, decide, shuffler(salt), rules)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("start", first(1, range(0, 400, 40)))
 def test_long_runs_with_moves_are_the_references(start: int) -> None:
     outcomes = set()

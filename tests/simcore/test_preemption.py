@@ -121,6 +121,7 @@ def test_preempting_engine_equals_its_reference(case: Case, decide: Decide) -> N
     check(*held_to(case, decide))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("start", first(1, range(0, 300, 25)))
 def test_long_runs_are_the_references(start: int) -> None:
     evicted = 0

@@ -122,6 +122,7 @@ def test_remaining_quota_equals_kueues(seed: int) -> None:
         assert kept(queues, used)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("start", first(1, range(0, 300, 60)))
 def test_quotas_are_never_exceeded(start: int) -> None:
     evicted = held = refused = queued = 0

@@ -39,6 +39,7 @@ def test_engine_offering_together_equals_its_reference(case: Case, decide: Decid
     compare(simulation, drive(simulation, decide), Reference(case, decide))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("start", first(1, range(0, 160, 32)))
 def test_long_runs_are_the_references(start: int) -> None:
     passed = 0

@@ -97,6 +97,7 @@ def test_quanta_come_back(count: int) -> None:
     assert quanta(count / QUANTUM) == count
 
 
+@pytest.mark.long
 @given(st.sampled_from(MEASURES), st.text() | st.floats() | st.integers() | st.none() | st.lists(st.integers()))
 def test_anything_is_a_number_or_a_user_error(measure: Measure, value: object) -> None:
     with suppress(UserError):

@@ -83,6 +83,7 @@ def test_first_matching_case_gives_the_use() -> None:
         cpu(base, {"mean": "most", "unit": "1 %", "peak": 0.35})
 
 
+@pytest.mark.long
 @given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 1))
 @settings(max_examples=60, deadline=None)
 def test_a_shape_has_its_moments(low: float, p95: float, peak: float) -> None:

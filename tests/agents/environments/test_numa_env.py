@@ -15,6 +15,8 @@ from binwright.simcore.errors import UserError
 from binwright.simcore.types import Agent, Placement, Request, View
 from tests.support.scenarios import random_requests
 
+pytestmark = pytest.mark.long  # compiled kernels of its own, which take long
+
 gymnasium = pytest.importorskip("gymnasium")
 NAME = "binwright.environments:binwright/Numa-v0"
 CLUSTER: dict[str, Any] = {"servers": 3, "nodes": 2, "node": {"cpu": 10, "mem": 10}, "spread_above": {"mem": 6}}
@@ -52,7 +54,6 @@ class Again(Agent):
         return request.across(server, nodes) if request.spread else request.on(server, node)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("overflow", ["drop", "stop"])
 def test_a_random_masked_rollout_is_the_engines_run(overflow: str) -> None:
     scenario = small(overflow=overflow)

@@ -18,6 +18,8 @@ from tests.reference import environments as reference
 from tests.support.properties import scaled
 from tests.support.scenarios import random_requests
 
+pytestmark = pytest.mark.long  # compiled kernels of its own, which take long
+
 PREFIX = "binwright.environments:binwright/"
 SERVERS: dict[str, Any] = {
     "cluster": {"servers": 3, "nodes": 2, "node": {"cpu": 10, "mem": 10}, "spread_above": {"mem": 6}},
@@ -62,7 +64,6 @@ def test_updated_numa_observations_equal_recomputed_ones(seed: int, reward: Any,
         assert (info["placed"] == placed)[going].all()
 
 
-@pytest.mark.long
 @given(seed=st.integers(0, 1000), mask=st.sampled_from(["any", "feasible"]))
 @scaled(0.1)
 def test_updated_network_observations_equal_recomputed_ones(seed: int, mask: Any) -> None:

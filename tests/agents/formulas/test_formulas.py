@@ -18,6 +18,7 @@ from tests.support.properties import scaled
 from tests.support.rooms import Case, cases
 
 
+@pytest.mark.long
 @given(text=expressions(), case=cases())
 @scaled(6)
 @example("1 / (free_a - 1)", ([[[2]], [[1]], [[4]]], [[[5]], [[5]], [[5]]], (1,), False))
@@ -50,6 +51,7 @@ GAP = "(free_a - demand_a)"
 STRANGE = f"-where({GAP} == 0, 0/0, where({GAP} == 1, 1/0, where({GAP} == 2, -log({GAP}), floor(free_a))))"
 
 
+@pytest.mark.long
 @given(case=cases())
 @scaled(6)
 def test_interpreter_chooses_as_the_compiled_form_does(case: Case) -> None:

@@ -28,6 +28,8 @@ from tests.support.properties import scaled
 from tests.support.simulations import WatchedLedger, cluster_of, workload_of
 from tests.support.views import view_of
 
+pytestmark = pytest.mark.long  # compiled kernels of its own, which take long
+
 
 def played(servers: list[int], jobs: list[Job], agent: InLine, before: int = 0) -> list[float]:
     """Start each job when the engine does; agents know what jobs asked for.

@@ -25,6 +25,8 @@ from tests.support.properties import scaled
 from tests.support.scenarios import random_requests
 from tests.support.simulations import WatchedLedger, cluster_of, long_case, simulate
 
+pytestmark = pytest.mark.long  # compiled kernels of its own, which take long
+
 USERS = ["x", "y", "z"]
 
 

@@ -69,6 +69,7 @@ def planned(
     return found
 
 
+@pytest.mark.long
 @scaled(3)
 @given(packed(), st.tuples(st.integers(1, 8), st.integers(0, 4)), st.integers(1, 3))
 def test_make_room_takes_fewest_moves(

@@ -17,6 +17,8 @@ from binwright.simcore.types import Request, View
 from tests.support.properties import scaled
 from tests.support.scenarios import first_run, random_requests
 
+pytestmark = pytest.mark.long  # compiled kernels of its own, which take long
+
 
 class Promising(InLine):
     """Keeps the first promise to each request."""

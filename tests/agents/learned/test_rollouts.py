@@ -16,6 +16,8 @@ from binwright.simcore.types import Compiled
 from tests.support.learning import a_little, crowded, going_on, small, trained
 from tests.support.scenarios import run_as
 
+pytestmark = pytest.mark.long  # compiled kernels of its own, which take long
+
 pytest.importorskip("safetensors")
 
 
@@ -98,7 +100,6 @@ def test_rules_of_placement_are_refused(tmp_path: Path) -> None:
         going_on(trained({"sched-rl": DQN}) | {"placement": [{"drain": [1], "at": "150 s"}]}, tmp_path)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", SETTINGS)
 def test_learners_run_as_they_learned(name: str, tmp_path: Path) -> None:
     going_on(crowded(train=a_little({name: SETTINGS[name]})), tmp_path)

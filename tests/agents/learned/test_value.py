@@ -31,6 +31,7 @@ from tests.support.properties import scaled
 pytest.importorskip("safetensors")
 
 
+@pytest.mark.long
 @given(st.integers(0, 2**32), st.booleans(), st.booleans(), st.sampled_from([0, 3]))
 @scaled(3)
 def test_value_es_takes_the_place_of_highest_gain(seed: int, spread: bool, shares: bool, count: int) -> None:

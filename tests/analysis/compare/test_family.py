@@ -37,6 +37,7 @@ eighths = st.integers(0, 8).map(lambda number: number / 8)
 drawn = st.lists(st.tuples(*[eighths] * 4), min_size=4, max_size=10)
 
 
+@pytest.mark.long
 @given(drawn)
 @scaled(0.2)
 def test_pairs_have_the_same_p_and_verdict_in_tables_and_comparisons(found: list[tuple[float, ...]]) -> None:

@@ -62,6 +62,7 @@ def network(tmp_path_factory: pytest.TempPathFactory) -> Results:
     return bw.run(scenario, out=tmp_path_factory.mktemp("network") / "failing")
 
 
+@pytest.mark.long
 def test_requests_of_a_network_say_how_they_are_spread(network: Results) -> None:
     for row in network.done.iter_rows(named=True):
         requests = network.requests(row["run"])

@@ -131,6 +131,7 @@ def test_nobody_on_the_front_is_beaten_and_everybody_else_is(
     assert front(places, better) == expected
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("seeds", "test"), [(6, "t"), (12, "wilcoxon")])
 def test_intervals_of_differences_agree_with_their_verdicts(seeds: int, test: str, tmp_path: Path) -> None:
     """They are of the same test at the corrected level: 0 is within exactly where nothing is significant."""

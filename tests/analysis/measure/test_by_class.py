@@ -15,6 +15,8 @@ from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.errors import UserError
 from tests.support.scenarios import first_run, random_requests
 
+pytestmark = pytest.mark.long  # compiled kernels of its own, which take long
+
 
 def scenario(metrics: list[Any], **more: Any) -> Scenario:
     """Make a scenario of two groups with priorities, in two queues."""

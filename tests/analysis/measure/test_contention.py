@@ -48,6 +48,7 @@ def contended(draw: st.DrawFn) -> Case:
     return case
 
 
+@pytest.mark.long
 @given(contended())
 @settings(max_examples=60, deadline=None)
 def test_contention_equals_a_walk_through_time(case: Case) -> None:

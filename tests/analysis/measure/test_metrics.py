@@ -435,6 +435,7 @@ def test_servers_that_are_woken(times: list[float], warm: int, woken: int) -> No
     assert 1000 * (energy[1] - energy[0]) == pytest.approx(7 * woken)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("time", "measured"), [(FINISH - 1, True), (FINISH, True), (FINISH + 1, False)])
 def test_drains(time: float, measured: bool, tmp_path: Path) -> None:
     """One that would begin after the last decision has not; a server that is empty by then is drained."""

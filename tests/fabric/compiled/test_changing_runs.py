@@ -27,6 +27,8 @@ from tests.support.properties import first, scaled
 from tests.support.recount import recount
 from tests.support.simulations import VICTIMS, cases, long_case, ruled_case, simulate
 
+pytestmark = pytest.mark.long  # compiled kernels of its own, which take long
+
 SCANS: list[Any] = [first_fit, best_fit, moody]
 
 

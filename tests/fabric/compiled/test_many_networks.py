@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,6 +24,8 @@ from binwright.simcore.workload import Workload
 from tests.support.networks import SHAPES, UNIT
 from tests.support.properties import forms, scaled
 from tests.support.recording import Choice, Recorder
+
+pytestmark = pytest.mark.long  # compiled kernels of its own, which take long
 
 
 @dataclass

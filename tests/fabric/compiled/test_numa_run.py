@@ -63,6 +63,7 @@ def test_a_compiled_run_keeps_rules_as_the_engine(case: Case, data: st.DataObjec
 SCANS = [name for name in ON_ANY_SERVERS if hasattr(AGENTS.load(name), "scan") and name != "random-top"]
 
 
+@pytest.mark.long
 def test_the_first_rule_is_named_where_it_refuses() -> None:
     capacity = np.full((1, 1, 1), 4)
     cluster = Cluster(("cpu",), capacity, (NEVER,), capacity[0])
@@ -128,6 +129,7 @@ def test_weights_are_arrays_in_c_order() -> None:
 hostile = st.one_of(st.integers(-3, 25), st.sampled_from([-(2**62), -1, 2**31, 2**32, 2**52]))
 
 
+@pytest.mark.long
 @given(st.lists(hostile, max_size=30), st.booleans())
 @scaled(2)
 def test_whatever_a_rule_answers_nothing_holds_more_than_it_has(codes: list[int], spread: bool) -> None:

@@ -147,6 +147,7 @@ def test_a_compiled_queue_is_the_engines(case: Any) -> None:
     both(*case)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", first(1, ["best-fit", "worst-fit", "dot-product"]))
 def test_rules_and_many_servers(name: str) -> None:
     rng, n = np.random.default_rng(1), 120

@@ -40,6 +40,8 @@ from tests.support.properties import first, scaled
 from tests.support.solving import problem
 from tests.support.specifications import specifications, straight_specifications
 
+pytestmark = pytest.mark.long  # compiled kernels of its own, which take long
+
 
 def answer(backend: Callable[..., Iterator[Found]], problem: Problem, seed: int, first: int, count: int) -> object:
     """What the attempts come to, but for how many were made: that depends on how many run at a time."""
@@ -222,7 +224,6 @@ procedure UTILFN(BALL, BIN, ALLOC)
 end"""
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("text", "room"), [(JOBS, 5), (ZONES, 12), (JOBS, 2), (ZONES, 11), (ZONES, 13)])
 def test_a_device_does_not_change_what_searches_come_to(text: str, room: int) -> None:
     """With little room, and too little of it: numbers succeed early, late, and never."""

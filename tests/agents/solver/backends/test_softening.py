@@ -13,6 +13,8 @@ from tests.support.opencl import BACKENDS, opencl_device
 from tests.support.properties import scaled
 from tests.support.solving import problem
 
+pytestmark = pytest.mark.long  # compiled kernels of its own, which take long
+
 
 def made(sets: str, balls: int = 12, bins: int | str = 4, room: int = 3, body: str = "UTIL.S[BIN] += 1") -> Problem:
     return problem(

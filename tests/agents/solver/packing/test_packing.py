@@ -251,6 +251,7 @@ agents: [first-fit]
 """
 
 
+@pytest.mark.long
 def test_a_scenario_meets_an_offline_input_one_machine_after_another(tmp_path: Path) -> None:
     file = tmp_path / "offline.yaml"
     file.write_text(SCENARIO)

@@ -66,6 +66,7 @@ def test_a_success_has_the_lowest_number_whatever_the_threads(search: Any, bins:
 FITTED = [("pgrank", 88, 89, range(20)), ("clkbot", 420, 420, range(20)), ("imgproc", 1403, 1403, range(2))]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "bins", "published_bins", "seeds"), first(3, [*FITTED, ("imgproc", 1403, 1403, range(2, 20))])
 )

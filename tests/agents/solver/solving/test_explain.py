@@ -21,6 +21,7 @@ from tests.support.properties import scaled
 from tests.support.solving import changed
 
 
+@pytest.mark.long
 @scaled(0.6)
 @given(given=forms(), seed=st.integers(0, 9), drain=st.booleans())
 def test_a_ball_fits_where_nothing_is_in_its_way(given: Problem, seed: int, drain: bool) -> None:

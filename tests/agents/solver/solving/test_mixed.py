@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -182,6 +183,7 @@ def test_nothing_wrong_is_answered(what: Mixed, seed: int) -> None:
         assert answer.status == "optimal"
 
 
+@pytest.mark.long
 @scaled(1.5)
 @given(specifications(), st.integers(0, 9))
 def test_an_allocation_is_found_if_there_is_one(text: str, seed: int) -> None:

@@ -99,6 +99,7 @@ def growing(draw: st.DrawFn) -> Problem:
     )
 
 
+@pytest.mark.long
 @scaled(1.5)
 @given(asked=growing())
 def test_fewest_bins_are_found_under_any_declarations(asked: Problem) -> None:

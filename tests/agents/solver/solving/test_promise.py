@@ -49,6 +49,7 @@ def test_a_hundred_thousand_balls(search: str, bins: int | str) -> None:
     assert answer.status == "solved" if bins == "?" else "optimal"
 
 
+@pytest.mark.long
 def test_a_published_attempt_ends_soon_after_it_is_stopped() -> None:
     """It had gone through the balls that are left for each group of bins, of which there may be as many as bins."""
     given = many(100_000, 12_500)
@@ -149,6 +150,7 @@ def test_first_fit_is_first_fit(packing: Matrix) -> None:
 LONG = "procedure UTILFN(BALL, BIN, ALLOC) UTIL.S[BIN] += {} end"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("wrong", [0, 1])
 def test_long_loops_are_checked_as_the_interpreter_runs_them(wrong: int) -> None:
     tables = {"T": list(range(1 - wrong, 200))}

@@ -251,6 +251,7 @@ def test_an_application_is_solved_and_its_rules_hold(name: str) -> None:
     assert {verified for _, verified in said} == {True, False}
 
 
+@pytest.mark.long
 def test_fewest_bins_of_vlans_and_multicast_are_found() -> None:
     """Guests, staff and students, who are pinned apart, and finance have a VLAN each: four at least."""
     assert solve(load_problem("vlans"), attempts=64).bins == 4
