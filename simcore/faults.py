@@ -20,8 +20,8 @@ class Faults:
     `scheduled` adds (time, part, repair after) by hand; inf repairs never. `requeue` offers what was interrupted
     again at once, for the rest of its holding period. `seed` determines the random failures, part by part.
 
-    With `domains`, the parts are sets of servers that fail together, and `label` names what they have in common: among
-    so many servers, it lists those of each domain. A server is back when it and all its domains are.
+    With `domains`, what fails are sets of parts at once, and `label` names what these are: of so many parts of the
+    kind, it lists those of each domain. A part is back when it and all its domains are.
     """
 
     mtbf: float = inf
@@ -42,9 +42,9 @@ class FaultProcess:
         self._faults, self._clock, self._cluster = faults, clock, cluster
         self._streams: list[np.random.Generator] = []
         self._members: Sequence[Sequence[int]] = ()
-        """The servers of each domain."""
+        """The servers or links of each domain."""
         self._down: dict[int, Sequence[int]] = {}
-        """Of each domain that is down the servers that failed with it: those that are added meanwhile do not."""
+        """Of each domain that is down the parts that failed with it: those that are added meanwhile do not."""
         self.all_back = -inf
         """When every part that has failed at random so far is back."""
         for number, (time, _, _) in enumerate(faults.scheduled):
@@ -57,10 +57,10 @@ class FaultProcess:
         return len(self._streams)
 
     def grow(self, parts: int) -> None:
-        """Count so many parts, for domains servers; start the random failures of new ones, each from its own stream."""
-        name: str = self.kind
+        """Count so many parts of the kind; start random failures of what is new, each from its own stream."""
+        name = self._faults.label or self.kind
         if self._faults.domains:
-            self._members, name = self._faults.domains(parts), f"domain {self._faults.label}"
+            self._members = self._faults.domains(parts)
             parts = len(self._members)
         for part in range(len(self._streams), parts if self._faults.mtbf < inf else 0):
             self._streams.append(stream(self._faults.seed, "faults", name, part))
@@ -95,11 +95,11 @@ class FaultProcess:
         if part in self._down or part >= len(self._members):
             return False
         self._down[part] = self._members[part]
-        cluster.down(self._members[part], faults.requeue)
+        cluster.down(self._members[part], faults.requeue, faults.kind)
         return True
 
     def _repair(self, part: int) -> None:
         if self._faults.domains:
-            self._cluster.up(self._down.pop(part))
+            self._cluster.up(self._down.pop(part), self.kind)
         else:
             self._cluster.repair(part, self.kind)

@@ -39,7 +39,7 @@ class ClusterEvents:
     def __init__(self, run: Simulation, line: WaitingLine, gangs: GangPlacement, faults: Sequence[Faults]) -> None:
         self._run, self._ledger, self._line, self._gangs = run, run.ledger, line, gangs
         self.changes: list[Change] = []
-        self._causes: Counter[int] = Counter()  # of each server that is down: itself, and its domains
+        self._causes: Counter[tuple[Kind, int]] = Counter()  # of each part that is down: itself, and its domains
         self._answered = self._steps = 0
         """How many answers there were when it was looked last, and steps of processes by the last of them."""
         self._faults = [FaultProcess(each, run.clock, self, self._ledger.parts(each.kind)) for each in faults]
@@ -85,42 +85,32 @@ class ClusterEvents:
         """
         if part >= self._ledger.parts(kind) or part in self._ledger.out(kind):
             return False
-        if kind == "server":
-            self.down([part], requeue)
-        else:
-            self._changed("failure", part, kind)
-            if self._run.moving:
-                self._run.moving.fails(part, kind)
-            self._interrupt(self._ledger.fail(part, kind), requeue)
+        self.down([part], requeue, kind)
         return True
 
     def repair(self, part: int, kind: Kind = "server") -> None:
-        """Bring a failed part back, empty; a server, when all its domains are back."""
-        if kind == "server":
-            self.up([part])
-            return
-        self._ledger.repair(part, kind)
-        self._changed("repair", part, kind)
+        """Bring a failed part back, empty, when all its domains are back."""
+        self.up([part], kind)
 
-    def down(self, servers: Sequence[int], requeue: bool) -> None:
-        """Take servers down together, for one more reason where they are down already."""
+    def down(self, parts: Sequence[int], requeue: bool, kind: Kind = "server") -> None:
+        """Take parts down together, for one more reason where they are down already."""
         interrupted: list[int] = []
-        for server in servers:
-            self._causes[server] += 1
-            if self._causes[server] == 1:
-                self._changed("failure", server)
+        for part in parts:
+            self._causes[kind, part] += 1
+            if self._causes[kind, part] == 1:
+                self._changed("failure", part, kind)
                 if self._run.moving:
-                    self._run.moving.fails(server)
-                interrupted += self._ledger.fail(server)
+                    self._run.moving.fails(part, kind)
+                interrupted += self._ledger.fail(part, kind)
         self._interrupt(sorted(interrupted), requeue)
 
-    def up(self, servers: Sequence[int]) -> None:
-        """Bring servers back, empty, that are not down for another reason."""
-        for server in servers:
-            self._causes[server] -= 1
-            if not self._causes[server]:
-                self._ledger.repair(server)
-                self._changed("repair", server)
+    def up(self, parts: Sequence[int], kind: Kind = "server") -> None:
+        """Bring parts back, empty, that are not down for another reason."""
+        for part in parts:
+            self._causes[kind, part] -= 1
+            if not self._causes[kind, part]:
+                self._ledger.repair(part, kind)
+                self._changed("repair", part, kind)
 
     def evict(self, rows: Sequence[int], requeue: bool, saved: Callable[[float], float]) -> None:
         """Interrupt requests that run; `saved` says how much of the time that one has run is not lost."""

@@ -217,6 +217,13 @@ class Simulation(RunArrays):
             run = self.bundle()
             self._end_at(run, self.clock.now + duration, row)
 
+    def move_end(self, duration: float, row: int) -> None:
+        """Have a request or a gang that runs, by its first row, end after this time from now on instead."""
+        due, holder = self.state.due[: self.at[loop.ENDS]], self.state.holder[: self.at[loop.ENDS]]
+        due[holder & loop.ROWS == row] = self.clock.now + duration
+        order = np.lexsort((holder, due))  # what is in order is a heap
+        due[:], holder[:] = due[order], holder[order]
+
     # -- what the kernel stops for -------------------------------------------------------------------------------
 
     def handle(self, status: int) -> None:
@@ -332,8 +339,10 @@ class Simulation(RunArrays):
             self.loop.queue.place[row] = server * self.view.capacity.shape[1] + max(node, 0)
         if self.inside:
             self._holdings.settle(row)
+        if self.speeds:
+            self.speeds.moved(row)
+            request = self.speeds.as_seen(request)
         if self._lists and self._listed:
-            request = self.speeds.as_seen(request) if self.speeds else request
             self.view.placed.add(request, server, node, float(self.record.decided[row]))
 
     def follow(self) -> None:

@@ -1,5 +1,7 @@
 """The ledger of a network: links and servers together, all or nothing, and everything comes back exactly."""
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ from binwright.fabric.ledger import Ledger
 from binwright.fabric.network import FAILED, Provisioned
 from binwright.fabric.run.play import play
 from binwright.fabric.run.simulation import Simulation
+from binwright.fabric.topology import topology
 from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import AgentError, InfeasiblePlacement, LedgerError, ScenarioError
 from binwright.simcore.faults import Faults
@@ -24,6 +27,7 @@ from tests.reference.ledger import accepts, joined, span
 from tests.support.networks import NETWORKS, ledger_of, request
 from tests.support.properties import scaled
 from tests.support.recount import recount
+from tests.support.scenarios import first_run
 
 steps = st.lists(
     st.one_of(
@@ -317,6 +321,40 @@ def test_link_failures_send_requests_back() -> None:
     recount(ledger)
 
 
+out: list[set[int]] = []
+
+
+def looks(simulation: Simulation) -> Iterator[Any]:
+    """Note every second which links are out of service."""
+    out.clear()
+    for _ in range(5):
+        yield simulation.env.timeout(1)
+        recount(simulation.ledger)
+        out.append(set(simulation.ledger.network.down))
+
+
+def test_links_of_a_failed_switch_are_back_when_they_and_all_their_switches_are(tmp_path: Path) -> None:
+    switches = [{"part": 0, "at": 1.5, "repair_after": 2}, {"part": 4, "at": 2.5, "repair_after": 2}]
+    failures = {
+        "on_failure": "requeue",
+        "links": {"scheduled": [{"part": 0, "at": 0.5, "repair_after": 4}]},
+        "switches": {"scheduled": switches},
+    }
+    scenario = {
+        "cluster": {"network": {"topology": "alpha"}, "node": {"cpu": 10, "mem": 10}, "failures": failures},
+        "workload": {"demand": "uniform", "requests": 60, "holding": 31, "bandwidth": [0.1, 1.0], "step": "100 ms"},
+        "agents": ["tetris"],
+        "processes": [f"{__name__}:looks"],
+    }
+    _, requests = first_run(scenario, tmp_path)
+    ends = topology("alpha").link_ends.tolist()
+    one, other = ({link for link, pair in enumerate(ends) if switch in pair} for switch in (0, 4))
+    assert one & other
+    assert 0 in one - other
+    assert out == [{0}, one, one | other, other | {0}, set()]
+    assert requests.filter(outcome="interrupted").height
+
+
 NETWORKED: dict[str, Any] = {
     "cluster": {"network": {"topology": "alpha"}, "node": {"cpu": 10, "mem": 10}},
     "workload": {"demand": "uniform", "requests": 10, "holding": 5},
@@ -329,6 +367,7 @@ NETWORKED: dict[str, Any] = {
     [
         ({"overflow": {"expand": {"by": 1, "limit": 50}}}, "overflow.expand", "Take it out, or cluster.network."),
         ({"failures": {"links": {"scheduled": [{"at": "1 s", "part": 52}]}}}, "part", "0 to 51"),
+        ({"failures": {"switches": {"scheduled": [{"at": "1 s", "part": 10}]}}}, "part", "0 to 9"),
         (
             {"network": None, "servers": 3, "failures": {"links": {"mtbf": "1 h", "mttr": "1 s"}}},
             "links",

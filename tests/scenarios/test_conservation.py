@@ -172,7 +172,7 @@ def on_networks(draw: st.DrawFn) -> dict[str, Any]:
     cluster = {
         "network": {"topology": topology},
         "node": {"cpu": 4, "mem": 8},
-        **({"failures": failures(draw, {"servers": 8, "links": 8})} if draw(st.booleans()) else {}),
+        **({"failures": failures(draw, {"servers": 8, "links": 8, "switches": 4})} if draw(st.booleans()) else {}),
     }
     requests = draw(st.integers(1, 40))
     workload: dict[str, Any] = {"arrivals": draw(ARRIVALS), "lifetimes": draw(LIFETIMES), "requests": requests}

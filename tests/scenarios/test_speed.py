@@ -72,17 +72,39 @@ def test_speeds_follow_servers_that_are_numbered_by_chance(tmp_path: Path) -> No
     assert sorted(stays.values()) == [15, 30, 60]
 
 
-def test_who_is_moved_keeps_the_pace(tmp_path: Path) -> None:
+def test_a_move_changes_the_pace_from_then_on(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(MOVES)
     _, requests = first_run(given(1, 3, processes=[f"{tmp_path}/mine.py:there_and_back"]), tmp_path)
-    assert requests["duration"].to_list()[0] == 60
+    assert requests["duration"].to_list()[0] == 10 + 10 + (60 - 10 - 30)
 
 
-def test_what_a_failure_sends_back_has_done_more_on_a_faster_server(tmp_path: Path) -> None:
-    scenario = given(3, 1)
-    scenario["cluster"]["failures"] = {"scheduled": [{"at": 15, "server": 0}], "on_failure": "requeue"}
+def test_who_is_moved_to_a_slower_server_holds_it_to_the_end(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(MOVES)
+    scenario = given(1, 3, every=30, processes=[f"{tmp_path}/mine.py:there_and_back"])
+    scenario["workload"]["flavours"] = [{"cpu": 2}]
     _, requests = first_run(scenario, tmp_path)
-    assert requests["duration"].to_list()[-1] == 60 - 3 * 15  # on the other server, of speed 1
+    assert requests["server"].to_list() == [0, 1]  # the first has server 0 until 40 s, not until 10 + 50 / 3 s
+
+
+def test_a_move_counts_what_was_done_since_the_request_began(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "from binwright import Move\ndef late(simulation):\n    yield simulation.env.timeout(210)\n"
+        "    simulation.moving.make([Move(1, simulation.request(1).on(1, 0))])\n"
+    )
+    _, requests = first_run(given(1, 3, requests=3, processes=[f"{tmp_path}/mine.py:late"]), tmp_path)
+    assert requests["duration"].to_list() == pytest.approx([60, 10 + (60 - 10) / 3, 60])
+
+
+@pytest.mark.parametrize("moved", [False, True])
+def test_what_a_failure_sends_back_has_done_more_on_a_faster_server(tmp_path: Path, moved: bool) -> None:
+    (tmp_path / "mine.py").write_text(MOVES)
+    scenario = given(1, 3) if moved else given(3, 1)
+    scenario["processes"] = [f"{tmp_path}/mine.py:there_and_back"] * moved
+    failed = {"at": 15, "server": 1 if moved else 0}
+    scenario["cluster"]["failures"] = {"scheduled": [failed], "on_failure": "requeue"}
+    _, requests = first_run(scenario, tmp_path)
+    done = 10 + 3 * 5 if moved else 3 * 15
+    assert requests["duration"].to_list()[-1] == 60 - done  # on the other server, of speed 1
     assert requests["decided"].to_list()[-1] == 15
 
 
@@ -156,3 +178,24 @@ def test_backfilling_keeps_its_promises_on_servers_of_different_speeds(seed: int
         assert record.decided[row] <= start < inf
     asked = simulation.asked()
     assert np.array_equal(asked.duration, workload.duration / speed[record.server])
+
+
+def test_who_is_moved_to_another_speed_leaves_room_for_the_next(tmp_path: Path) -> None:
+    """The heap of ends is full when the last request begins, as the first has two ends in it."""
+    (tmp_path / "mine.py").write_text(
+        "from binwright import Move\ndef once(simulation):\n    yield simulation.env.timeout(1.5)\n"
+        "    simulation.moving.make([Move(0, simulation.request(0).on(1, 0))])\n"
+    )
+    groups = [{"count": 1, "node": {"cpu": 20}, "speed": speed} for speed in (1, 3)]
+    workload = {"arrivals": {"fixed": {"every": 1}}, "flavours": [{"cpu": 1}], "lifetimes": {"fixed": 60}}
+    _, requests = first_run(
+        {
+            "cluster": {"groups": groups},
+            "workload": {"requests": 3, **workload},
+            "agents": ["first-fit"],
+            "processes": [f"{tmp_path}/mine.py:once"],
+        },
+        tmp_path,
+    )
+    assert requests["outcome"].to_list() == ["placed"] * 3
+    assert requests["server"].to_list() == [1, 0, 0]

@@ -1,11 +1,13 @@
-"""Failures of servers, links, and of domains such as racks."""
+"""Failures of servers, links, switches, and of domains such as racks."""
 
+from functools import partial
 from math import inf
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, field_validator, model_validator
 
+from binwright.fabric.topology import Topology, adjacency
 from binwright.scenarios.features.feature import Feature, Point
 from binwright.simcore.errors import ScenarioError, suggest
 from binwright.simcore.faults import Faults, Kind
@@ -31,8 +33,8 @@ class Failure(_Planned):
     server: Index = Field(description="Which server; the first is 0.")
 
 
-class LinkFailure(_Planned):
-    """A planned failure of a link."""
+class PartFailure(_Planned):
+    """A planned failure of a link or switch."""
 
     part: Index = Field(description="Its number: `binwright list topology NAME` lists them.")
 
@@ -69,14 +71,14 @@ class DomainFailures(_Chance):
     scheduled: tuple[DomainFailure, ...] = Field((), description="Failures at planned times.")
 
 
-class LinkFailures(_Chance):
-    """Links that fail."""
+class PartFailures(_Chance):
+    """Links or switches that fail."""
 
-    scheduled: tuple[LinkFailure, ...] = Field((), description="Failures at planned times.")
+    scheduled: tuple[PartFailure, ...] = Field((), description="Failures at planned times.")
 
 
 class Failures(_Chance):
-    """Servers that fail, and in a network links. They come back empty."""
+    """Servers that fail, and in a network links and switches. They come back empty."""
 
     scheduled: tuple[Failure, ...] = Field(default=(), description="Failures at planned times.")
     on_failure: Literal["lose", "requeue"] = "lose"
@@ -86,7 +88,8 @@ class Failures(_Chance):
         examples=["{rack: {mtbf: 30 d, mttr: 4 h}}", "{zone: {scheduled: [{at: 2 d, domain: a, repair_after: 4 h}]}}"],
     )
     """Racks, zones or power feeds that fail, by label."""
-    links: LinkFailures | None = Field(default=None, description="Links of the network that fail.")
+    links: PartFailures | None = Field(default=None, description="Links of the network that fail.")
+    switches: PartFailures | None = Field(default=None, description="Switches that fail, all links with them.")
 
 
 def _together(point: Point, label: str, spec: DomainFailures, requeue: bool) -> Faults:
@@ -116,8 +119,14 @@ def _together(point: Point, label: str, spec: DomainFailures, requeue: bool) -> 
         return list(members.values())
 
     return Faults(
-        spec.mtbf or inf, spec.mttr or 0.0, tuple(scheduled), requeue, point.seed, label=label, domains=domains
+        spec.mtbf or inf, spec.mttr or 0.0, tuple(scheduled), requeue, point.seed, "server", f"domain {label}", domains
     )
+
+
+def _links(topology: Topology, _: int) -> list[list[int]]:
+    """List the links of every switch."""
+    first, links = adjacency(topology.link_ends, topology.servers, len(topology.level))[::2]
+    return [links[first[switch] : first[switch + 1]].tolist() for switch in range(topology.switches)]
 
 
 class _Keys(Model):
@@ -134,15 +143,17 @@ class _Feature(Feature):
 
     def check(self, scenario: Any) -> None:
         cluster, failures = scenario.cluster, scenario.cluster.failures
-        if failures.links is not None:
-            at = ("cluster", "failures", "links")
+        for kind in ("links", "switches"):
+            if (parts := getattr(failures, kind)) is None:
+                continue
+            at = ("cluster", "failures", kind)
             if cluster.network is None:
                 raise wrong("the cluster has no network", "Give the cluster a network, or remove this key.", at)
-            count = cluster.network.topology.built.links
-            for number, failure in enumerate(failures.links.scheduled):
+            count = getattr(cluster.network.topology.built, kind)
+            for number, failure in enumerate(parts.scheduled):
                 if failure.part >= count:
                     where = (*at, "scheduled", number, "part")
-                    raise wrong("there is no such part", f"The links are 0 to {count - 1}.", where, failure.part)
+                    raise wrong("there is no such part", f"The {kind} are 0 to {count - 1}.", where, failure.part)
         size = cluster.size
         if size is None or scenario.grows:
             return  # how many servers there will be is not known here
@@ -154,12 +165,14 @@ class _Feature(Feature):
     def faults(self, point: Point) -> list[Faults]:
         spec: Failures = point.scenario.cluster.failures
         requeue, result = spec.on_failure == "requeue", list[Faults]()
-        kinds: tuple[tuple[Kind, str, Failures | LinkFailures | None], ...]
-        kinds = ("server", "server", spec), ("link", "part", spec.links)
-        for kind, key, parts in kinds:
+        kinds: tuple[tuple[str, Kind, Failures | PartFailures | None], ...]
+        kinds = ("server", "server", spec), ("link", "link", spec.links), ("switch", "link", spec.switches)
+        for label, kind, parts in kinds:
             if parts and (parts.mtbf is not None or parts.scheduled):
+                key, chance = "server" if kind == "server" else "part", (parts.mtbf or inf, parts.mttr or 0.0)
                 scheduled = tuple((failure.at, getattr(failure, key), failure.lasts) for failure in parts.scheduled)
-                result.append(Faults(parts.mtbf or inf, parts.mttr or 0.0, scheduled, requeue, point.seed, kind))
+                links = partial(_links, point.scenario.cluster.network.topology.built) if label == "switch" else None
+                result.append(Faults(*chance, scheduled, requeue, point.seed, kind, label, links))
         return [*result, *(_together(point, label, each, requeue) for label, each in spec.domains.items())]
 
 

@@ -1,5 +1,6 @@
 """Speed: a request on a faster server ends sooner."""
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -13,8 +14,8 @@ from binwright.simcore.types import Floats, Request
 
 class _Group(Model):
     speed: PositiveNumber = 1.0
-    """Requests that begin on these servers stay for their lifetime divided by this; a gang goes at the pace of its
-    slowest part."""
+    """Requests stay on these servers for their lifetime divided by this; a gang goes at the pace of its slowest part.
+    """
 
 
 class _Feature(Feature):
@@ -35,15 +36,15 @@ class _Feature(Feature):
 
 
 class Speeds:
-    """Has the requests of a simulation go on as fast as the servers are on which they began.
+    """Has the requests of a simulation go on as fast as their servers are.
 
     `speed` float64 [servers] divides the times for which requests stay, and `added` is that of servers added later.
     """
 
     def __init__(self, simulation: Simulation, speed: Floats, added: float) -> None:
         self._simulation, self._added = simulation, added
-        self._pace: dict[int, float] = {}
-        """Of every row that has begun the speed at which it goes on."""
+        self._paces: dict[int, list[tuple[float, float, float]]] = {}
+        """Of every row that has begun each pace it had: after what time it began, the work done by then, the pace."""
         simulation.speeds = simulation.rows.speeds = self
         simulation.view.speed = self._speed = speed
         if simulation.rows.oracle:
@@ -57,17 +58,34 @@ class Speeds:
         """Have rows that stay for so long at speed 1 begin together on these servers; returns how long they stay."""
         pace = float(self._speed[[*servers]].min())
         for row in rows:
-            self._pace[row] = pace
+            self._paces[row] = [(0.0, 0.0, pace)]
             self._simulation.rows.longer[row] = stays / pace
         return stays / pace
 
+    def moved(self, row: int) -> None:
+        """Have a request that has been moved, or its gang, go on at the pace of the servers that it has now."""
+        run, rows = self._simulation, self._simulation.with_parts([row])
+        pace = float(self._speed[run.record.server[rows]].min())
+        if pace == self._paces[row][-1][2]:
+            return
+        ran, longer = run.now - float(run.record.decided[row]), run.rows.longer
+        done = self.done(row, ran)
+        left = (self.done(row, longer[row]) - done) / pace
+        for each in rows:
+            self._paces[each].append((ran, done, pace))
+            longer[each] = ran + left
+        run.move_end(left, rows[0])
+
     def done(self, row: int, ran: float) -> float:
         """Return how much of its work a request has done after it ran for so long, in seconds at speed 1."""
-        return ran * self._pace.get(row, 1.0)
+        paces = self._paces.get(row, [(0.0, 0.0, 1.0)])
+        since, done, pace = paces[max(0, bisect_right(paces, ran, key=lambda each: each[0]) - 1)]
+        return done + (ran - since) * pace
 
     def stays(self, row: int, work: float) -> float:
         """Return for how long a request that runs stays in all, if its work takes so long at speed 1."""
-        return max(0.0, work) / self._pace.get(row, 1.0)
+        since, done, pace = self._paces.get(row, [(0.0, 0.0, 1.0)])[-1]
+        return since + max(0.0, work - done) / pace
 
     def as_seen(self, request: Request) -> Request:
         """Return a request as agents know it on its server: with the time for which it stays there."""

@@ -72,10 +72,12 @@ def test_links_say_what_is_reserved_and_which_are_out_of_service() -> None:
     routing = Routing(topology("alpha"))
     capacity = np.full((40, 1, 2), 10 * QUANTUM, np.int64)
     ledger = Ledger(Cluster(("cpu", "mem"), capacity, (NEVER, NEVER), capacity[0]), routing=routing)
+    ends = routing.topology.link_ends
+    of_switch = np.flatnonzero((ends == 4).any(axis=1)).tolist()  # the first above the racks
     faults = [
         Faults(kind="server", scheduled=((30.0, 3, 20.0),), requeue=True),
         Faults(kind="link", scheduled=((60.0, 7, inf),)),
-        Faults(kind="link", scheduled=((60.0, 44, 40.0),)),
+        Faults(kind="link", scheduled=((60.0, 0, 40.0),), label="switch", domains=lambda _: [of_switch]),
     ]
     simulation = Simulation(
         MultiServer.model_validate({"demand": "uniform", "requests": 300, "holding": 31}).draw(("cpu", "mem"), 0),
@@ -95,7 +97,7 @@ def test_links_say_what_is_reserved_and_which_are_out_of_service() -> None:
 
     agent.decide = noted
     play(simulation, agent)
-    ends, record, asked = routing.topology.link_ends, simulation.record, simulation.asked()
+    record, asked = simulation.record, simulation.asked()
     frame = states(FinishedRun(simulation, 0, {}, 0), 0.0)
     assert len(frame) > KEPT / 2
     assert max(max(filter(None, links), default=0) for links in frame["links"].to_list()) > 0.1
@@ -108,6 +110,7 @@ def test_links_say_what_is_reserved_and_which_are_out_of_service() -> None:
                 for server, _, amounts in placement.shares:
                     taken[server] += amounts[0]
         cut = down_at(simulation, time, "link")
+        assert cut == {link for link in (7, *of_switch) if time >= 60 and (link == 7 or time < 100)}
         assert {link for link, share in enumerate(links) if share is None} == cut
         assert {server for server, share in enumerate(used) if share is None} == down_at(simulation, time, "server")
         reserved /= routing.topology.link_capacity

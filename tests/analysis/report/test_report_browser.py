@@ -19,7 +19,7 @@ SCENARIO: dict[str, Any] = {
         "node": {"cpu": 10, "mem": 10},
         "failures": {
             "scheduled": [{"server": 7, "at": "20 s", "repair_after": "1 h"}],
-            "links": {"scheduled": [{"part": 5, "at": "20 s", "repair_after": "1 h"}]},
+            "switches": {"scheduled": [{"part": 5, "at": "20 s", "repair_after": "1 h"}]},
         },
     },
     "workload": {"demand": "uniform", "requests": 128, "holding": 31, "bandwidth": [0.1, 1.0], "step": "1 s"},
