@@ -127,27 +127,16 @@ class AvailabilityProfile:
 
     def least(self, start: float, durations: float | Floats) -> Ints:
         """Return what is free all the time from a start on, for durations that go with places: int64 [places, any]."""
-        first = int(self.times.searchsorted(start, "right")) - 1
-        lasts = self.times.searchsorted(np.maximum(start + durations, nextafter(start, inf)))
-        distinct = {*np.ravel(lasts).tolist()}
-        least: Ints = self.levels[first : max(distinct)].min(axis=0)
-        for last in distinct - {max(distinct)}:
-            least = np.where(lasts == last, self.levels[first:last].min(axis=0), least)
+        first = int(np.searchsorted(self.times, start, "right")) - 1
+        least: Ints = self.levels[first]
+        for duration in {*np.ravel(durations).tolist()}:
+            last = np.searchsorted(self.times, max(start + duration, nextafter(start, inf)))
+            least = np.where(durations == duration, self.levels[first:last].min(axis=0), least)
         return least
 
-    def earliest(self, durations: float | Floats, need: Ints) -> tuple[float, int, int]:
-        """Find when one of some needs, int64 [ways, any], is first free at a place for as long as is stayed there.
-
-        Returns the time, infinite for never, the place and the way, the first of several.
-        """
-        fits = np.asarray((self.levels[:, :, None] >= need).all(axis=-1))
-        until = np.maximum(self.times[:, None] + durations, np.nextafter(self.times, inf)[:, None])
-        lacks = np.where(fits, inf, self.times[:, None, None])  # the next time at which it is not
-        np.minimum.accumulate(lacks[::-1], axis=0, out=lacks[::-1])
-        found = (lacks >= until[..., None]).reshape(len(fits), -1)
-        step = int(found.any(axis=1).argmax())
-        place = int(found[step].argmax())
-        return float(self.times[step]) if found[step, place] else inf, *divmod(place, len(need))
+    def earliest(self, duration: float, demand: Ints | Sequence[int]) -> float:
+        """Return when so much is free for so long, int64 [places, any]; infinity for never."""
+        return next((time for time in self.times.tolist() if (self.least(time, duration) >= demand).all()), inf)
 
 
 def add(level: Ints, amounts: Iterable[Amount], sign: int = 1) -> None:
@@ -242,7 +231,7 @@ class Availability:
 
     def _stays(self, request: Request) -> Floats:
         """Return how long a request stays on each server, float64 [servers]; on several, as on the slowest."""
-        stays: Floats = np.zeros(self._shape[0]) + self._view.stays(request)
+        stays: Floats = np.broadcast_to(self._view.stays(request), self._shape[0])
         return np.full(len(stays), stays.max(initial=0.0)) if request.gang or self._network else stays
 
     def _least(self, start: float, stays: Floats) -> Ints:
@@ -284,8 +273,6 @@ class Availability:
     def earliest(self, request: Request) -> list[Reservation]:
         """Find the earliest start of a request, or of all parts of a gang; none for never."""
         stays, places = self._stays(request), self._tightest if self._plain else self._agents
-        if self._plain and not request.gang:
-            return self._first(request, stays)
         for time, level in zip(self._profile.times.tolist(), self._profile.levels, strict=True):
             if (
                 self._enough(request, level)
@@ -296,26 +283,13 @@ class Availability:
                 return [*map(Reservation, repeat(time), first, placements, request.each())]
         return []
 
-    def _first(self, request: Request, stays: Floats) -> list[Reservation]:
-        """Find the earliest start of a request on the first server that has room then."""
-        nodes = self._shape[1]
-        need = np.zeros((1 if request.spread else nodes, nodes, len(request.demand)), np.int64)
-        if request.spread:
-            need[0] = [part(request.demand, node, nodes) for node in range(nodes)]
-        else:
-            need[range(nodes), range(nodes)] = request.demand
-        need[need == 0] = np.iinfo(np.int64).min  # free even where more is promised than there will be
-        time, s, node = self._profile.earliest(stays, need.reshape(len(need), -1))
-        if time == inf:
-            return []
-        placement = request.across(s, nodes) if request.spread else request.on(s, node)
-        return [Reservation(time, float(stays[s]), placement, request)]
-
     def _tightest(self, request: Request, time: float, level: Ints) -> list[Placement]:
-        """Place the parts of a gang, first where there is less room until then."""
+        """Place a request on the first server with room, parts of a gang first where there is less of it until then."""
         rooms = self._rooms(request, self._split(level)[0])
-        until_then = self._least(self.now, time - self.now + self._stays(request))
-        order = np.argsort(self._rooms(request, self._split(until_then)[0]), axis=None, kind="stable")
+        order = np.arange(rooms.size)
+        if request.gang:
+            until_then = np.minimum(level, self._profile.least(self.now, time - self.now))
+            order = np.argsort(self._rooms(request, self._split(until_then)[0]), axis=None, kind="stable")
         places = np.repeat(order, np.minimum(rooms.ravel()[order], request.parts))[: request.parts]
         ways = [divmod(place, rooms.shape[1]) for place in np.sort(places).tolist()]
         return [request.across(s, self._shape[1]) if request.spread else request.on(s, node) for s, node in ways]

@@ -92,9 +92,7 @@ class InLine(Agent):
     @property
     def compiled(self) -> Compiled | None:
         rule, order = self.agent.compiled, self.order
-        if rule is None or rule.in_order or self.commit or self.backfilling == "conservative":
-            return None
-        if not isinstance(order, str) or order not in BUILT_IN:
+        if rule is None or rule.in_order or self.commit or not isinstance(order, str) or order not in BUILT_IN:
             return None
         score = None if order == "fcfs" or order in BY_WAIT else BUILT_IN[order]
         return rule._replace(in_order=InOrder(self.backfilling, score, BY_WAIT.get(order)))
@@ -254,9 +252,9 @@ class TwoStage(Agent):
     def decide_line(self, view: View, requests: Sequence[Request]) -> Iterator[tuple[Request, Placement]]:
         now = view.now
         ends = [(job.end, [((), share[2]) for share in job.shares]) for job in self._running.look(view)]
-        profile = AvailabilityProfile(now, view.free.sum(axis=(0, 1))[None], ends)
+        profile = AvailabilityProfile(now, view.free.sum(axis=(0, 1)), ends)
         for request in sorted(requests, key=lambda each: -each.duration) if self.order == "longest" else requests:
-            start, *_ = profile.earliest(request.duration, np.array([request.demand]))
+            start = profile.earliest(request.duration, request.demand)
             profile.take(start, request.duration, [((), request.demand)])
             if start == now and (placement := self._place.decide(view, request)) is not None:
                 yield request, placement

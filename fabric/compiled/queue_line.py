@@ -23,24 +23,26 @@ from binwright.simcore.types import Floats, InOrder, Ints, Request, View
 if TYPE_CHECKING:
     from binwright.fabric.run.arrays import RunArrays
 
-NONE, ANY, EASY = range(3)
+NONE, ANY, EASY, CONSERVATIVE = range(4)
 """Who may start when one before gets no place."""
-BACKFILLING = ("none", "any", "easy")
+BACKFILLING = ("none", "any", "easy", "conservative")
 RUNNING, SEEN, ASKED, COUNTERS = range(4)
 """Places in `LineArrays.at`: how many run, how many of the line have been offered at this instant (-1: the instant is
 over), and who was asked last."""
 
 
 class LineArrays(NamedTuple):
-    """Holds what a compiled queue keeps of its n requests and of k that wait or run. The loop changes the last seven.
+    """Holds what a compiled queue keeps of its n requests and of k that wait or run. The loop changes the last nine.
 
     `expected` float64 [n] is how long each is expected to stay. Those that are offered go by `key` float64 [n], the
     least first, or as `divisor` and `factor`, float64 [n], order them with the wait; all three are empty where they
     stay as they came.
 
     `offered` int32 [k] has who is offered, in order. `until` float64 [k] and `runs` int64 [k] are when those that run
-    should end, ascending, and their rows. `end` float64 [n] is when each that runs should end, and `place` int64 [n]
-    the place of each part. `sums` int64 [2, resources] are the most that a server has free, and what all have.
+    should end, ascending, and their rows; `times` and `changes` say the same of promises to all, too (`Plan`), and are
+    empty without. `promise` float64 [n] is the start that is promised to each, then the end that is expected, and
+    `place` int64 [n] the place of each part, -1 for none. `sums` int64 [2, resources] are the most that a server has
+    free, and what all have.
     """
 
     expected: Floats
@@ -50,7 +52,9 @@ class LineArrays(NamedTuple):
     offered: Any
     until: Floats
     runs: Ints
-    end: Floats
+    times: Floats
+    changes: Ints
+    promise: Floats
     place: Ints
     sums: Ints
     at: Ints
@@ -58,9 +62,9 @@ class LineArrays(NamedTuple):
 
 @lean
 def expect(until: Floats, runs: Ints, running: int, end: float, row: int) -> None:
-    """Note until when one that starts should run."""
+    """Note until when one that starts should run; ends at the same time come before promised starts, ~row."""
     i = running
-    while i > 0 and until[i - 1] > end:
+    while i > 0 and (until[i - 1] > end or (until[i - 1] == end and runs[i - 1] < 0 <= row)):
         until[i], runs[i] = until[i - 1], runs[i - 1]
         i -= 1
     until[i], runs[i] = end, row
@@ -187,7 +191,7 @@ def to_offer(
                     at[loop.STIRRED] = 1
                 row = holder[0] & loop.ROWS
                 if queue is not None and queue.at[RUNNING] and state.holds[row] != loop.EVICTED:
-                    forget(queue.until, queue.runs, queue.at[RUNNING], queue.end[row], row)
+                    forget(queue.until, queue.runs, queue.at[RUNNING], queue.promise[row], row)
                     queue.at[RUNNING] -= 1
                 if end_next(state, rules, tables, demands, nothing):
                     return loop.RELEASED
@@ -219,6 +223,7 @@ def queue_of(run: RunArrays, how: InOrder) -> LineArrays:
     """Make what a compiled queue keeps, in its order, of those who run already, too."""
     possible, record = run.requests.rows.astype(np.int64), run.record
     n, rows, nodes = len(run.workload), len(possible), run.view.free.shape[1]
+    changes = 2 * rows if how.backfilling == "conservative" else 0
     at = np.zeros(COUNTERS, np.int64)
     at[SEEN] = -1
     timed, cubed = how.by_wait is not None, False
@@ -232,15 +237,17 @@ def queue_of(run: RunArrays, how: InOrder) -> LineArrays:
         offered=np.zeros(rows, np.int32),
         until=np.zeros(rows),
         runs=np.zeros(rows, np.int64),
-        end=np.zeros(n),
-        place=record.server[:n] * np.int64(nodes) + np.maximum(record.node[:n], 0),
+        times=np.zeros(changes),
+        changes=np.zeros(changes, np.int64),
+        promise=np.zeros(n),
+        place=np.where(run.holds[:n], record.server[:n] * np.int64(nodes) + np.maximum(record.node[:n], 0), -1),
         sums=np.zeros((2, run.view.free.shape[2]), np.int64),
         at=at,
     )
     runs = possible[run.holds[possible] != loop.EVICTED]
-    at[RUNNING], queue.end[runs] = len(runs), record.decided[runs] + queue.expected[runs]
-    queue.runs[: len(runs)] = runs = runs[np.argsort(queue.end[runs], kind="stable")]
-    queue.until[: len(runs)] = queue.end[runs]
+    at[RUNNING], queue.promise[runs] = len(runs), record.decided[runs] + queue.expected[runs]
+    queue.runs[: len(runs)] = runs = runs[np.argsort(queue.promise[runs], kind="stable")]
+    queue.until[: len(runs)] = queue.promise[runs]
     if how.score is not None or timed:
         rank(queue, how, run.view, run.rows.requests(possible))
     return queue
@@ -259,11 +266,12 @@ def rank(queue: LineArrays, how: InOrder, view: View, requests: Iterable[Request
 def with_returned(queue: LineArrays, rows: int, how: InOrder, view: View, request: Request) -> LineArrays:
     """Return a queue of so many rows, among which are those of a request that was sent back."""
     if rows > len(queue.place):
-        names = ("expected", "key", "divisor", "factor", "end", "place")
+        names = ("expected", "key", "divisor", "factor", "promise", "place")
         columns = {name: np.resize(getattr(queue, name), rows) for name in names if len(getattr(queue, name))}
         queue = queue._replace(**columns)
     for part in request.each():
         queue.expected[part.index] = part[2]  # which may be hidden
+        queue.place[part.index] = -1
     rank(queue, how, view, [request])
     return queue
 

@@ -12,6 +12,7 @@ from binwright.fabric.compiled import numa_loop as loop
 from binwright.fabric.compiled.numa_loop import NumaRequests, NumaState, demand_of, fits, move
 from binwright.fabric.compiled.queue_line import (
     ASKED,
+    CONSERVATIVE,
     EASY,
     NONE,
     RUNNING,
@@ -23,7 +24,18 @@ from binwright.fabric.compiled.queue_line import (
     sort,
     to_offer,
 )
-from binwright.fabric.compiled.queue_promises import add, just_after, over, promise_first, show_beside
+from binwright.fabric.compiled.queue_promises import (
+    Plan,
+    add,
+    foresee,
+    forget_promise,
+    just_after,
+    note_promise,
+    over,
+    promise_places,
+    show_beside,
+    show_least,
+)
 from binwright.fabric.compiled.tables import Tables, count_row, full, is_kept, parts_of
 from binwright.simcore.jit import lean
 from binwright.simcore.record import PLACED, SPREAD
@@ -38,7 +50,7 @@ def go_line(
     state: NumaState,
     queue: LineArrays,
     tables: Tables,
-    level: Ints,
+    levels: Ints,
     backfilling: int,
     together: int,
     until_event: float,
@@ -48,24 +60,28 @@ def go_line(
 
     `rule`, `weights` and `tables` are as for `numa_decisions.go`, but every part is an answer, and an offer is one at
     least. Whom limits of `tables` keep waiting is not offered. `together` are offered at once. The clock has something
-    to do at `until_event`. `level`, of the shape of what is free, is scratch for what a promise leaves.
+    to do at `until_event`. `levels` int64 [2, servers, nodes, resources] is scratch for what promises leave.
 
-    Changes `state`, `queue`, `tables` and `level`; makes no arrays, which would take twice as long to compile.
+    Changes `state`, `queue`, `tables` and `levels`; makes no arrays, which would take twice as long to compile.
     Returns how many answers were made, why it stopped, and the last answer.
     """
     _, arrival, duration, demands, spread, urgency, nothing = requests
     capacity, free, left, line, due, holder, at, clock = state[:8]
     sequence, outcome, decided, servers, nodes_of, _, holds, log, answers_given = state[8:]
-    expected, key, divisor, _, offered, until, runs, should_end, place, sums, counts = queue
+    expected, key, divisor, _, offered, until, runs, times, changes, promise, place, sums, counts = queue
     nodes, kinds = left.shape[1], left.shape[2]
-    easy, pure = backfilling == EASY, len(weights) == 0
+    easy, conservative, pure = backfilling == EASY, backfilling == CONSERVATIVE, len(weights) == 0
+    reserves, level, passing = easy or conservative, levels[0], levels[1]
     ends, answered = at[loop.ENDS], answers_given[0]
     first, last, running, seen = at[loop.FIRST], at[loop.LAST], counts[RUNNING], counts[SEEN]
     now, made, code, status = clock[loop.NOW], 0, -1, loop.ASK
     parts, limits, limited = tables.parts, tables.limits, len(tables.limits.counter) > 0
     keyed = len(key) > 0 or len(divisor) > 0
     plain = not (limited or keyed)
-    most, total = sums[0], sums[1]
+    most, total, known = sums[0], sums[1], 0
+    plan = Plan(until, runs, place, demands, spread, parts, nothing)
+    if conservative:
+        plan = Plan(times, changes, place, demands, spread, parts, nothing)
     while status == loop.ASK and (answers < 0 or made < answers):
         if seen < 0:
             at[loop.ENDS], answers_given[0], counts[RUNNING] = ends, answered, running
@@ -85,6 +101,7 @@ def go_line(
             for i in range(first, last if limited else reach):
                 row = line[i]
                 if limited and is_kept(limits, row, now):
+                    place[row] = -1
                     continue
                 waiting += limited
                 if count < together:
@@ -93,16 +110,18 @@ def go_line(
         if not waiting:
             seen = -1
             continue
+        for i in range(reach if conservative else last, last):
+            place[line[i]] = -1  # who is not offered loses a promise
         seen = count - waiting
         if keyed and backfilling != NONE:
             sort(queue, urgency, arrival, now, count)
         soon = just_after(now)
-        while easy and running > 0 and until[0] <= now:
+        while reserves and running > 0 and until[0] <= now:
             # Who should have ended may end at any moment.
             row = runs[0]
             for i in range(running - 1):
                 until[i], runs[i] = until[i + 1], runs[i + 1]
-            should_end[row] = soon
+            promise[row] = soon
             expect(until, runs, running - 1, soon, row)
         for r in range(kinds if pure else 0):  # no rule says more for what is larger
             most[r] = total[r] = 0
@@ -113,24 +132,30 @@ def go_line(
                 most[r] = max(most[r], whole)
                 total[r] += whole
         started, blocked, shadow, low, high, delayed = 0, False, np.inf, 0, 0, -1
+        if conservative:
+            counts[RUNNING], shadow, high = running, now, len(left)
+            known = foresee(plan, queue, level, passing, left, chosen[:count], now)
         for i in range(count):
             if keyed and backfilling == NONE:
                 least_first(queue, urgency, arrival, now, i, count)
             row = chosen[i]
             many = parts_of(parts, row)
             large, demand = False, demand_of(demands, row, nothing)
+            if conservative:
+                known = forget_promise(plan, known, queue, row)
             if limited and full(limits, limits.used, row) >= 0:
                 continue
             for r in range(kinds if pure else 0):
                 large |= demand[r] > most[r] or demand[r] * many > total[r]
-            if large and blocked:
+            if large and blocked and not conservative:
                 continue
             if delayed >= 0:  # the first that waits is promised a time when somebody might delay it
-                ran = until, runs, running, now, soon
-                shadow, low, high = promise_first(level, left, *ran, demands, parts, place, spread, delayed, nothing)
+                shadow, low, high = promise_places(plan, running, level, left, now, 0.0, delayed)
                 delayed = -1
             code, placed, from_now = -1, 0, over(now, expected[row])
             s, after, hides = low, high, shadow < from_now
+            if conservative and not large:
+                show_least(level, passing, left, plan, known, from_now)
             while not large:
                 # -- it sees what is free for as long as it stays, beside what is promised ----------------------------
                 while hides and s < after:
@@ -147,7 +172,7 @@ def go_line(
                     break
                 move(left, free, log, demand, s, node, -1)
                 servers[row + placed], nodes_of[row + placed] = s, node
-                if easy:
+                if reserves:
                     place[row + placed] = code
                     if low <= s < high and hides:
                         add(level, demand, s, node, -1)
@@ -171,10 +196,13 @@ def go_line(
                 if duration[row] < np.inf:
                     push(due, holder, ends, now + duration[row], row)
                     ends += 1
-                if easy:
-                    should_end[row] = now + expected[row]
-                    expect(until, runs, running, should_end[row], row)
+                if reserves:
+                    promise[row] = from_now
+                    expect(until, runs, running, from_now, row)
                     running += 1
+                if conservative:
+                    expect(times, changes, known, from_now, row)
+                    known += 1
                 for r in range(kinds if pure else 0):
                     total[r] -= demand[r] * many
                 if plain:
@@ -183,7 +211,7 @@ def go_line(
             code = -1
             for part in range(row, row + placed):
                 move(left, free, log, demand, servers[part], nodes_of[part], 1)
-                if easy and low <= servers[part] < high and hides:
+                if low <= servers[part] < high and hides:
                     add(level, demand, servers[part], nodes_of[part], 1)
                 servers[part], nodes_of[part] = -1, -1
             if backfilling == NONE:
@@ -191,6 +219,10 @@ def go_line(
             if easy and not blocked:
                 delayed = row
             blocked = True
+            if conservative:
+                start, _, _ = promise_places(plan, known, level, left, now, expected[row], row)
+                if start < np.inf:
+                    known = note_promise(plan, known, queue, row, start)
         # -- who has started leaves the line ---------------------------------------------------------------------------
         stays = reach
         for i in range(reach - 1 if started else -1, first - 1, -1):

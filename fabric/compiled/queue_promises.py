@@ -1,14 +1,17 @@
-"""Promises the first that waits in a compiled batch queue a time and places; `agents.availability` defines them.
+"""Promises requests of a compiled batch queue a time and places; `agents.availability` defines them.
 
 A way is a server, or a node of one where the request takes a single node; `place` int64 [n] has of each part the server
 times the nodes of a server, plus the node, or plus 0 for a spread request.
 """
+
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from binwright.fabric.array_kernels import ascending
 from binwright.fabric.compiled.numa_loop import demand_of
+from binwright.fabric.compiled.queue_line import RUNNING, LineArrays, expect, forget
 from binwright.fabric.compiled.tables import parts_of
 from binwright.simcore.jit import allocating, kernel, lean
 from binwright.simcore.record import SPREAD
@@ -16,6 +19,22 @@ from binwright.simcore.types import Amounts, Floats, Ints
 
 MANY = 2**31
 """Parts that ask for nothing."""
+
+
+class Plan(NamedTuple):
+    """Holds who gives back or takes something when: `times` float64 [any], ascending, the first so many of which count.
+
+    `rows` int64 [any] are the rows that give back at each time what they hold, or as ~row take what they are promised.
+    At the same time those that give back come first. The rest is known of all rows.
+    """
+
+    times: Floats
+    rows: Ints
+    place: Ints
+    demands: Ints
+    spreads: npt.NDArray[np.bool_]
+    parts: Ints
+    nothing: Amounts
 
 
 @lean
@@ -28,12 +47,6 @@ def just_after(time: float) -> float:
 def over(start: float, duration: float) -> float:
     """Return when a job is over that counts for a moment at least, so that it needs room."""
     return max(start + duration, just_after(start))
-
-
-@lean
-def node_of(place: int, spread: bool, nodes: int) -> int:
-    """Return the node of a place, which is `SPREAD` for a spread request."""
-    return SPREAD if spread else place % nodes
 
 
 @lean
@@ -54,15 +67,15 @@ def add(level: Ints, demand: Amounts, server: int, node: int, count: int) -> Non
 
 
 @lean
-def copies(level: Ints, demand: Amounts, server: int, node: int) -> int:
-    """Count how many parts with a demand have room together; `MANY` at most."""
-    fitting, nodes = MANY, level.shape[1]
+def _copies(level: Ints, demand: Amounts, server: int, node: int, most: int) -> int:
+    """Count how many parts with a demand have room together, up to so many."""
+    fitting, nodes = most, level.shape[1]
     for n in range(nodes):
         for r in range(len(demand)):
             need = _share(demand[r], node, n, nodes)
-            if need > 0:
-                fitting = min(fitting, level[server, n, r] // need)
-    return max(fitting, 0)
+            if level[server, n, r] < fitting * need:
+                fitting = max(level[server, n, r], 0) // need
+    return fitting
 
 
 @lean
@@ -94,59 +107,162 @@ def _share_out(room: Ints, before: Ints, many: int) -> None:
         rest -= room[way]
 
 
-@allocating
-def promise_first(
-    level: Ints,
-    left: Ints,
-    until: Floats,
-    runs: Ints,
-    running: int,
-    now: float,
-    soon: float,
-    demands: Ints,
-    parts: Ints,
-    place: Ints,
-    spreads: npt.NDArray[np.bool_],
-    row: int,
-    nothing: Amounts,
-) -> tuple[float, int, int]:
-    """Promise the first that waits the earliest time at which enough of those that run have ended, and its places.
+@lean
+def _count(room: Ints, level: Ints, demand: Amounts, spread: bool, most: int) -> int:
+    """Count for how many parts with a demand there is room; changes `room` int64 [ways]."""
+    total, ways = 0, 1 if spread else level.shape[1]
+    for s in range(len(level)):
+        for n in range(ways):
+            way = s * ways + n
+            room[way] = _copies(level, demand, s, SPREAD if spread else n, most)
+            total += room[way]
+    return total
 
-    Returns the time, infinite for never, and between which servers these places are. `level`, of the shape of `left`,
-    becomes what is free then beside them.
+
+@lean
+def _change(
+    level: Ints,
+    room: Ints,
+    least: Ints,
+    plan: Plan,
+    change: int,
+    sign: int,
+    demand: Amounts,
+    spread: bool,
+    most: int,
+    narrows: bool,
+) -> int:
+    """Have a row give back what it holds, or take it as ~row; with sign -1 the other way round. Changes `level`.
+
+    `room` int64 [ways], which may be empty, is for how many parts with a demand there is room, `most` of them on each
+    way; it only falls where it `narrows`. `least` int64 [ways] is the least that it was. Returns by how much it grew.
     """
-    nodes = left.shape[1]
-    demand, spread, many = demand_of(demands, row, nothing), spreads[row], parts_of(parts, row)
-    ways = 1 if spread else nodes
-    room, total = np.zeros(len(left) * ways, np.int64), 0
+    row, nodes, more = max(change, ~change), level.shape[1], 0
+    ways = 0 if not len(room) else 1 if spread else nodes
+    sign = sign if change >= 0 else -sign
+    holds, part, end = demand_of(plan.demands, row, plan.nothing), row, row + parts_of(plan.parts, row)
+    while part < end:
+        after, s = _alike(plan.place, part, end), plan.place[part] // nodes
+        node = SPREAD if plan.spreads[row] else plan.place[part] - s * nodes
+        add(level, holds, s, node, sign * (after - part))
+        for n in range(ways):
+            way, fitting = s * ways + n, _copies(level, demand, s, SPREAD if spread else n, most)
+            least[way] = min(least[way], fitting)
+            if narrows:
+                fitting = min(fitting, room[way])
+            more += fitting - room[way]
+            room[way] = fitting
+        part = after
+    return more
+
+
+@lean
+def _span(plan: Plan, row: int, nodes: int) -> tuple[int, int]:
+    """Return between which servers the places that a row is promised are."""
+    return plan.place[row] // nodes, plan.place[row + parts_of(plan.parts, row) - 1] // nodes + 1
+
+
+@allocating
+def promise_places(
+    plan: Plan, count: int, level: Ints, left: Ints, now: float, lasts: float, row: int
+) -> tuple[float, int, int]:
+    """Promise a row the earliest time from which on all its parts have room for so long, and their places.
+
+    Returns the time, infinite for never, and between which servers these places are, which `place` gets. `level`, of
+    the shape of `left`, becomes what is free beside them at the last of the `count` changes before its end.
+    """
+    nodes, demand = left.shape[1], demand_of(plan.demands, row, plan.nothing)
+    spread, many = plan.spreads[row], parts_of(plan.parts, row)
+    ways, most = 1 if spread else nodes, MANY if many > 1 else 1
+    room, none = np.zeros(len(left) * ways, np.int64), plan.rows[:0]
     level[:] = left
-    for way in range(len(room)):
-        room[way] = copies(left, demand, way // ways, node_of(way, spread, nodes))
-        total += room[way]
-    before = room.copy()
-    time, ended = now, 0
-    while total < many:
-        if ended == running or until[ended] == np.inf:
+    total, time, passed = _count(room, level, demand, spread, most), now, 0
+    least = room.copy()
+    while True:
+        while passed < count and plan.times[passed] <= time:
+            total += _change(level, room, least, plan, plan.rows[passed], 1, demand, spread, most, False)
+            passed += 1
+        ahead, end = passed, over(time, lasts)
+        while total >= many and ahead < count and plan.times[ahead] < end:
+            total += _change(level, room, least, plan, plan.rows[ahead], 1, demand, spread, most, True)
+            ahead += 1
+        if total >= many:
+            break
+        if ahead > passed:
+            total = _count(room, level, demand, spread, most)
+        if ahead > passed and total < many:  # no time until then is one
+            passed, time = ahead, plan.times[ahead - 1]
+            continue
+        while ahead > passed:
+            ahead -= 1
+            total += _change(level, room, least, plan, plan.rows[ahead], -1, demand, spread, most, False)
+        if passed == count or plan.times[passed] == np.inf:
+            plan.place[row] = -1
             return np.inf, 0, 0
-        time = max(until[ended], soon)
-        while ended < running and max(until[ended], soon) == time:
-            part = runs[ended]
-            end, gives = part + parts_of(parts, part), demand_of(demands, part, nothing)
-            while part < end:
-                after = _alike(place, part, end)
-                s = place[part] // nodes
-                add(level, gives, s, node_of(place[part], spreads[part], nodes), after - part)
-                for way in range(s * ways, s * ways + ways):
-                    total -= room[way]
-                    room[way] = copies(level, demand, s, node_of(way, spread, nodes))
-                    total += room[way]
-                part = after
-            ended += 1
-    _share_out(room, before, many)
-    low, high = len(left), 0
+        time = plan.times[passed]
+    _share_out(room, least, many)
+    part = row
     for way in range(len(room)):
-        if room[way]:
-            s = way // ways
-            add(level, demand, s, node_of(way, spread, nodes), -room[way])
-            low, high = min(low, s), s + 1
+        plan.place[part : part + room[way]] = way // ways * nodes + way % ways
+        part += room[way]
+    _change(level, none, none, plan, ~row, 1, demand, spread, most, False)
+    low, high = _span(plan, row, nodes)
     return time, low, high
+
+
+@allocating
+def show_least(level: Ints, passing: Ints, left: Ints, plan: Plan, count: int, end: float) -> None:
+    """Set `level` to the least that is free from now to an end, of which `passing` is scratch; all of one shape."""
+    nodes, none = left.shape[1], plan.rows[:0]
+    level[:] = left
+    passing[:] = left
+    for i in range(count):
+        if plan.times[i] >= end:
+            break
+        change = plan.rows[i]
+        _change(passing, none, none, plan, change, 1, plan.nothing, False, 0, False)
+        low, high = _span(plan, ~change, nodes) if change < 0 else (0, 0)
+        for s in range(low, high):
+            for n in range(nodes):
+                for r in range(left.shape[2]):
+                    level[s, n, r] = min(level[s, n, r], passing[s, n, r])
+
+
+@lean
+def note_promise(plan: Plan, count: int, queue: LineArrays, row: int, start: float) -> int:
+    """Note that a row is promised its places from a start on; returns how many changes there are then."""
+    queue.promise[row] = start
+    expect(plan.times, plan.rows, count, start, ~row)
+    expect(plan.times, plan.rows, count + 1, over(start, queue.expected[row]), row)
+    return count + 2
+
+
+@lean
+def forget_promise(plan: Plan, count: int, queue: LineArrays, row: int) -> int:
+    """Take back what a row was promised, if it was; returns how many changes there are then."""
+    if plan.place[row] < 0:
+        return count
+    forget(plan.times, plan.rows, count, queue.promise[row], ~row)
+    forget(plan.times, plan.rows, count - 1, over(queue.promise[row], queue.expected[row]), row)
+    plan.place[row] = -1
+    return count - 2
+
+
+@allocating
+def foresee(plan: Plan, queue: LineArrays, level: Ints, passing: Ints, left: Ints, offered: Any, now: float) -> int:
+    """Note who runs, and what was promised to those that are offered, int32 [any]; returns how many changes there are.
+
+    Where that is more than there is, as somebody runs for longer than expected, nobody is promised anything.
+    """
+    running: int = queue.at[RUNNING]
+    count = running
+    plan.times[:running], plan.rows[:running] = queue.until[:running], queue.runs[:running]
+    for row in offered:
+        if plan.place[row] >= 0:
+            count = note_promise(plan, count, queue, row, max(queue.promise[row], now))
+    show_least(level, passing, left, plan, count, np.inf)
+    if level.min() >= 0:
+        return count
+    for row in offered:
+        count = forget_promise(plan, count, queue, row)
+    return count

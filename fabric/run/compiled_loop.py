@@ -36,8 +36,8 @@ class CompiledLoop:
         """The machine code of a loop and a rule."""
         self.queue: LineArrays | None = None
         self._order = InOrder()
-        self._level = np.zeros((0, 0, 0), np.int64)
-        """What a promise of a compiled queue leaves free, int64 [servers, nodes, resources]."""
+        self._levels = np.zeros((2, 0, 0, 0), np.int64)
+        """What promises of a compiled queue leave free, int64 [2, servers, nodes, resources]."""
         self.follows = False
         """Do rules that can look only at what changed do so with few servers, too?"""
 
@@ -134,12 +134,12 @@ class CompiledLoop:
         if self.queue is None:
             self.queue, self._order = queue_of(run, how), how
         drop_evicted(self.queue, run.holds)
-        backfilling = queue_line.BACKFILLING.index(how.backfilling)
-        if len(self._level) != len(run.state.left):
-            self._level = np.zeros_like(run.state.left)
+        backfilling, hides = queue_line.BACKFILLING.index(how.backfilling), how.backfilling in ("easy", "conservative")
+        if self._levels.shape[1] != len(run.state.left):
+            self._levels = np.zeros((2, *run.state.left.shape), np.int64)
         argument, columns = as_argument(rule.scan, run.state.free.shape[2], rule.weights), run.requests
-        state = run.state._replace(free=run.state.left.copy()) if how.backfilling == "easy" else run.state
-        arrays = columns._replace(priority=run.order()), state, self.queue, run.tables, self._level
+        state = run.state._replace(free=run.state.left.copy()) if hides else run.state
+        arrays = columns._replace(priority=run.order()), state, self.queue, run.tables, self._levels
         form = *argument, *arrays, backfilling, run.overflow.together
         return self._compiled(go_line, form)
 

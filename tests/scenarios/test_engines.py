@@ -111,7 +111,7 @@ def mixed(rng: np.random.Generator) -> dict[str, Any]:
         return drawn
     drawn["overflow"] = {"wait": {"together": int(rng.choice([3, 99]))}}
     order = str(rng.choice(["fcfs", "priority", "sjf", "longest", "f1", "wfp3", "unicep"]))
-    backfilling = str(rng.choice(["none", "any", "easy"]))
+    backfilling = str(rng.choice(["none", "any", "easy", "conservative"]))
     drawn["agents"] = [{"in-line": {"agent": drawn["agents"][0], "order": order, "backfilling": backfilling}}]
     return drawn
 

@@ -71,7 +71,7 @@ LOG = """; three jobs
 
 @pytest.mark.parametrize(
     ("backfilling", "way"),
-    first(1, [("easy", "python"), ("easy", "compiled"), ("conservative", "python"), ("none", "compiled")]),
+    first(1, [("easy", "python"), ("easy", "compiled"), ("conservative", "compiled"), ("none", "compiled")]),
 )
 def test_jobs_of_a_log_lie_on_several_servers(tmp_path: Path, backfilling: str, way: Way) -> None:
     log = tmp_path / "log.swf"

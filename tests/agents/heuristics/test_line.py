@@ -65,14 +65,14 @@ changes = st.lists(st.tuples(st.integers(1, 9), st.integers(0, 3), st.integers(1
 def test_turns_are_as_early_as_the_total_allows(
     free: int, holds: list[tuple[int, int, int]], duration: int, demand: int
 ) -> None:
-    turns = AvailabilityProfile(0.0, np.array([[free]]))
+    turns = AvailabilityProfile(0.0, np.array([free]))
     levels = [free] * 40
     for start, amount, length in holds:
         turns.take(start, length, [((), amount)])
         for time in range(start, start + length):
             levels[time] -= amount
     expected = next((t for t in range(30) if min(levels[t : t + duration]) >= demand), inf)
-    assert turns.earliest(duration, np.array([[demand]])) == (expected, 0, 0)
+    assert turns.earliest(duration, (demand,)) == expected
 
 
 class Looking(FirstFit):

@@ -36,7 +36,7 @@ from tests.support.compiled import RULES, agent_of, assert_same, wrong
 from tests.support.properties import first, forms, scaled
 from tests.support.simulations import drawn_quotas, quota_of
 
-BACKFILLING = ["none", "any", "easy"]
+BACKFILLING = ["none", "any", "easy", "conservative"]
 ORDERS = ["fcfs", "fcfs", "sjf", "longest", "f1", "wfp3", "unicep", "wfp3-slip", "unicep-slip"]
 
 
@@ -147,6 +147,15 @@ def test_a_compiled_queue_is_the_engines(case: Any) -> None:
     both(*case)
 
 
+def test_a_promise_of_whom_a_limit_holds_back_meanwhile_is_forgotten() -> None:
+    cluster = Cluster(("a",), np.full((1, 1, 1), 4_000_000), (NEVER,), np.full((1, 1), 4_000_000))
+    times = np.array([1.0, 3.0, 4.0, 6.0, 7.0]), np.array([7.0, 3.0, 5.0, 2.0, 2.0])
+    demand = np.array([[3], [2], [4], [1], [1]]) * 1_000_000
+    workload = Workload(("a",), *times, demand, np.arange(5), roles=Roles.of_texts(5, ["b", "a", "b", "a", "a"]))
+    lines = {"one": Queue(of={"group": ["a"]}, running={"requests": 1}), "all": Queue()}
+    both(workload, cluster, Overflow("wait", together=99), InLine(backfilling="conservative"), lines=lines)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("name", first(1, ["best-fit", "worst-fit", "dot-product"]))
 def test_rules_and_many_servers(name: str) -> None:
@@ -162,14 +171,15 @@ def test_rules_and_many_servers(name: str) -> None:
     both(workload, cluster, Overflow("wait", together=1000), agent_of(RULES[1]))
 
 
-def test_requests_are_offered_together_while_others_run_that_the_same_rule_has_placed() -> None:
+@pytest.mark.parametrize("backfilling", ["easy", "conservative"])
+def test_requests_are_offered_together_while_others_run_that_the_same_rule_has_placed(backfilling: Any) -> None:
     rng, n = np.random.default_rng(1), 40
     cluster = Cluster(("a",), np.full((2, 1, 1), 6_000_000), (NEVER,), np.full((1, 1), 6_000_000))
     times = np.sort(rng.integers(0, 12, n)).astype(np.float64), rng.choice([1.0, 2.0, 3.0, 7.0], n)
     workload = Workload(("a",), *times, rng.integers(1, 5, (n, 1)) * 1_000_000, np.arange(n))
     runs = [Simulation(workload, Ledger(cluster), Overflow("drop"), compiled=way) for way in (False, True)]
     for run, way in zip(runs, (play, play_compiled), strict=True):
-        agent, looks = InLine("first-fit", backfilling="easy"), iter([10, 0])
+        agent, looks = InLine("first-fit", backfilling=backfilling), iter([10, 0])
         agent.start(run.view, stream(0, "agent"))
         way(run, agent, looks.__next__)
         run.overflow = Overflow("wait", together=99)
@@ -200,5 +210,4 @@ def test_a_place_that_cannot_be_taken_is_refused_in_the_engines_words() -> None:
 def test_orders_that_need_python_are_not_compiled() -> None:
     assert InLine(order="random").compiled is None
     assert InLine(commit=True).compiled is None
-    assert InLine(backfilling="conservative").compiled is None
     assert InLine("random").compiled is None
