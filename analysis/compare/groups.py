@@ -91,6 +91,7 @@ class Groups:
         Groups without chance, whose runs drew nothing and agree, are exact, and not tested: what differs there differs.
         """
         values, exact, mean, half = self.means(metric)
+        low, high = metric.ends(mean, half)
         base = self._best(mean, metric) if base is None else base
         pairs, size = self._pairs(values, exact, base if is_named else None)
         each = pl.DataFrame({"row": np.arange(len(base)), "other": base})
@@ -119,8 +120,8 @@ class Groups:
             "n": n,
             "failed": self.failed,
             "mean": mean,
-            "low": mean - half,
-            "high": mean + half,
+            "low": low,
+            "high": high,
             "interval": _first_of({EXACT: exact & (n > 0), "t": n > 1}),
             "half": half,
             "pairs": count,

@@ -152,8 +152,7 @@ class FigureData:
         """Average a metric over the seeds by point and agent; those without a value are left out."""
         known, heads = self.metric(metric), self._groups.heads.rows()
         values, _, mean, half = self._groups.means(known)
-        half = np.where(np.isinf(half), 0.0, half)
-        ends = np.transpose([mean, mean - half, mean + half]).tolist()
+        ends = np.transpose([mean, *known.ends(mean, np.where(np.isinf(half), 0.0, half))]).tolist()
         return {
             (tuple(point), agent): Average(mean, low, high, seeds[~np.isnan(seeds)])
             for (*point, agent), (mean, low, high), seeds in zip(heads, ends, values, strict=True)

@@ -132,7 +132,7 @@ def metric(
     rows from `first` on. `needs` returns what the metric is computed from, which the function takes as its second
     argument; where that is None, the metric is empty. `name` is the function's by default. The other arguments are
     those of `binwright.analysis.measure.metric.Metric`: `heading`, which has to be there, `meaning`, `unit`, `better`,
-    `table` and `timed`.
+    `table`, `timed` and `beyond`.
     """
     for choice, value in {"per": per, **described}.items():
         if value not in (known := _CHOICES.get(choice, (value,))):

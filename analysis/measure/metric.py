@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from math import floor, inf, isfinite, isinf, log10
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
+
+import numpy as np
 
 from binwright.simcore.errors import UserError, suggest
 from binwright.simcore.units import TIME, Measure
@@ -31,7 +33,8 @@ class Metric:
     the scenario's currency, if it says one; "" is for plain numbers.
     `table` says when tables show it unasked: where "always", where it "differs" between runs, where it is "harm" and
     not 0, which comes first where room is short, "first" for the first resource alone where it is not 0, or
-    "never". `timed` metrics are times that a clock measured: no two runs agree on them, whatever their seeds.
+    "never". `timed` metrics are times that a clock measured: no two runs agree on them, whatever their seeds. `beyond`
+    says that values may be below 0, as a profit may, or shares above 1, as of what is overcommitted.
     """
 
     name: str
@@ -41,6 +44,7 @@ class Metric:
     meaning: str = ""
     table: Table = "always"
     timed: bool = False
+    beyond: bool = False
     __pydantic_config__: ClassVar = {"extra": "forbid"}
 
     def of(self, part: str, *, is_first: bool) -> Metric:
@@ -77,6 +81,16 @@ class Metric:
         """Describe it with heading and unit as they stand in what is written; units with a meaning stay themselves."""
         unit = self.unit if self.unit in ("", "s", "%") else escape(self.unit)
         return replace(self, heading=escape(self.heading), unit=unit)
+
+    def ends(self, mean: Any, half: Any) -> tuple[Any, Any]:
+        """Return the ends of an interval: not below 0, and of shares not above 1, unless values go `beyond` these.
+
+        That of one seed has no ends: it stays infinite. The mean may be of another kind.
+        """
+        is_share, none = self.unit == "%", np.isinf(half)
+        least = np.where(none | (self.beyond and not is_share), -inf, np.minimum(mean, 0.0))
+        most = np.where(none | self.beyond | (not is_share), inf, np.maximum(mean, 1.0))
+        return np.maximum(mean - half, least), np.minimum(mean + half, most)
 
     def write(self, mean: float, half: float = inf, size: float | None = None, *, exact: bool = False) -> str:
         """Write the mean, and its interval where there is one, both with as many decimals; in the unit of a `size`.
@@ -176,7 +190,7 @@ def _value(metric: Metric, text: str) -> float:
         return TIME.parse(text)
     if metric.unit == "%":
         share = _PERCENT.parse(text)
-        if share > 1 and "%" not in text:
+        if share > 1 and not (metric.beyond and "%" in text):
             raise UserError("is more than 100 %")
         return share
     if isfinite(number := float(text.removesuffix(metric.unit))):

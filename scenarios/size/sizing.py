@@ -239,7 +239,7 @@ class Runs:
             row: Row = {"agent": agent, **each, **dict.fromkeys(("mean", "mean_low", "mean_high"))}
             if at := looked.get(size):
                 mean, half = at.means[0]
-                low, high = (mean - half, mean + half) if isfinite(half) else (None, None)
+                low, high = target.metric.ends(mean, half) if isfinite(half) else (None, None)
                 row |= {"mean": mean, "mean_low": low, "mean_high": high}
             row |= _binding(question, results, agent, size)
             row["more"] = None if each["size"] is None else size - best

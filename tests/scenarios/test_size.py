@@ -301,6 +301,7 @@ def test_an_agent_that_fails_stops_no_other(tiny: Path, capsys: pytest.CaptureFi
             ["--until", "acceptence >= 99 %"],
             "no metric acceptence (got 'acceptence >= 99 %')\n  Did you mean 'acceptance'?",
         ),
+        (["--until", "acceptance >= 150 %"], "is more than 100 %"),
         (["--until", "acceptance >= 99"], "is more than 100 % (got 'acceptance >= 99')\n  Write a metric"),
         (
             ["--set", "size.most=2", "--seeds", "2"],

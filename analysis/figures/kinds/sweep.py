@@ -232,15 +232,13 @@ def size(chosen: FigureData, options: Options) -> Figure:
     below.xaxis.set_major_locator(MaxNLocator(integer=True))
     below.set_xlabel(chosen.results.short(key))
     below_it = f"below: how many each agent needs until {until}, with the 95 % interval"
-    heading(figure, _finding(chosen, result, until), chosen.captioned(below_it))
+    heading(figure, _finding(chosen, result), chosen.captioned(below_it))
     return figure
 
 
-def _finding(chosen: FigureData, result: dict[str, dict[str, Any]], until: str) -> str:
+def _finding(chosen: FigureData, result: dict[str, dict[str, Any]]) -> str:
     """Say which agents need the fewest servers, and how many these are."""
     needs = {agent: row["size"] for agent, row in result.items() if row["size"] is not None}
-    if not needs:
-        return f"No size that was looked at is enough for {until}"
     fewest = min(needs.values())
     names = [chosen.heading(agent) for agent in chosen.agents if needs.get(agent) == fewest]
     return f"{and_(names)} need{'s' * (len(names) == 1)} the fewest servers: {fewest}"

@@ -152,7 +152,7 @@ def _gang_servers(run: FinishedRun) -> float | None:
     return len(lies.T) / max(len(np.unique(lies[0])), 1)
 
 
-ALLOCATED: dict[str, Any] = {"per": "resource", "better": "higher"}
+ALLOCATED: dict[str, Any] = {"per": "resource", "better": "higher", "beyond": True}
 TABLE = table((
     define("used_{}", "{} used %",
            "share of {} of all servers that requests got to use, weighted by time; where the workload says their use",

@@ -67,7 +67,7 @@ def _billed(part: str, name: str, heading: str, meaning: str, **how: Any) -> Def
 OF_RUN: dict[str, Any] = {"unit": MONEY, "table": "never"}
 TABLE = table((
     *(define(f"{what}_month", f"{what} per month", f"{what} of the run per 30 days of its measured time",
-             lambda run, of=of: per_month(run, of(run)), unit=MONEY, better=better)
+             lambda run, of=of: per_month(run, of(run)), unit=MONEY, better=better, beyond=what == "net")
       for what, of, better in (("income", _income, "higher"), ("cost", _cost, "lower"), ("net", _net, "higher"))),
     define("income", "income of the run", "prices x amounts x hours held while the run lasted", _income,
            better="higher", **OF_RUN),

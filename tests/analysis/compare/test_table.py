@@ -14,6 +14,7 @@ from rich.console import Console, RenderableType
 from scipy.stats import t as student
 
 from binwright.analysis.compare.sheet import Cell, Sheet, hidden
+from binwright.analysis.compare.statistics import mean_interval
 from binwright.analysis.compare.table import BEST, TIED, Entry, Table, finding
 from binwright.analysis.figures.kind import draw
 from binwright.analysis.measure.metric import Metric
@@ -44,6 +45,15 @@ def cells(found: Table, metric: str) -> list[Entry | None]:
 
 
 # -- beside a slow one -------------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.floats(0, 1), min_size=2, max_size=9), st.floats(0, 1))
+def test_intervals_of_shares_are_cut_at_0_and_1_only(found: list[float], true: float) -> None:
+    mean, half = mean_interval(np.array(found))
+    low, high = Metric("share", "share %", "%").ends(mean, half)
+    assert 0 <= low <= mean <= high <= 1
+    assert (low <= true <= high) == (mean - half <= true <= mean + half)
+    assert Metric("held", "held %", "%", beyond=True).ends(mean, half) == (max(0, mean - half), mean + half)
 
 
 def slow_rows(found: Table, runs: list[dict[str, Any]], swept: list[str]) -> list[list[Any]]:
