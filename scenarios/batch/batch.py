@@ -206,16 +206,9 @@ def rows_of(file: Path) -> tuple[list[Row], int]:
     if not file.is_file():
         return [], 0
     lines = [line for line in file.read_bytes().split(b"\n") if line]
-    rows = list(_whole(lines))
-    return rows, len(lines) - len(rows)
-
-
-def _whole(lines: list[bytes]) -> Iterator[Row]:
     tail = len(CHECK) + DIGITS + len('"}')
-    for line in lines:
-        text = line[:-tail]
-        if line[-tail:] == f'{CHECK}{_digest(text)}"}}'.encode():
-            yield json.loads(text + b"}")
+    whole = [line[:-tail] for line in lines if line[-tail:] == f'{CHECK}{_digest(line[:-tail])}"}}'.encode()]
+    return [json.loads(text + b"}") for text in whole], len(lines) - len(whole)
 
 
 def _digest(text: bytes) -> str:
