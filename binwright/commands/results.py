@@ -81,6 +81,8 @@ def figures(args: Namespace) -> int:
                     figure = kind.draw(trainings, **options)
                 elif kind.source == "results" and results:
                     figure = draw(results, name, **options)
+                elif every:
+                    continue
                 else:
                     remedy = f"It needs {kind.needs}."
                     raise ResultsError("cannot be drawn from what was named", key=f"--kind {name}", remedy=remedy)

@@ -28,6 +28,7 @@ from binwright.analysis.figures.kinds.servers import rows
 from binwright.analysis.figures.kinds.topology import paint
 from binwright.analysis.figures.style import rendered
 from binwright.analysis.results_api import Results
+from binwright.cli import main
 from binwright.fabric.topology import Topology
 from binwright.simcore.errors import ResultsError, UserError
 from tests.support.figures import GENERATED, NETWORK, SERVERS, log
@@ -246,7 +247,7 @@ def test_a_figure_names_the_records_it_lacks(
 # -- learning ------------------------------------------------------------------------------------------------------
 
 
-def test_learning_curves_are_means_over_folders_and_seeds(tmp_path: Path) -> None:
+def test_learning_curves_are_means_over_folders_and_seeds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folders = [log(tmp_path / f"small-{seed}", seed) for seed in range(3)]
     figure = kind_named("learning").draw(folders)
     assert [ax.get_ylabel() for ax in figure.axes] == ["acceptance", "loss"]
@@ -260,6 +261,8 @@ def test_learning_curves_are_means_over_folders_and_seeds(tmp_path: Path) -> Non
     assert "one seed" in title(kind_named("learning").draw(folders[0]))
     one = kind_named("learning").draw([*folders, log(tmp_path / "large", 7, ("loss",))], metrics=["loss"])
     assert [text.get_text() for text in one.legends[0].get_texts()] == ["small", "large"]
+    assert main(["figures", str(folders[0])]) == 0
+    assert "Not drawn" not in capsys.readouterr().out
 
 
 # -- what was missing ----------------------------------------------------------------------------------------------
