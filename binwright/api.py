@@ -74,7 +74,7 @@ def run(
     """
     settings = loaded(scenario, overrides, load_to_run)
     batch = Batch(settings, folder_for(settings, out))
-    return batch.run(fresh=fresh, jobs=jobs, on=on, finished=finished, on_progress=on_progress)
+    return batch.run(done={} if fresh else None, jobs=jobs, on=on, finished=finished, on_progress=on_progress)
 
 
 def solve(

@@ -55,9 +55,9 @@ def _run(batch: Batch, args: Namespace) -> int:
     """Run a batch, and print its table and what there is to know of it."""
     if count := batch.journal()[1]:
         note(f"{batch.folder / 'journal.jsonl'}: {many_of(count, 'damaged line')}; these runs are repeated.")
-    with Live(len(batch.runs), 0 if args.fresh else len(batch.done())) as live:
-        how = {"fresh": args.fresh, "jobs": args.jobs, "on": args.on}
-        results = batch.run(**how, finished=live)
+    done = {} if args.fresh else batch.done()
+    with Live(len(batch.runs), len(done)) as live:
+        results = batch.run(done=done, jobs=args.jobs, on=args.on, finished=live)
     if len(results.done):
         out.print(results.table().rich(out.width))
     _warn(results)

@@ -4,7 +4,7 @@ import fcntl
 import hashlib
 import json
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from io import FileIO, IOBase
 from pathlib import Path
@@ -83,13 +83,13 @@ class Batch:
     def run(
         self,
         *,
-        fresh: bool = False,
+        done: Mapping[str, Row] | None = None,
         jobs: int | None = 1,
         on: str = "local",
         finished: Callable[[Row], None] = lambda row: None,
         on_progress: OnProgress = lambda progress: None,
     ) -> Results:
-        """Run what is missing (`fresh`: everything), calling `finished` with each row, then write `runs.parquet`.
+        """Run what is not `done` (default: `Batch.done`), calling `finished` with each row; then write `runs.parquet`.
 
         `on_progress` is called now and then with how far a run is.
 
@@ -97,7 +97,7 @@ class Batch:
         where runs are done, see `scenarios.batch.pool.backend`. When a file changes that runs are named by, a trace or
         an agent's code, what was done since is not believed.
         """
-        done = {} if fresh else self.done()
+        done = self.done() if done is None else done
         tasks = [Task(run, self.folder.absolute()) for run in self.runs if run.name not in done]
         forget()
         with backend(on if tasks else "local", jobs) as do:

@@ -90,7 +90,7 @@ def test_two_nodes_one_of_which_dies_give_the_same_bytes(
     monkeypatch.setattr(on_ray, "PATIENCE", 0)
     monkeypatch.setattr(vars(on_ray)["ray"], "cluster_resources", dict)
     with pytest.raises(UserError, match="no worker of the Ray cluster came up within 0 s"):
-        Batch(given, tmp_path / "there").run(on=f"ray://{cluster.address}", fresh=True)
+        Batch(given, tmp_path / "there").run(on=f"ray://{cluster.address}", done={})
     assert same(Batch(given, tmp_path / "there").run(), alone)
     assert "Raylet is terminated" not in capfd.readouterr().out, "a page of log"
 
