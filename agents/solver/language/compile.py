@@ -10,14 +10,7 @@ from functools import partial, reduce
 from typing import TypeAlias
 
 from binwright.agents.solver.language import syntax as s
-from binwright.agents.solver.language.errors import (
-    LARGEST,
-    At,
-    SpecError,
-    check_indices,
-    look_up,
-    refuse,
-)
+from binwright.agents.solver.language.errors import LARGEST, NEST_LIMIT, At, SpecError, check_indices, look_up, refuse
 from binwright.agents.solver.language.tables import Table
 from binwright.agents.solver.language.values import (
     BOOL,
@@ -321,12 +314,14 @@ class Compiler(Writer):
         """
         name, range_, left_out = axis.parts
         self.check_free(name, axis.at)
+        deep = self.depth == NEST_LIMIT
+        refuse(deep, f"more than {NEST_LIMIT} loops in one another", "Join some of them in a table.", axis.at)
         entries, start, stop, low, high, trips = self.over(range_)
         skip = None if left_out is None else self.whole(left_out)
         if trips == 0:
             return False
         variable = f"i{self.loops}"
-        self.loops += 1
+        self.loops, self.depth = self.loops + 1, self.depth + 1
         with self.apart(trips=trips) as block:
             number = variable if entries is None else self.stored(self.read(entries, variable, axis.at))
             self.names[name] = Typed(INT, low, high, number)
@@ -334,6 +329,7 @@ class Compiler(Writer):
             with self.apart() as inner:
                 body()
             self.branch(1 if skip is None else op("!=", number, skip.code), inner)
+        self.depth -= 1
         self.out += [f"for {variable} in range({text(start)}, {text(stop)}):", *indented(block)]
         return skip is None and isinstance(start, int) and isinstance(stop, int)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from binwright.agents.solver.language import syntax as s
 from binwright.agents.solver.language.compile import Compiler
-from binwright.agents.solver.language.errors import COUNT_LIMIT, INDEX_LIMIT, LARGEST, At, SpecError, refuse
+from binwright.agents.solver.language.errors import COUNT_LIMIT, LARGEST, NEST_LIMIT, At, SpecError, refuse
 from binwright.agents.solver.language.tables import Table
 from binwright.agents.solver.language.values import INT, Scope, Typed, alike, extreme
 from binwright.agents.solver.model.program import MICRO, Code
@@ -79,7 +79,7 @@ class Constants(Compiler):
     def sizes(self, axes: Sequence[s.Node], limit: int, at: At) -> tuple[int, ...]:
         """Return how far indices go: each to a number, from 0, that does not depend on the others."""
         remedy = "Join some of them: a * n + b."
-        refuse(len(axes) > INDEX_LIMIT, f"more than {INDEX_LIMIT} indices", remedy, at)
+        refuse(len(axes) > NEST_LIMIT, f"more than {NEST_LIMIT} indices", remedy, at)
         sizes = []
         for axis in axes:
             name, range_, _ = axis.parts

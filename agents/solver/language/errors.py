@@ -9,8 +9,9 @@ from typing import NamedTuple, TypeVar
 from binwright.simcore.errors import LONGEST, UserError, short, suggest
 
 T = TypeVar("T")
-TEXT_LIMIT, DEPTH_LIMIT, INDEX_LIMIT = 100_000, 80, 8
-"""Letters of a text; how deep expressions and blocks nest, a chain of operators counting as nested; and indices."""
+TEXT_LIMIT, DEPTH_LIMIT, NEST_LIMIT = 100_000, 80, 8
+"""Letters of a text; how deep expressions and blocks nest, a chain of operators counting as nested; loops and sums in
+one another (Python takes 20), and indices."""
 COUNT_LIMIT, ENTRY_LIMIT = 1_000_000, 20_000_000
 """Balls, bins, and nodes evaluated for all constants, with members of sets, or by one call of UTILFN; entries of a
 table, of which dimensions have a quarter."""

@@ -34,8 +34,8 @@ class Writer:
         self.reads_alloc, self.bin_reads = False, 0
         """Whether some place looks at ALLOC, and how often BIN is mentioned."""
         self.out: list[str] = []
-        self.slots, self.loops = 2, 0
-        """Locals, the two arguments included; variables of loops."""
+        self.slots, self.loops, self.depth = 2, 0, 0
+        """Locals, the two arguments included; variables of loops; loops around."""
         self.steps, self.trips = 0, 1
         """Nodes that one call evaluates, and how often this place runs, at most."""
         self.rejects: list[Reject] = []

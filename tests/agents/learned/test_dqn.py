@@ -8,12 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from binwright.agents.learned.cvd_rl import (
-    CvdTrainer,
-    cvd_rl,
-    server_features,
-    sizes,
-)
+from binwright.agents.learned.cvd_rl import CvdTrainer, cvd_rl, server_features, sizes
 from binwright.agents.learned.dqn import AVERAGE, DQN, NETWORK, TARGET
 from binwright.agents.learned.mlp import size_of, untrained
 from binwright.agents.learned.numa import replays_of

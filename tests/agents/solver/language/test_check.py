@@ -121,6 +121,7 @@ MESSAGES = [
         spec("for i in 1000 for j in 1000 UTIL.ALL += 1 end end"),
         "one call of UTILFN may take more than 1,000,000 steps",
     ),
+    (spec("".join(f"for i{n} in 2 " for n in range(9)) + "REJECT " + "end " * 9), "more than 8 loops in one another"),
 ]
 
 
