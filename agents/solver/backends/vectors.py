@@ -34,15 +34,17 @@ def weights(packing: Matrix) -> Ints:
 
 def next_fit(packing: Matrix) -> Ints:
     """Put each ball into the bin of the one before it, or the next one: int64 [balls], or -1. That takes no time."""
+    # Bins that take no ball, such as those to be empty, are passed over.
+    bins = np.flatnonzero((packing.capacity >= packing.demand.min(axis=0)).all(axis=1)).tolist()
     where, place, free = list[int](), NULL, [NULL] * packing.demand.shape[1]
     for demand in packing.demand.tolist():
         if any(need > has for need, has in zip(demand, free, strict=True)):
-            if place + 1 == len(packing.capacity) or (demand > packing.capacity[place + 1]).any():
+            if place + 1 == len(bins) or (demand > packing.capacity[bins[place + 1]]).any():
                 where.append(NULL)
                 continue
             place += 1
-            free = packing.capacity[place].tolist()
-        where.append(place)
+            free = packing.capacity[bins[place]].tolist()
+        where.append(bins[place])
         free = [has - need for need, has in zip(demand, free, strict=True)]
     return np.array(where, np.int64)
 

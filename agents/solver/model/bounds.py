@@ -58,7 +58,8 @@ def _reasons(problem: Problem) -> Iterator[str]:
             return
         if not problem.searched:
             bound = packing_bound(demand, best)
-            total, most = demand.sum(axis=0), capacity.sum(axis=0, dtype=object)  # which may be beyond 64 bits
+            takes = (capacity >= demand.min(axis=0)).all(axis=1)  # not bins that are to be empty
+            total, most = demand.sum(axis=0), capacity[takes].sum(axis=0, dtype=object)  # may be beyond 64 bits
             for d in np.flatnonzero(total > most)[:1].tolist():
                 yield f"all balls take {_amount(total[d])} of {names[d]}, and all bins have {_amount(most[d])}"
     if bound > problem.limits[1]:

@@ -18,7 +18,6 @@ from binwright.fabric.ledger import Ledger
 from binwright.fabric.network import FAILED, NetworkView, Provisioned
 from binwright.fabric.routing import Routing
 from binwright.fabric.shapes import fabric, tree
-from binwright.fabric.shapes import fabric as pods
 from binwright.fabric.topology import Topology
 from binwright.simcore.errors import UserError
 from binwright.simcore.rng import stream
@@ -293,7 +292,7 @@ def test_best_home_names_the_tier_without_bandwidth(bandwidth: int) -> None:
 @pytest.mark.parametrize("cut_off", [0.0, 1000.0])
 def test_huge_requests_are_placed_whatever_the_weights(cut_off: float) -> None:
     """What they cost is beyond what floats hold exactly."""
-    network = pods(4, 650, 2, 1, 1, (1, 650, 1300))
+    network = fabric(4, 650, 2, 1, 1, (1, 650, 1300))
     size = np.full((network.servers, 1, 2), 10 * QUANTUM)
     view = Ledger(Cluster(("cpu", "mem"), size, (NEVER, NEVER), size[0]), routing=Routing(network, 1)).view
     agent = BestHome(stranded=1000.0, cut_off=cut_off)
