@@ -46,7 +46,7 @@ class Watched(QuotaBook):
         rows = {one.index: one.demand for one in simulation.line}
         rows |= {row: simulation.request(row).demand for row in simulation.ledger.running}
         for row, demand in rows.items():
-            if (tenant := int(self.tenants[row])) >= 0:
+            if (tenant := int(self.tenants(row))) >= 0:
                 used[tenant] += demand[0]
         return used
 
@@ -63,9 +63,9 @@ class Watched(QuotaBook):
 
     def _borrowers(self, request: Request) -> list[int]:
         rows = super()._borrowers(request)
-        simulation, tenant, used = self._simulation, int(self.tenants[request.index]), self.by_tenant(self.table.used)
+        simulation, tenant, used = self._simulation, int(self.tenants(request.index)), self.by_tenant(self.table.used)
         for row in rows:
-            other = int(self.tenants[row])
+            other = int(self.tenants(row))
             assert other != tenant
             assert self._cohorts[other] == self._cohorts[tenant] != ""
             assert used[other, 0] > self.nominal[other, 0]

@@ -111,10 +111,9 @@ class QuotaBook(CounterBook):
         if spec.reclaim != "never" and simulation.preempting is None:
             Preemption(simulation, self._evicted)
 
-    @property
-    def tenants(self) -> Ints:
-        """Whose quota each row counts against, int64 [rows], -1 for nobody's."""
-        tenants: Ints = self.table.counter.max(axis=1) // len(self.resources)
+    def tenants(self, rows: int | slice) -> Ints:
+        """Return whose quota a row, or each of several, counts against, int64, -1 for nobody's."""
+        tenants: Ints = self.table.counter[rows].max(axis=-1) // len(self.resources)
         return tenants
 
     def by_tenant(self, used: Ints) -> Ints:
@@ -178,8 +177,8 @@ class QuotaBook(CounterBook):
         need not have gone stay, the last chosen first.
         """
         simulation, table, nominal = self._simulation, self.table, self.nominal
-        used, tenants, taken = table.used.copy(), self.tenants, table.amount[request.index]
-        of_tenants, tenant = self.by_tenant(used), int(tenants[request.index])
+        used, taken = table.used.copy(), table.amount[request.index]
+        of_tenants, tenant = self.by_tenant(used), int(self.tenants(request.index))
         if self.spec.reclaim == "never" or tenant < 0 or not self._cohorts[tenant]:
             return []
         if ((taken > 0) & (of_tenants[tenant] + taken > nominal[tenant])).any():
@@ -189,7 +188,7 @@ class QuotaBook(CounterBook):
         priority = {row: simulation.request(row).priority for row in running if table.counts[row]}
         chosen = list[int]()
         for row in sorted(priority, key=lambda row: (priority[row], -simulation.record.decided[row], -row)):
-            other = tenants[row]
+            other = int(self.tenants(row))
             member = other not in (tenant, -1) and self._cohorts[other] == self._cohorts[tenant]
             may_go = member and (self.spec.reclaim == "any" or priority[row] < request.priority)
             if may_go and ((taken > 0) & (nominal[other] >= 0) & (of_tenants[other] > nominal[other])).any():

@@ -17,7 +17,7 @@ def _tenants(run: FinishedRun) -> Tenants | None:
     quotas: Any = run.simulation.quotas
     if quotas is None:
         return None
-    return quotas, quotas.tenants[: len(run.outcome)]
+    return quotas, quotas.tenants(slice(len(run.outcome)))
 
 
 def _shares(run: FinishedRun, quotas: Any, of: Ints) -> Floats:
