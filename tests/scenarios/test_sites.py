@@ -48,6 +48,8 @@ MISTAKES: list[tuple[dict[str, Any], dict[str, Any], str, str]] = [
     ({"router": "price", "of": {"north": {}, "south": {}}}, {}, "sites.of.north", "says no price of a kWh"),
     ({"of": {"north": {"electricity": {"price": 0}}, "south": {}}}, {}, "sites.of.south", "says no price of a kWh"),
     ({"router": "home", "by": None, "of": {"north": {}, "south": {}}}, {}, "sites.by", "is missing for the router"),
+    ({"router": "latency", "of": {"north": {"latency": {"south": 1}}, "south": {}}}, {}, "sites.of.south",
+     "says no latency"),
     ({"by": None}, {}, "sites.of.north.latency", "goes by a label of requests"),
     ({"of": {"north": {"latency": {"jb": 1}}, "south": {}}}, {}, "sites.of.north.latency", "no request is of this g"),
     ({"of": {"north": {"electricity": {"carbon": {"path": "a.csv", "daily": [1]}}}, "south": {}}}, {},

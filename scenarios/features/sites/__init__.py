@@ -54,9 +54,8 @@ class SitesSpec(Model):
         for place, name in enumerate(self.router):
             if not callable(checked(ROUTERS.load, ("router", str(place)))(name)):
                 raise wrong("is no function", "Name one that takes (routing, request).", ("router",), name)
-        for name, site in self.of.items():
-            if self.by is None and site.latency:
-                raise wrong("goes by a label of requests", "Say which: by: group.", ("of", name, "latency"))
+        if self.by is None and (far := [name for name, site in self.of.items() if site.latency]):
+            raise wrong("goes by a label of requests", "Say which: by: group.", ("of", far[0], "latency"))
         for name in ("home", "latency"):
             if name in self.router and self.by is None:
                 raise wrong(f"is missing for the router {name}", "Say which label of requests: by: group.", ("by",))
@@ -134,8 +133,7 @@ class _Feature(Feature):
         if LABEL not in known.values:
             remedy = f"Give the groups one, like `labels: {{{LABEL}: {next(iter(spec.of))}}}`."
             raise wrong(f"no server has a label `{LABEL}`", remedy, at)
-        sites = known.values[LABEL]
-        if sites is not None:
+        if (sites := known.values[LABEL]) is not None:
             spec.check_servers(sites, LABEL in known.everywhere)
         for name in ("price", "carbon"):
             rates = {site: getattr(each.electricity or default, name, None) for site, each in spec.of.items()}
@@ -144,6 +142,8 @@ class _Feature(Feature):
                 why = "router needs it of every site" if name in spec.router else "other sites say one"
                 remedy = f"Write electricity: {{{name}: ...}}: {why}."
                 raise wrong(f"says no {name} of a kWh", remedy, (*at, missing[0]))
+        if "latency" in spec.router and (far := [site for site, each in spec.of.items() if not each.latency]):
+            raise wrong("says no latency", "Write latency: {VALUE: 12 ms}, or take another router.", (*at, far[0]))
 
     def check_keys(self, scenario: Any) -> None:
         if "sites" in scenario.record and not (scenario.sites and scenario.costs and scenario.costs.has_power):

@@ -137,8 +137,7 @@ class SiteRouting:
         if lead not in self._places:
             self._orders.pop(lead, None)
             order = self._order(request)
-            tried = range(len(order) if together else 0)
-            place = next((place for place in tried if has_room(self.of == order[place])), 0)
+            place = next((p for p, site in enumerate(order) if together and has_room(self.of == site)), 0)
             self._places[lead] = place
             self.spilled.pop(lead, None)
             if place:
