@@ -105,8 +105,10 @@ class ClusterEvents:
         self._interrupt(sorted(interrupted), requeue)
 
     def up(self, parts: Sequence[int], kind: Kind = "server") -> None:
-        """Bring parts back, empty, that are not down for another reason."""
+        """Bring parts that are down back, empty, unless they are down for another reason."""
         for part in parts:
+            if not self._causes[kind, part]:
+                continue
             self._causes[kind, part] -= 1
             if not self._causes[kind, part]:
                 self._ledger.repair(part, kind)

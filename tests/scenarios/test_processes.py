@@ -31,6 +31,7 @@ def verbs(simulation):
     yield simulation.env.timeout(5)
     simulation.drain([0])
     yield simulation.env.timeout(10)
+    simulation.repair(1)  # it is not down: nothing happens
     simulation.fail(1, requeue=True)
     yield simulation.env.timeout(10)
     simulation.repair(1)
