@@ -148,7 +148,8 @@ def test_first_fit_is_first_fit(packing: Matrix) -> None:
 
 
 def test_next_fit_passes_bins_that_take_nothing() -> None:
-    assert next_fit(Matrix(np.ones((4, 2), np.int64), np.array([[9, 0], [2, 2], [2, 2], [9, 0]]), ())).tolist() == [1, 1, 2, 2]
+    demand, capacity = np.ones((4, 2), np.int64), np.array([[9, 0], [2, 2], [2, 2], [9, 0]])
+    assert next_fit(Matrix(demand, capacity, ())).tolist() == [1, 1, 2, 2]
 
 
 LONG = "procedure UTILFN(BALL, BIN, ALLOC) UTIL.S[BIN] += {} end"
