@@ -40,6 +40,9 @@ def as_text(overrides: Iterable[Override]) -> Iterator[str]:
         if isinstance(override, str):
             yield override
             continue
+        if not isinstance(override, Mapping):
+            remedy = "Write 'replications=3' or {'replications': 3}, and several one after another, without a list."
+            raise UserError("is not an override", value=override, remedy=remedy)
         for key, value in override.items():
             if key == "agents" and isinstance(value, str | Mapping):
                 value = [value]

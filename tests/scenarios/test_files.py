@@ -13,7 +13,7 @@ from binwright.scenarios.build.world import build_world
 from binwright.scenarios.schema.load import load_scenario, load_to_run, resolved, scenario_from, shipped
 from binwright.scenarios.schema.trace import Trace
 from binwright.scenarios.schema.workload import Generated
-from binwright.simcore.errors import ScenarioError
+from binwright.simcore.errors import ScenarioError, UserError
 from binwright.simcore.fields import Model
 from binwright.simcore.rules import Overflow
 from docs.scenario_reference import reference
@@ -214,6 +214,12 @@ def test_a_wrong_override_names_itself(file: Path, override: str, file_named: st
     with pytest.raises(ScenarioError) as caught:
         load_scenario(file, [override])
     assert str(caught.value).startswith(f"{file_named}: {problem}")
+
+
+def test_a_list_is_no_override() -> None:
+    with pytest.raises(UserError, match="is not an override") as caught:
+        load_scenario("quickstart", [["replications=3"]])  # type: ignore[list-item]
+    assert "without a list" in caught.value.remedy
 
 
 def test_shipped_scenarios_are_found_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
