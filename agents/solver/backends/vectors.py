@@ -1,9 +1,13 @@
 """Place the balls of vector problems: by first fit, however many there are, and by published attempts on matrices."""
 
+from concurrent.futures import ThreadPoolExecutor, wait
+from typing import Any, cast
+
 import numpy as np
 
 from binwright.agents.solver.backends.attempt import TURNS, put_back
 from binwright.agents.solver.backends.flat import Flat, Room
+from binwright.agents.solver.backends.numbered_attempts import LOOK, Over, never
 from binwright.agents.solver.model.problem import Matrix
 from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.random import below_kernel, stream_kernel
@@ -15,12 +19,25 @@ TINY = Matrix(np.full((3, 1), 2), np.full((3, 1), 3), ())
 """What searches are compiled with."""
 
 
-def first_fit(packing: Matrix) -> Ints:
-    """Put the heaviest balls first, each into the first bin that takes it: int64 [balls], or -1."""
-    where = np.full(len(packing.demand), NULL)
+def first_fit(packing: Matrix, over: Over = never) -> Ints:
+    """Put the heaviest balls first, each into the first bin that takes it: int64 [balls], or -1.
+
+    If time is `over` before all are tried, it is `next_fit` instead, which takes no time.
+    """
+    if over():
+        return next_fit(packing)
+    stop, where = np.zeros(1, np.int64), np.full(len(packing.demand), NULL)
     order = np.lexsort((*packing.demand.T, -weights(packing)))  # equal ones one after another
-    fit(packing.demand, packing.capacity, order, where)
-    return where
+    with ThreadPoolExecutor(1) as pool:
+        task = pool.submit(fit, packing.demand, packing.capacity, order, where, stop)
+        while wait([task], LOOK).not_done:
+            stop[:] |= over()
+        return where if task.result() else next_fit(packing)
+
+
+def is_loaded() -> bool:
+    """Tell whether this process has the machine code of first fit."""
+    return bool(cast(Any, fit).overloads)
 
 
 def weights(packing: Matrix) -> Ints:
@@ -66,8 +83,11 @@ def take(demand: Ints, ball: int, free: Ints, target: int, sign: int) -> None:
 
 
 @kernel
-def fit(demand: Ints, capacity: Ints, order: Ints, where: Ints) -> None:
-    """Put balls in this order into the first bins that take them; writes their bins to `where` [balls]."""
+def fit(demand: Ints, capacity: Ints, order: Ints, where: Ints, stop: Ints) -> bool:
+    """Put balls in this order into the first bins that take them; writes their bins to `where` [balls].
+
+    Returns whether it was not stopped: `stop` [1] is set from outside.
+    """
     bins, dims = capacity.shape
     size = 1
     while size < bins:
@@ -80,6 +100,8 @@ def fit(demand: Ints, capacity: Ints, order: Ints, where: Ints) -> None:
             free[node, d] = max(free[2 * node, d], free[2 * node + 1, d])
     before, start = -1, 0
     for ball in order:
+        if stop[0]:
+            return False
         same = before >= 0
         for d in range(dims):
             same = same and demand[ball, d] == demand[before, d]
@@ -101,6 +123,7 @@ def fit(demand: Ints, capacity: Ints, order: Ints, where: Ints) -> None:
             node >>= 1
             for d in range(dims):
                 free[node, d] = max(free[2 * node, d], free[2 * node + 1, d])
+    return True
 
 
 @lean

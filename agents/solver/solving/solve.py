@@ -14,11 +14,11 @@ import numpy as np
 
 from binwright.agents.solver.backends import cpu
 from binwright.agents.solver.backends.numbered_attempts import Attempts, Over, fewest, rounds
-from binwright.agents.solver.backends.vectors import first_fit, next_fit
+from binwright.agents.solver.backends.vectors import first_fit, is_loaded
 from binwright.agents.solver.local import runs
 from binwright.agents.solver.local.construct import Construction, Tenants, tenants
 from binwright.agents.solver.model.bounds import impossible, lower_bound
-from binwright.agents.solver.model.problem import Fault, Matrix, Problem
+from binwright.agents.solver.model.problem import Fault, Problem
 from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.verify import faults, goals_of
 from binwright.agents.solver.solving import exact
@@ -26,7 +26,6 @@ from binwright.agents.solver.solving.answer import Answer, Progress, verify
 from binwright.simcore.errors import UserError, suggest
 from binwright.simcore.extras import install
 from binwright.simcore.removed import removed
-from binwright.simcore.types import Ints
 
 OURS, PUBLISHED, LOCAL = "ours", "published", "local search"
 FIRST_FIT, TENANTS = "first fit", "whole tenants"
@@ -164,6 +163,10 @@ class _Search:
         """
         interrupted, thread = False, Future[None]()
         try:
+            self.impossible = impossible(self.problem)
+            if self.problem.searched:
+                self.most = self.problem.limits[1]
+                self.bound = self.most if self.impossible else min(lower_bound(self.problem), self.most)
             thread = ThreadPoolExecutor(1, "solve").submit(self.run)
             wait([thread], None if self.end == inf else self.end - clock.monotonic())
         except KeyboardInterrupt:
@@ -181,10 +184,6 @@ class _Search:
 
     def run(self) -> None:
         """Search until the answer is optimal, or attempts are used up; raises `_Over` when time is over."""
-        self.impossible = impossible(self.problem)
-        if self.problem.searched:
-            self.most = self.problem.limits[1]
-            self.bound = self.most if self.impossible else min(lower_bound(self.problem), self.most)
         if self.ours:
             self.construct()
             if self.attempts is None and not self.impossible:
@@ -192,7 +191,7 @@ class _Search:
         # Of a problem that is impossible, what first fit has placed is the answer: no kernel is waited for.
         if not self.settled and not (self.impossible and self.best is not None):
             if self.ours and self.problem.searched:
-                self.fit(first_fit)
+                self.fit(self.over)
             if not self.settled:
                 numbers = rounds(2, 1 if self.impossible else self.attempts)
                 fewest(lambda: self.bound, self.most, self.bins, numbers, self.attempt)
@@ -290,15 +289,15 @@ class _Search:
             self.impossible = PROVEN if self.bound == self.most else ""
             self.bound = min(self.bound + 1, self.most)
 
-    def fit(self, by: Callable[[Matrix], Ints]) -> None:
-        """Keep what first fit or next fit comes to of a vector problem if bins are alike or their number is given."""
+    def fit(self, over: Over) -> None:
+        """Keep what first fit comes to of a vector problem if bins are alike or their number is given."""
         problem, packing = self.problem, self.problem.packing
         if packing is None or (problem.searched and not problem.bins_alike):
             return
         if problem.searched:
             bins = min(self.most, len(packing.demand) + problem.bins)
             packing = packing._replace(capacity=np.tile(packing.capacity[0], (bins, 1)))
-        where = by(packing)
+        where = first_fit(packing, over)
         problem = self.problem.with_bins(max(problem.bins, int(where.max()) + 1))
         self.keep(problem, where[problem.unit_of].tolist(), FIRST_FIT)
 
@@ -352,7 +351,7 @@ class _Search:
         if self.best is not None and NULL not in self.best.alloc:
             return
         if self.problem.packing is not None:
-            self.fit(next_fit)
+            self.fit(lambda: not is_loaded() or clock.monotonic() >= until)
         elif self.best is None or self.problem.searched:
             self.construct_into(self.most, self.tenants, lambda: clock.monotonic() >= until)
 
