@@ -126,7 +126,7 @@ def test_a_process_may_be_the_last_to_help_those_who_wait(mine: str, tmp_path: P
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("broken", "raised ZeroDivisionError('division by zero') at {mine}:27, at 3 s"),
+        ("broken", "raised ZeroDivisionError('division by zero') at {mine}:28, at 3 s"),
         ("odd", "it yielded 3, which is no event such as simulation.env.timeout(60)"),
     ],
 )
