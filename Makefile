@@ -1,5 +1,5 @@
 # make run       sets up .venv and asks how many servers three agents need
-# make test      sets up .venv with every extra, then all tests but the long ones, in 5 minutes on 2 cores, 7 the first time
+# make test      sets up .venv with every extra, then all tests but the long ones, in 4 minutes on 2 cores, 7 the first time
 # make check     ruff and mypy, in a minute and a half; seconds when repeated
 # make test-all  make check and make test, then the long tests and make versions, in 16 minutes more
 # make versions  the core alone: with every other Python from 3.11 to 3.13 on the PATH, and with the lowest versions
@@ -78,7 +78,7 @@ build/versions/%: FORCE
 	@$@/bin/python -m pytest --numprocesses auto --maxprocesses 8 --dist loadfile -m "not long" \
 		-o addopts="--strict-markers --strict-config" $(CORE)
 
-# What make test leaves out; WITHIN=360 begins no test after so many seconds.
+# What make test leaves out; WITHIN=240 begins no test after so many seconds.
 WITHIN := inf
 long: .venv/full
 	$(PYTEST) -m long --within $(WITHIN)
