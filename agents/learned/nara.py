@@ -12,7 +12,7 @@ import numpy as np
 
 from binwright.agents.environments.observation import Observation, Observer, Reals, deduct, observe, shown
 from binwright.agents.heuristics.networks.common import NetworkAgent, one_by_one
-from binwright.agents.learned.loop import TRAINING, Count, Finite, Share, Trainer, arrays_of
+from binwright.agents.learned.loop import TRAINING, Count, Share, Trainer, arrays_of
 from binwright.agents.learned.mlp import add_products, dense, flatten
 from binwright.agents.learned.ppo import Batch, Proximal, masked, returns_of, standardised
 from binwright.agents.learned.weights import Tensors, extra, find, fitting, read
@@ -26,6 +26,8 @@ from binwright.simcore.types import Floats, Ints, Refusal, Request, View
 
 STAGES, WIDTH, CLUSTER = 3, 16, 8
 """Rounds of messages; numbers that embed a vertex, and units of our hidden layer; units of the cluster's layers."""
+REWARDS = np.array([10.0, -10.0])
+"""For a request that gets its place, and for one that does not."""
 
 
 def shapes(resources: int, text: bool) -> dict[str, tuple[int, ...]]:
@@ -261,22 +263,17 @@ class NaraTrainer(Proximal, Trainer):
     """PPO with the settings of the publication, and RLlib's defaults of its time where it gives none.
 
     `episodes` are played whole in every iteration: 16 of 32 requests are about the published 2,048 decisions.
-    `placed`, `rejected` and `choice` reward a request that gets its place, one that does not, and a choice after which
-    one still needs servers. The network has the form of the publication's text (`binwright.agents.learned.nara`).
+    The network has the form of the publication's text (`binwright.agents.learned.nara`).
     """
 
     episodes: Count = 16
     discount: Share = 0.99
-    placed: Finite = 10.0
-    rejected: Finite = -10.0
-    choice: Finite = 0.0
     mask: Literal["any", "feasible"] = "any"
     state = "policy", "optimiser", "kl_weight"
 
     def begin(self, training: World, validation: World, seed: int) -> None:
         torch, network = extra("torch"), extra("binwright.agents.learned.nara_network")
-        self._seed, self._rewards = seed, np.array([self.placed, self.rejected])
-        self._training = training
+        self._seed, self._training = seed, training
         self._playing = training.episodes(self.episodes, feasible=self.mask == "feasible")
         view = self._playing.view
         self._look = Observer(self._playing, True)
@@ -313,8 +310,7 @@ class NaraTrainer(Proximal, Trainer):
                 active.append(~episodes.over)
                 episodes.step(actions.numpy())
                 result = episodes.many.result * active[-1][:, None]
-                going_on = active[-1] & ~result.any(axis=1)
-                rewards.append(result @ self._rewards + self.choice * going_on)
+                rewards.append(result @ REWARDS)
                 results += result.sum(axis=0)
                 steps.append((*seen, actions, mask, logits, values))
         decided, earned = torch.from_numpy(np.array(active)), np.array(rewards)

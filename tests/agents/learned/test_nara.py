@@ -159,19 +159,6 @@ def test_weights_are_drawn_as_in_keras() -> None:
     assert all(0 < stage.link.abs().max() < 1 for stage in policy.stages)
 
 
-def test_reward_of_a_choice_counts_for_each_decision_of_an_unfinished_request() -> None:
-    world = build_learning(load_scenario("nara/table1", ["workload.requests=12"]))
-    found = []
-    for choice in (0.0, -1.0):
-        trainer = NaraTrainer(episodes=2, epochs=1, choice=choice, rejected=0.0, placed=0.0)
-        trainer.begin(world, world, 0)
-        found.append(trainer.iterate(0))
-    free, paid = found
-    assert free["reward"] == 0
-    assert paid["decisions"] == free["decisions"]
-    assert paid["reward"] == -(paid["decisions"] - 2 * 12) / 2
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("mask", ["any", "feasible"])
 def test_in_the_engine_it_chooses_as_in_compiled_episodes(weights: Path, trainer: NaraTrainer, mask: Any) -> None:
