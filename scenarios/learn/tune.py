@@ -77,7 +77,7 @@ def ranges_of(spec: AgentSpec, params: Mapping[str, Between]) -> list[Range]:
         except (TypeError, ValueError):
             low = high = nan
         if not -inf < low < high < inf:
-            remedy = f"Write {name}=0..4."
+            remedy = f"Write {name}=0..4{', without `:log`' if ':log' in str(between) else ''}."
             raise UserError("is not a range", key=f"param {name}", value=between, remedy=remedy)
         hint = hints.get(name, float)
         ranges.append(Range(name, low, high, whole=hint is int or set(get_args(hint)) == {int, NoneType}))

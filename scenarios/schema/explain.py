@@ -84,6 +84,8 @@ def _say(detail: ErrorDetails) -> tuple[str, str, Any]:
         return "is not a name", remedy, None
     if detail["type"] == "tuple_type" and isinstance(value := detail["input"], str):
         return "expected a list", f"Write a list: [{value}].", None
+    if detail["type"] == "string_type" and isinstance(detail["input"], list):
+        return expected(detail), "Write one of them.", None
     if detail["type"] == "too_short" and isinstance(detail["input"], Mapping):
         return "is empty", f"Give at least {detail['ctx']['min_length']} of them.", None
     return expected(detail), _REMEDIES.get(detail["type"], ""), None

@@ -134,6 +134,7 @@ def test_a_candidate_that_fails_is_the_worst(tiny: Path) -> None:
         ({"params": {"note": "1..8"}}, r"param note: expected text, got 1\.0\n  Tune options that take numbers"),
         ({"params": {"near": "1-2"}}, r"param near: is not a range \(got '1-2'\)\n  Write near=0..4"),
         ({"params": {"near": (2, 0)}}, r"param near: is not a range \(got \(2, 0\)\)"),
+        ({"params": {"near": ".1..3:log"}}, "is not a range .*\n  Write near=0..4, without `:log`"),
         ({"rounds": 0}, "rounds: is too few"),
     ],
 )

@@ -54,7 +54,8 @@ def _reasons(problem: Problem) -> Iterator[str]:
             members = np.flatnonzero(problem.unit_of == unit).tolist()
             together = "takes" if len(members) == 1 else "are FRIENDS, and together take"
             who = f"{_balls(problem, members)} {together} {_amount(demand[unit, d])} of {names[d]}"
-            yield f"{who}, and no bin has more than {_amount(best[d])}"
+            all_drained = names[d] == "DRAIN"  # the resource that only bins that are to be empty have none of
+            yield "all bins are to be empty" if all_drained else f"{who}, and no bin has more than {_amount(best[d])}"
             return
         if not problem.searched:
             bound = packing_bound(demand, best)
