@@ -47,8 +47,8 @@ def scores_of(view: NetworkView, room: Filling, links: Links = "own") -> Scores:
 def scales(most: list[int]) -> list[float]:
     """Return what free x demand of each resource, and of bandwidth, is multiplied with.
 
-    That makes it the product of both as shares of the largest server, times something common to all: whole numbers, so
-    that ties are ties.
+    That makes it the product of both as shares of the largest server, times something common to all: whole numbers,
+    which floats hold exactly up to 2^53, so that ties are ties.
     """
     common = lcm(*(each**2 for each in most if each))
     scale = [common // each**2 if each else 0 for each in most]

@@ -29,7 +29,7 @@ from binwright.agents.solver.model.emit import indented, text
 from binwright.agents.solver.model.program import BALL, MICRO, NULL, WIDE, Code, Family
 from binwright.simcore.errors import suggest
 
-Over: TypeAlias = tuple[Table | None, Code, Code, int, int, int]
+LoopRange: TypeAlias = tuple[Table | None, Code, Code, int, int, int]
 """What a loop runs over: the numbers from start to stop, or the entries of a table that these are numbers of; what the
 variable may be, at least and at most; and the rounds, at most."""
 
@@ -297,7 +297,7 @@ class Compiler(Writer):
 
     # Loops, as statements and as `sum` and `count`
 
-    def over(self, node: s.Node) -> Over:
+    def over(self, node: s.Node) -> LoopRange:
         """Write what the variable of a loop runs over."""
         if (table := self.row_of(node)) is not None:
             refuse(not table.whole, f"{table.name} has quantities", "Run over 0 .. len(...) instead.", node.at)

@@ -12,7 +12,7 @@ from itertools import takewhile
 from math import ceil
 from typing import Any, NamedTuple, cast
 
-from binwright.agents.solver.backends.numbered_attempts import Over
+from binwright.agents.solver.backends.numbered_attempts import LOOK, Over
 from binwright.agents.solver.model import program as p
 from binwright.agents.solver.model.arithmetic import OPERATIONS, SYMBOLS
 from binwright.agents.solver.model.emit import goals
@@ -64,7 +64,7 @@ def prove(problem: Problem, over: Over, begin: list[int] | None = None) -> Proof
     stated = _Model(problem)
     with ThreadPoolExecutor(1) as pool:
         task = pool.submit(stated.solve, begin, over)
-        while wait([task], 0.02).not_done:
+        while wait([task], LOOK).not_done:
             if over():
                 stated.solver.stop_search()
         return task.result()
