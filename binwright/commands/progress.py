@@ -11,7 +11,6 @@ from typing import Any, Self
 import rich.live
 from rich.text import Text
 
-from binwright.analysis.measure.metric import duration
 from binwright.commands.console import note, notes
 from binwright.simcore.compiling import now_compiled
 
@@ -108,3 +107,10 @@ class Live(StatusLine):
         failed = f"{self._failed} failed" if self._failed else ""
         left = self.left(self._rows) if self._rows > self._before else ""
         return ", ".join(filter(None, (f"{self._rows} of {self.total}", failed, left)))
+
+
+def duration(seconds: float) -> str:
+    """Write how long that is for people, as an estimate deserves: `7 s`, `12 min`, `3.5 h`."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

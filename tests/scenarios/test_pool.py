@@ -17,7 +17,7 @@ import yaml
 
 from binwright.analysis.results_api import Results
 from binwright.commands import progress
-from binwright.commands.progress import Live
+from binwright.commands.progress import Live, duration
 from binwright.scenarios.batch import pool
 from binwright.scenarios.batch.attempt import Row, Task
 from binwright.scenarios.batch.batch import Batch, rows_of
@@ -245,4 +245,5 @@ def test_progress_says_done_failed_and_time_left(monkeypatch: pytest.MonkeyPatch
                 assert "left" not in live.text()
         clock[0] = 80.0
         text = live.text()
-    assert text == "304 of 1000, 4 failed, 2.25 min left"
+    assert text == "304 of 1000, 4 failed, 2 min left"
+    assert [duration(seconds) for seconds in (7.4, 700, 20_000)] == ["7 s", "12 min", "5.6 h"]
