@@ -15,7 +15,7 @@ from binwright.simcore.jit import kernel, lean
 from binwright.simcore.jit.cost_functions import at_place, bound_of, on_stack
 from binwright.simcore.types import Amounts, Floats, Ints, View
 
-Filter: TypeAlias = str | dict[Literal["best-fit", "internal"], Annotated[int, Field(ge=0)]]
+Filter: TypeAlias = Literal["none"] | dict[Literal["best-fit", "internal"], Annotated[int, Field(ge=0)]]
 """How many candidates each of two rules names; `none` stands for all places."""
 MIXED: Filter = {"best-fit": 2, "internal": 3}
 
@@ -24,8 +24,7 @@ def counts(filter: Filter) -> tuple[int, int]:
     """Return how many candidates Best-Fit names, and how many `internal`; 0 and 0 stand for all places."""
     if filter == "none":
         return 0, 0
-    by_rule = {} if isinstance(filter, str) else filter
-    named = by_rule.get("best-fit", 0), by_rule.get("internal", 0)
+    named = filter.get("best-fit", 0), filter.get("internal", 0)
     if not any(named):
         remedy = "Say how many each names, {best-fit: 4, internal: 3}, or none for all places."
         raise UserError("names no candidates", key="filter", value=filter, remedy=remedy)

@@ -70,8 +70,6 @@ def test_filter_selects_the_candidates_of_its_reference(case: Any, best: int, by
 
 def test_filters_share_out_the_candidates() -> None:
     assert [counts({"best-fit": 4, "internal": 3}), counts({"internal": 2}), counts("none")] == [(4, 3), (0, 2), (0, 0)]
-    with pytest.raises(UserError, match=r"filter: names no candidates .*\n  Say how many each names"):
-        RandomTop("both")
 
 
 def network(numbers: Floats, widths: tuple[int, ...], seen: list[float]) -> float:
