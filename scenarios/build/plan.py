@@ -148,23 +148,26 @@ def _identity(scenario: Scenario, content: Content | None) -> dict[str, Any]:
     return identity
 
 
-def _by_content(data: Any, key: str = "") -> Any:
-    """Replace every name of a file in data, and everything from outside that it names, by what is in the files."""
-    if isinstance(data, dict):
-        return {_by_content(name): _by_content(value, name) for name, value in data.items()}
+def _by_content(data: Any, key: object = "") -> Any:
+    """Replace what data name from outside by its content, and so the files in paths and in options of agents and it."""
     if isinstance(data, list):
-        return [_by_content(value) for value in data]
-    if key == "label" or not isinstance(data, str):
+        return [_by_content(value, key) for value in data]
+    if key == "label" or not isinstance(data, dict | str):
         return data
-    if digest := digest_of(Path(data)):
+    names_files = key in ("path", "options") or _thing(key) is not None
+    if isinstance(data, dict):
+        return {_by_content(name): _by_content(value, key if names_files else name) for name, value in data.items()}
+    if names_files and (digest := digest_of(Path(data))):
         return digest
     thing = _thing(data)
     digest = "" if thing is None else of(thing)
     return f"{digest}:{data.rpartition(':')[2]}" if digest else data
 
 
-def _thing(name: str) -> object:
+def _thing(name: object) -> object:
     """Find what from outside a name stands for: in a file or a module, or registered by a third party; else None."""
+    if not isinstance(name, str):
+        return None
     if re.fullmatch(r".+\.py:\w+", name) or (":" in name and name.partition(":")[0] in sys.modules):
         try:
             thing: object = AGENTS.load(name)

@@ -10,11 +10,13 @@ from binwright.analysis.results_api import Results
 from binwright.scenarios.batch import pool
 from binwright.scenarios.batch.attempt import Row
 from binwright.scenarios.batch.batch import Batch
+from binwright.scenarios.build.plan import plan
 from binwright.scenarios.schema.load import scenario_from
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.errors import UserError
 from tests.support.batches import data, same
 from tests.support.properties import first
+from tests.support.scenarios import random_requests
 
 TRACE = "id,cpu,mem,at,lives\n"
 
@@ -89,3 +91,13 @@ def test_a_file_that_was_exchanged_and_put_back_is_noticed(tmp_path: Path) -> No
 
     with pytest.raises(UserError, match=r"t\.csv: changed while it was used"):
         Batch(given, tmp_path / "out").run(finished=edited(2, exchanged))
+
+
+def test_only_paths_and_options_name_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text("class Mine:\n    def __init__(self, table: str): ...\n")
+    grouped = data(workload=random_requests(9, "1 min", [{"cpu": 1, "mem": "1 GB", "group": "web"}], "1 h"))
+    both = [scenario_from(given) for given in (grouped, data(workload={"mine.py:Mine": {"table": "web"}}))]
+    before = [plan(given)[0].name for given in both]
+    (tmp_path / "web").write_text("is called as the group is")
+    assert [plan(given)[0].name == name for given, name in zip(both, before, strict=True)] == [True, False]
