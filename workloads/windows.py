@@ -224,13 +224,15 @@ class Window(Model):
         length, rows = self.length(seed), len(trace)
         firsts = self.firsts(seed, trace, file)
         # The highest start that may be drawn is checked, not the one drawn, so that no seed alone finds out.
-        drawn = isinstance(self.start, RandomStart | ApartStart)
-        last = self.bounds(trace)[1] if drawn else firsts[-1]
+        last, key, value = firsts[-1], "workload.start", self.start if isinstance(self.start, int | str) else firsts[0]
+        if isinstance(self.start, RandomStart | ApartStart):
+            last, (form, value) = self.bounds(trace)[1], next(iter(self.start))
+            key = f"{key}.{form}"
         if not 0 <= last < rows or last + (length or 0) > rows:
             wanted = f"{length} requests from row {last}" if length else f"row {last}"
             problem = f"the window leaves the trace: it wants {wanted}"
             remedy = f"The trace has the rows 0 to {rows - 1}."
-            raise WorkloadError(problem, file=file, key="workload.start", value=firsts[0], remedy=remedy)
+            raise WorkloadError(problem, file=file, key=key, value=value, remedy=remedy)
         return [(first, rows if length is None else first + length) for first in firsts]
 
 

@@ -153,6 +153,14 @@ class Trace(PlacementKeys, Window, WorkloadKind):
     inflate: Inflate | None = Field(None, examples=["{until: 1.3, of: gpu}"])
     """Fill the cluster with these requests again and again."""
 
+    @classmethod
+    def prepare(cls, data: Any) -> Any:
+        for key in ("arrivals", "flavours"):
+            if isinstance(data, Mapping) and data.get(key) is not None:
+                remedy = "A workload is a trace or generated; what an extended file says is taken back by `key: null`."
+                raise wrong("does not go with a trace", remedy, (key,))
+        return data
+
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         for key, present in (("resample", self.resample), ("parts", self.parts)):

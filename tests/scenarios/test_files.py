@@ -101,7 +101,7 @@ MISTAKES = [
     # Alternatives
     (TRACE, "  nodes: 2", "  groups: [{count: 1, node: {cpu: 1}}]", 2, "cluster", "in 2 ways: node, groups", "Give one"),
     (TRACE, "  servers: 10\n  nodes: 2\n  node: {cpu: 40, mem: 90 GB}\n", "", 2, "cluster", "has no servers", "`groups`"),
-    (TRACE, "  trace", "  arrivals: {}\n  trace", 8, "workload.arrivals", "unknown key", ""),
+    (TRACE, "  trace", "  arrivals: {}\n  trace", 8, "workload.arrivals", "does not go with a trace", "`key: null`"),
     (GENERATED, "{bursty: {every: 10 min, size: 8}}", "{}", 8, "workload.arrivals", "needs one way", "exactly one of"),
     (GENERATED, "{fixed: never}", "{empirical: {}}", 11, "workload.flavours.1.lifetimes.empirical", "either", "Give exactly"),
     # Things that do not go together

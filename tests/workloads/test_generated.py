@@ -114,8 +114,8 @@ def test_superposed_windows(
     [
         (window(8, 3), ("cpu",), "workload.start: the window leaves the trace: it wants 3 requests from row 8 (got 8)"),
         (window(2, 5, 2), ("cpu",), "workload.start: the window leaves the trace: it wants 5 requests from row 7"),
-        (window(RandomStart(random=(0, 9)), 2), ("cpu",), "workload.start: the window leaves the trace: it"),
-        (window(ApartStart(apart=(0, 9)), 2), ("cpu",), "workload.start: the window leaves the trace: it"),
+        (window(RandomStart(random=(0, 9)), 2), ("cpu",), "workload.start.random: the window leaves the trace: it"),
+        (window(ApartStart(apart=(0, 9)), 2), ("cpu",), "workload.start.apart: the window leaves the trace: it"),
         (window("191 s"), ("cpu",), "workload.start: nothing arrives at that time or later (got '191 s')"),
         (window(), ("cpu", "gpu"), "cluster: the trace has no demand for gpu\n  Resources of this trace: cpu, mem."),
     ],
