@@ -120,6 +120,7 @@ class Proposal:
     def _take_times(self) -> None:
         """Find when requests arrive, and when they end or how long they stay."""
         arrival = self._take_moment("arrival")
+        self.unread = None if arrival else self._best("arrival", lambda each: each.kind == "words")
         if arrival and arrival.missing:
             self.keep[arrival.name] = "!="
             self._doubt(arrival, arrival.missing, "empty", "they are left out")
@@ -214,13 +215,20 @@ def propose(path: Path) -> Proposal:
         raise WorkloadError("no requests: the table has no rows", file=path, remedy=remedy)
     proposal = Proposal(frame)
     names = {guess.name for guess in proposal.guesses}
+    line = 1 if "line" in frame.columns else None
+    if proposal.unread:
+        name, first, remedy = (
+            proposal.unread.name,
+            proposal.unread.there[0],
+            "Dates begin with a year: 2026-12-31 08:00.",
+        )
+        raise WorkloadError("is no time and no date", file=path, line=line, key=name, value=first, remedy=remedy)
     missing = ["when requests arrive"] * ("arrival" not in names)
     missing += ["what they ask for"] * (not {"cpu", "mem", "gpu"} & names)
     if missing:
         remedy = (
             f"Its columns: {', '.join(name for name in frame.columns if name != 'line')}. If one of them does, write "
-            "`columns: {arrival: ..., end: ..., cpu: ...}` into a `trace: table` scenario. Dates begin with a year."
+            "`columns: {arrival: ..., end: ..., cpu: ...}` into a `trace: table` scenario."
         )
-        line = 1 if "line" in frame.columns else None
         raise WorkloadError(f"no column says {' or '.join(missing)}", file=path, line=line, remedy=remedy)
     return proposal

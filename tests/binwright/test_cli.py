@@ -226,6 +226,10 @@ MISTAKES: list[tuple[str, list[str]]] = [
     ("list agent", ["list: argument KIND: invalid choice: 'agent' (choose from "]),
     ("list movers quickstart", ["movers: takes no name"]),
     ("traces describe words.csv", ["words.csv:1: no column says when requests arrive", "Its columns: a, b."]),
+    (
+        "traces describe dates.csv",
+        ["dates.csv:1: start: is no time and no date (got '31.12.2026')", "begin with a year"],
+    ),
     ("size s.yaml --until acceptance=99", ['Write a metric, >= or <=, and a number: "acceptance >= 99 %"']),
     ("solve vm-placement --ball 3", ["--ball: which answer?"]),
     ("", ["usage"]),
@@ -240,6 +244,7 @@ def _mistaken() -> None:
         "file": "in the way",
         "t.csv": TRACE,
         "words.csv": "a,b\n1,2\n",
+        "dates.csv": "start,cpu\n31.12.2026,2\n",
     }.items():
         Path(name).write_text(text)
 

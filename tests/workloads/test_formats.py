@@ -152,6 +152,18 @@ def test_a_snapshot_of_kubernetes(snapshot: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"kind": "List"}', "not as Kubernetes has it: 'items' is missing"),
+        ('{"items": [{}, {"kind": "Pod", "metadata": {}}]}', "items.1 is not as Kubernetes has it: 'spec' is missing"),
+    ],
+)
+def test_what_a_snapshot_lacks_is_named(text: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "k.json").write_text(text)
+    assert said in refused("kubernetes", tmp_path / "k.json")
+
+
+@pytest.mark.parametrize(
     ("text", "amount"),
     [("500m", 0.5), ("2", 2), (3, 3), ("1.5Gi", 1.5 * 2**30), ("128974848", 128974848), ("1e3", 1000), ("100k", 1e5)],
 )

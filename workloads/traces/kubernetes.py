@@ -73,17 +73,26 @@ def quantity(text: str | float) -> float:
 
 
 @contextmanager
-def _snapshot(path: Path) -> Iterator[Callable[[str], list[dict[str, Any]]]]:
-    """Yield what lists the items of a kind; within, what is not as Kubernetes has it is refused."""
+def _snapshot(path: Path) -> Iterator[Callable[[str], Iterator[dict[str, Any]]]]:
+    """Yield what gives the items of a kind; within, what is not as Kubernetes has it is refused."""
+    at = ""
+
+    def of_kind(kind: str) -> Iterator[dict[str, Any]]:
+        nonlocal at
+        for number, item in enumerate(items):
+            at = f"items.{number} is "
+            if item.get("kind") == kind:
+                yield item
+
     try:
         items = json.loads(contents(path))["items"]
-        yield lambda kind: [item for item in items if item.get("kind") == kind]
+        yield of_kind
     except WorkloadError as error:
         error.file = path
         raise
     except (ValueError, RecursionError, LookupError, AttributeError, TypeError) as error:
-        line = getattr(error, "lineno", None)
-        raise WorkloadError(f"not as Kubernetes has it: {error!r}", file=path, line=line, remedy=GET) from None
+        line, why = getattr(error, "lineno", None), f"{error} is missing" if isinstance(error, KeyError) else error
+        raise WorkloadError(f"{at}not as Kubernetes has it: {why}", file=path, line=line, remedy=GET) from None
 
 
 def _node(item: Mapping[str, Any]) -> Node:
