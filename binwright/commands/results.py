@@ -94,7 +94,11 @@ def figures(args: Namespace) -> int:
             if not args.kinds and len(drawn) == FOUR:
                 break
     if not drawn:
-        raise [*left_out.values()][-1]
+        reasons = {str(why): why for why in left_out.values()}
+        if len(reasons) > 1:
+            remedy = f"`--kind NAME` says why for one of {', '.join(left_out)}."
+            raise ResultsError("no figure can be drawn of these results", file=args.results[0], remedy=remedy)
+        raise next(iter(reasons.values()))
     for name, (figure, content) in drawn.items():
         path = save(figure, file or folder / f"{short_name(name)}.{form}", content)
         print_location(f"Figure: {path}")

@@ -212,10 +212,12 @@ def _print_ball(problem: Problem, ball: int, is_in: int, bins: Sequence[list[Vio
     """Say for every bin what stands in the way of a ball."""
     print_line(f"ball {problem.ball(ball)} is {'not placed' if is_in < 0 else f'in bin {problem.bin(is_in)}'}")
     table = new_table("bin", "in the way")
-    for place, them in enumerate(bins):
+    for place, them in enumerate(bins[:SHOWN]):
         why = "it is here" if place == is_in else "nothing: it fits"
-        table.add_row(problem.bin(place), "; ".join(each.text for each in them) or why)
+        table.add_row(escape(problem.bin(place)), escape("; ".join(each.text for each in them) or why))
     out.print(table)
+    if len(bins) > SHOWN:
+        print_line(f"and {len(bins) - SHOWN:,} bins more")
 
 
 def _first(words: Iterable[str]) -> str:

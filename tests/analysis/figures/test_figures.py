@@ -28,10 +28,11 @@ from binwright.analysis.figures.kinds.servers import rows
 from binwright.analysis.figures.kinds.topology import paint
 from binwright.analysis.figures.style import rendered
 from binwright.analysis.results_api import Results
-from binwright.cli import main
+from binwright.cli import MISTAKE, main
 from binwright.fabric.topology import Topology
 from binwright.simcore.errors import ResultsError, UserError
 from tests.support.figures import GENERATED, NETWORK, SERVERS, log
+from tests.support.results import made, row
 
 SWEPT = {
     "name": "swept", "cluster": {"servers": 2, "nodes": 2, "node": {"cpu": 20, "mem": "45 GB"}},
@@ -242,6 +243,19 @@ def test_a_figure_names_the_records_it_lacks(
 ) -> None:
     with pytest.raises(UserError, match=says):
         draw(found[name], kind, **options)
+
+
+def test_where_nothing_can_be_drawn_no_single_kind_is_blamed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made(tmp_path, [row("a", 0, rejected=0)])
+    assert main(["figures", str(tmp_path), "--metric", "nonsense"]) == MISTAKE
+    said = capsys.readouterr().err
+    assert (
+        f"{tmp_path}: no figure can be drawn of these results\n  `--kind NAME` says why for one of size, sweep" in said
+    )
+    assert main(["figures", str(tmp_path), "--where", "seed=7"]) == MISTAKE
+    assert "--where seed: no run has this value" in capsys.readouterr().err
 
 
 # -- learning ------------------------------------------------------------------------------------------------------

@@ -93,6 +93,10 @@ def test_explain_prints_the_rules_in_the_way_of_each_ball(tmp_path: Path, capsys
     for option in ("--explain", "--from"):
         assert main(["solve", str(file), option, str(answer)]) == 2
         assert f"{answer}: ball 1 is in bin 9, which there is not" in capsys.readouterr().err
+    file.write_text("BINS 103 BALLS 1 RESOURCES C => 1 procedure UTILFN(BALL, BIN, ALLOC) UTIL.C += 1 end")
+    answer.write_text('{"alloc": [0]}')
+    assert main(["solve", str(file), "--explain", str(answer), "--ball", "0"]) == 0
+    assert capsys.readouterr().out.endswith("\nand 3 bins more\n")
     file.write_text(f"{TEXT} PIN 9 TO 0")
     assert main(["solve", str(file), "--from", str(answer)]) == 2
     assert f"{file}:" in capsys.readouterr().err
