@@ -103,7 +103,7 @@ COMMANDS: Sequence[tuple[str, str, str, Sequence[Option]]] = (
     ("report", "results.report", "one HTML file: answer, tables, figures and failures", (
         FOLDER, _out("the file to write (default: RESULTS/report.html)", "FILE"),
     )),
-    ("init", "traces.init", "write a first scenario", (
+    ("init", "traces.init", "write a first scenario, for requests of a file or generated ones", (
         _option("--requests", metavar="FILE", help="a CSV or Parquet file, or a trace (default: those of `first`)"),
         _number("--servers", "how many (default: 20, or enough for FILE)"),
         _option("--node", metavar="AMOUNTS", help='what each has: "cpu: 64, mem: 256 GB" (default: that)'),
@@ -235,7 +235,7 @@ def parser() -> argparse.ArgumentParser:
         if action:
             every.append(commands.add_parser(above, help=ABOVE[above]))
             below = every[-1].add_subparsers(metavar="ACTION", dest="action", required=True)
-        command = below.add_parser(action or above, help=purpose)
+        command = below.add_parser(action or above, help=purpose, description=f"{name}: {purpose}.")
         command.set_defaults(answer=answer)
         for names, how in options:
             command.add_argument(*names, **how)

@@ -81,11 +81,12 @@ def compose(results: ResultsFolder) -> str:
     }  # fmt: skip
     rest = {
         "differences": ("Paired differences", _differences(results)),
-        "figures": ("Figures", "\n".join(['<div class="figures">', *drawn.values(), "</div>\n"])),
-        "failed": ("Failed runs", "\n".join(_failed(results)) or "<p>None.</p>"),
+        "figures": ("Figures", "\n".join(['<div class="figures">', *drawn.values(), "</div>\n"]) * bool(drawn)),
+        "failed": ("Failed runs", "\n".join(_failed(results))),
         "scenario": ("Scenario", _scenario(results)),
         "versions": ("Versions, and how to run it again", _versions(results)),
     }
+    rest = {key: part for key, part in rest.items() if part[1]}
     parts = [_section(key, *part) for key, part in sections.items()]
     parts += [_section(key, heading, text, is_folded=True) for key, (heading, text) in rest.items()]
     return Template(_file("report.html")).substitute(

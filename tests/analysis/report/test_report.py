@@ -176,6 +176,7 @@ def test_report_answers_in_a_sentence_for_each_metric(
     Page(page)
     assert f'<div class="answer">{words}' in page
     assert "(p &gt; .05" not in page  # a line might end there
+    assert ("Failed runs" in page) == any(np.isnan(number) for numbers in values.values() for number in numbers)
 
 
 def test_report_shows_refusals_by_reason(tmp_path: Path) -> None:
