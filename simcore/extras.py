@@ -33,7 +33,7 @@ def install(*extras: str) -> str:
     """Say how to install these extras: from the folder that Binwright was installed from, where that is known."""
     root = Path(__file__).parents[2]
     where = root if (root / "pyproject.toml").is_file() else "the folder that Binwright was installed from"
-    return f"Run pip install '.[{','.join(extras)}]' in {where}."
+    return f"Run pip install -c constraints.txt -e '.[{','.join(extras)}]' in {where}."
 
 
 def need(package: str, *extras: str, what: str, key: str | None = None) -> None:

@@ -64,5 +64,5 @@ def test_a_command_says_at_once_what_it_needs(
     said = "".join(capsys.readouterr())
     assert code == (0 if arguments.startswith("reproduce") else MISTAKE)
     assert f"needs {package}, which is not installed" in said or f"need {package}, which is not installed" in said
-    assert f"pip install '.[{extra}]' in {ROOT}." in said
+    assert f"pip install -c constraints.txt -e '.[{extra}]' in {ROOT}." in said
     assert not list(tmp_path.iterdir())
