@@ -37,6 +37,19 @@ class Plan(NamedTuple):
     nothing: Amounts
 
 
+class Rooms(NamedTuple):
+    """Holds for how many parts with a demand there is room: `now` int64 [ways], up to `most` on each way.
+
+    `least` int64 [ways] is the least that it was. Both are empty where nobody counts.
+    """
+
+    now: Ints
+    least: Ints
+    most: int
+    demand: Amounts
+    spread: bool
+
+
 @lean
 def just_after(time: float) -> float:
     """Return the next number after a time."""
@@ -108,37 +121,24 @@ def _share_out(room: Ints, before: Ints, many: int) -> None:
 
 
 @lean
-def _count(room: Ints, level: Ints, demand: Amounts, spread: bool, most: int) -> int:
-    """Count for how many parts with a demand there is room; changes `room` int64 [ways]."""
-    total, ways = 0, 1 if spread else level.shape[1]
-    for s in range(len(level)):
-        for n in range(ways):
-            way = s * ways + n
-            room[way] = _copies(level, demand, s, SPREAD if spread else n, most)
-            total += room[way]
+def _count(rooms: Rooms, level: Ints) -> int:
+    """Count for how many parts there is room, and return how many that are; changes `rooms.now`."""
+    total, ways = 0, 1 if rooms.spread else level.shape[1]
+    for way in range(len(rooms.now)):
+        node = SPREAD if rooms.spread else way % ways
+        rooms.now[way] = _copies(level, rooms.demand, way // ways, node, rooms.most)
+        total += rooms.now[way]
     return total
 
 
 @lean
-def _change(
-    level: Ints,
-    room: Ints,
-    least: Ints,
-    plan: Plan,
-    change: int,
-    sign: int,
-    demand: Amounts,
-    spread: bool,
-    most: int,
-    narrows: bool,
-) -> int:
-    """Have a row give back what it holds, or take it as ~row; with sign -1 the other way round. Changes `level`.
+def _change(level: Ints, rooms: Rooms, plan: Plan, change: int, sign: int, narrows: bool) -> int:
+    """Have a row give back what it holds, or take it as ~row; with sign -1 the other way round.
 
-    `room` int64 [ways], which may be empty, is for how many parts with a demand there is room, `most` of them on each
-    way; it only falls where it `narrows`. `least` int64 [ways] is the least that it was. Returns by how much it grew.
+    Changes `level`, and `rooms`, where that only falls if it `narrows`; returns by how much room grew.
     """
     row, nodes, more = max(change, ~change), level.shape[1], 0
-    ways = 0 if not len(room) else 1 if spread else nodes
+    ways = 0 if not len(rooms.now) else 1 if rooms.spread else nodes
     sign = sign if change >= 0 else -sign
     holds, part, end = demand_of(plan.demands, row, plan.nothing), row, row + parts_of(plan.parts, row)
     while part < end:
@@ -146,12 +146,12 @@ def _change(
         node = SPREAD if plan.spreads[row] else plan.place[part] - s * nodes
         add(level, holds, s, node, sign * (after - part))
         for n in range(ways):
-            way, fitting = s * ways + n, _copies(level, demand, s, SPREAD if spread else n, most)
-            least[way] = min(least[way], fitting)
+            way, fitting = s * ways + n, _copies(level, rooms.demand, s, SPREAD if rooms.spread else n, rooms.most)
+            rooms.least[way] = min(rooms.least[way], fitting)
             if narrows:
-                fitting = min(fitting, room[way])
-            more += fitting - room[way]
-            room[way] = fitting
+                fitting = min(fitting, rooms.now[way])
+            more += fitting - rooms.now[way]
+            rooms.now[way] = fitting
         part = after
     return more
 
@@ -171,41 +171,41 @@ def promise_places(
     Returns the time, infinite for never, and between which servers these places are, which `place` gets. `level`, of
     the shape of `left`, becomes what is free beside them at the last of the `count` changes before its end.
     """
-    nodes, demand = left.shape[1], demand_of(plan.demands, row, plan.nothing)
-    spread, many = plan.spreads[row], parts_of(plan.parts, row)
+    nodes, many, spread = left.shape[1], parts_of(plan.parts, row), plan.spreads[row]
     ways, most = 1 if spread else nodes, MANY if many > 1 else 1
-    room, none = np.zeros(len(left) * ways, np.int64), plan.rows[:0]
+    room = np.zeros(len(left) * ways, np.int64)
+    rooms = Rooms(room, room.copy(), most, demand_of(plan.demands, row, plan.nothing), spread)
     level[:] = left
-    total, time, passed = _count(room, level, demand, spread, most), now, 0
-    least = room.copy()
+    total, time, passed = _count(rooms, level), now, 0
+    rooms.least[:] = room
     while True:
         while passed < count and plan.times[passed] <= time:
-            total += _change(level, room, least, plan, plan.rows[passed], 1, demand, spread, most, False)
+            total += _change(level, rooms, plan, plan.rows[passed], 1, False)
             passed += 1
         ahead, end = passed, over(time, lasts)
         while total >= many and ahead < count and plan.times[ahead] < end:
-            total += _change(level, room, least, plan, plan.rows[ahead], 1, demand, spread, most, True)
+            total += _change(level, rooms, plan, plan.rows[ahead], 1, True)
             ahead += 1
         if total >= many:
             break
         if ahead > passed:
-            total = _count(room, level, demand, spread, most)
+            total = _count(rooms, level)
         if ahead > passed and total < many:  # no time until then is one
             passed, time = ahead, plan.times[ahead - 1]
             continue
         while ahead > passed:
             ahead -= 1
-            total += _change(level, room, least, plan, plan.rows[ahead], -1, demand, spread, most, False)
+            total += _change(level, rooms, plan, plan.rows[ahead], -1, False)
         if passed == count or plan.times[passed] == np.inf:
             plan.place[row] = -1
             return np.inf, 0, 0
         time = plan.times[passed]
-    _share_out(room, least, many)
+    _share_out(room, rooms.least, many)
     part = row
     for way in range(len(room)):
         plan.place[part : part + room[way]] = way // ways * nodes + way % ways
         part += room[way]
-    _change(level, none, none, plan, ~row, 1, demand, spread, most, False)
+    _change(level, rooms, plan, ~row, 1, False)
     low, high = _span(plan, row, nodes)
     return time, low, high
 
@@ -214,13 +214,14 @@ def promise_places(
 def show_least(level: Ints, passing: Ints, left: Ints, plan: Plan, count: int, end: float) -> None:
     """Set `level` to the least that is free from now to an end, of which `passing` is scratch; all of one shape."""
     nodes, none = left.shape[1], plan.rows[:0]
+    uncounted = Rooms(none, none, 0, plan.nothing, False)
     level[:] = left
     passing[:] = left
     for i in range(count):
         if plan.times[i] >= end:
             break
         change = plan.rows[i]
-        _change(passing, none, none, plan, change, 1, plan.nothing, False, 0, False)
+        _change(passing, uncounted, plan, change, 1, False)
         low, high = _span(plan, ~change, nodes) if change < 0 else (0, 0)
         for s in range(low, high):
             for n in range(nodes):
