@@ -6,6 +6,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from binwright.simcore.options import check_options
 from binwright.simcore.registry import Registry
 from binwright.simcore.types import Ints, fixed
 
@@ -54,9 +55,10 @@ class Topology:
         self.name, self.names, self.planes, self.uplinks = name, tuple(names), planes, uplinks
         self.rack_of: Indices = fixed(rack_of, np.int32)
         self.pod_of: Indices = fixed(pod_of, np.int32)
-        self.link_ends: Indices = fixed(link_ends, np.int32)
         self.link_capacity: Ints = fixed(link_capacity, np.int64)
         self.level: Small = fixed(level, np.int8)
+        low_first = np.argsort(self.level[np.asarray(link_ends)], axis=1, kind="stable")
+        self.link_ends: Indices = fixed(np.take_along_axis(np.asarray(link_ends), low_first, axis=1), np.int32)
         self.servers, self.racks, self.links = len(self.rack_of), len(self.pod_of), len(self.link_ends)
         self.switches = len(self.level) - self.servers
         kinds, tier = np.unique(self.level[self.link_ends], axis=0, return_inverse=True)
@@ -105,5 +107,6 @@ TOPOLOGIES = Registry(
 
 def topology(name: str, /, **options: object) -> Topology:
     """Build the network of this name. Options are the constructor's arguments; presets need none."""
-    built: Topology = TOPOLOGIES.load(name)(**options)
+    build = TOPOLOGIES.load(name)
+    built: Topology = build(**check_options(build, options))
     return built

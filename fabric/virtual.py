@@ -32,7 +32,7 @@ class Tree(NamedTuple):
 def tree(topology: Topology) -> Tree:
     """Read a topology as a tree, or raise a `UserError`."""
     if not topology.is_tree:
-        problem = "virtual clusters need a tree: this network has several ways from one server to another"
+        problem = "virtual clusters need a tree: one link up from every vertex but the top"
         raise UserError(problem, value=topology.name, remedy="Take a topology such as tree.")
     vertices, (low, high) = len(topology.level), topology.link_ends.T
     parent, uplink = np.full((2, vertices), -1, np.int32)

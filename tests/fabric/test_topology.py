@@ -13,6 +13,7 @@ from binwright.fabric.topology import TOPOLOGIES, Topology, adjacency, topology
 from binwright.scenarios.schema.explain import explain
 from binwright.scenarios.schema.network import TopologyChoice
 from binwright.scenarios.schema.yaml_source import Source
+from binwright.simcore.errors import UserError
 from binwright.simcore.types import QUANTUM
 from tests.support.properties import first
 
@@ -62,8 +63,8 @@ def test_every_topology_is_consistent(name: str) -> None:
             assert sorted(found.link_ends[link].tolist()) == sorted((vertex, other))
             seen[link] += 1
     assert (seen == 2).all()
-    low, high = found.level[found.link_ends].T
-    assert (low <= high).all()
+    turned = found.rack_of, found.pod_of, found.link_ends[:, ::-1], found.link_capacity, found.level
+    assert np.array_equal(Topology(name, found.names, *turned).link_ends, found.link_ends)
 
 
 @pytest.mark.parametrize(
@@ -128,6 +129,8 @@ def test_options_that_are_refused(name: str, options: dict[str, Any], message: s
     with pytest.raises(ValidationError) as caught:
         TopologyChoice.model_validate({name: options})
     assert message in str(explain(caught.value, Source(None, {})))
+    with pytest.raises((ValidationError, UserError)):
+        topology(name, **options)
 
 
 @pytest.mark.parametrize("name", first(4, TOPOLOGIES))
