@@ -73,6 +73,10 @@ def test_mistakes_that_only_requests_show() -> None:
     far = scenario_from(data({"router": "latency", "of": {"north": only, "south": only}}))
     with pytest.raises(UserError, match="has a latency to no site"):
         check_scenario(far)
+    homeless = data({"router": "home", "of": {"north": {}, "south": {}}})
+    homeless["workload"]["flavours"][0]["group"] = "east"
+    with pytest.raises(UserError, match="sites.by: names the home of no request .got .group.."):
+        check_scenario(scenario_from(homeless))
 
 
 @pytest.mark.parametrize("router", ["load", "home", "carbon", "random", ["latency", "price"]])

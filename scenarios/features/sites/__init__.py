@@ -83,6 +83,9 @@ def _build_sites(point: Point, workload: Workload) -> Sites:
     if "latency" in spec.router and (lost := np.flatnonzero(np.isnan(latency).all(axis=1))).size:
         remedy = f"Give sites a latency for every value of {spec.by}, or take another router."
         raise WorkloadError("has a latency to no site", key="sites.by", value=str(workload.id[lost[0]]), remedy=remedy)
+    if "home" in spec.router and (home < 0).all():
+        remedy = f"Name a label that says {' or '.join(spec.of)} of requests, or take another router."
+        raise WorkloadError("names the home of no request", key="sites.by", value=spec.by, remedy=remedy)
     routers = tuple((name, ROUTERS.load(name)) for name in spec.router)
     energy = _energy_of_sites(point.scenario)
     return Sites(energy, _sites_of(point), routers, home, latency, point.labels.like)

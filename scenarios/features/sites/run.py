@@ -131,7 +131,7 @@ class SiteRouting:
         `has_room` tells whether some of the servers bool [servers] have room for it.
         """
         self._forget_the_past()
-        lead, together = self._lead(request), self._simulation.overflow.together > 0
+        lead, together = self._simulation.lead(request.index), self._simulation.overflow.together > 0
         if together and request.index == lead:
             self._places.pop(lead, None)
         if lead not in self._places:
@@ -148,13 +148,13 @@ class SiteRouting:
         """Tell which servers are at the site that a request tries now, or where it runs, bool [servers]."""
         if request.index in self._simulation.ledger.held:
             return self.reach(request)
-        order, place = self._order(request), self._places.get(self._lead(request), 0)
+        order, place = self._order(request), self._places.get(self._simulation.lead(request.index), 0)
         result: npt.NDArray[np.bool_] = self.of == (order[place] if order else -1)
         return result
 
     def spills(self, request: Request) -> bool:
         """Have a request that was refused try the next site; False where there is none."""
-        lead, order = self._lead(request), self._order(request)
+        lead, order = self._simulation.lead(request.index), self._order(request)
         place = self._places.pop(lead, 0) + 1  # it starts again if it is offered again
         if place < len(order):
             self._places[lead] = self.spilled[lead] = place
@@ -169,14 +169,10 @@ class SiteRouting:
             return own
         return np.isin(self.of, self._order(request))
 
-    @staticmethod
-    def _lead(request: Request) -> int:
-        return request.gang.first if request.gang else request.index
-
     def _order(self, request: Request) -> list[int]:
         """Return the sites that a request may go to, in order, which is made anew when its turn comes."""
         self._forget_the_past()
-        lead = self._lead(request)
+        lead = self._simulation.lead(request.index)
         if lead in self._orders:
             return self._orders[lead]
         scores = list[Floats]()
