@@ -3,9 +3,12 @@
 There is one ledger. What changes no holdings is in `fabric.inventory`.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence, Set
 from itertools import chain
 from operator import ge
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -15,10 +18,6 @@ from binwright.fabric.cluster import Cluster
 from binwright.fabric.device_book import DeviceBook
 from binwright.fabric.inventory import Inventory
 from binwright.fabric.network import NetworkBook
-from binwright.fabric.peak_book import PeakBook
-from binwright.fabric.peak_predictors import PeakPredictor
-from binwright.fabric.placement.rule_book import RuleBook
-from binwright.fabric.placement.rules import Rule, ServerLabels
 from binwright.fabric.routing import Routing
 from binwright.fabric.servers import with_room
 from binwright.simcore.errors import AgentError, InfeasiblePlacement, LedgerError
@@ -28,32 +27,32 @@ from binwright.simcore.units import say
 
 COUNTED = 100_000
 """So many requests at most are counted again at the end of a run."""
+MakeBook: TypeAlias = "Callable[[Ledger], Any]"
 WRITTEN = "the agent has written to what it was shown: let it work on a copy"
 
 
 class Ledger(Inventory):
     """Knows who holds what. Refuses what breaks the rules or does not fit, and changes nothing when it refuses.
 
-    With `labels` it keeps rules of placement, `rules`; with a `routing` requests take servers and links of a network,
-    with `predictors`, by the place of a resource, predicted peaks admit requests.
+    With a `routing` requests take servers and links of a network. Features bring the other books: `rules` makes the
+    one of rules of placement, `peaks` that of predicted peaks, which admit requests.
     """
 
     def __init__(
         self,
         cluster: Cluster,
-        labels: ServerLabels | None = None,
-        rules: Sequence[Rule] = (),
         *,
         routing: Routing | None = None,
-        predictors: Mapping[int, PeakPredictor] | None = None,
+        peaks: MakeBook | None = None,
+        rules: MakeBook | None = None,
     ) -> None:
         super().__init__(cluster)
         self.moving: dict[int, tuple[Holding, Holding]] = {}
         """Of every request on its way, what it holds at its old place and at its new one: `held` has both."""
         self.devices = None if cluster.devices is None else DeviceBook(self)
         self.network = None if routing is None else NetworkBook(self, routing)
-        self.peaks = None if predictors is None else PeakBook(self, predictors)
-        self.rules = None if labels is None else RuleBook(self, labels, rules)
+        self.peaks = peaks and peaks(self)
+        self.rules = rules and rules(self)
         books: tuple[Book | None, ...] = (self.devices, self.network, self.peaks, self.rules)
         self._books = [book for book in books if book is not None]
         self.plain = not self._books

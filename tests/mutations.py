@@ -43,11 +43,11 @@ SOURCES: tuple[tuple[str, int, str], ...] = (
         4,
         f"{FABRIC}network.py {HEURISTICS}test_networks.py {MEASURE} tests/scenarios/test_conservation.py",
     ),
-    ("fabric/peak_book.py", 1, f"{FABRIC}predicting_ledger.py tests/scenarios/test_pairs.py"),
+    ("scenarios/features/overcommit/book.py", 1, f"{FABRIC}predicting_ledger.py tests/scenarios/test_pairs.py"),
     ("agents/availability.py", 2, f"{HEURISTICS}test_promises.py"),
     ("scenarios/features/sites/run.py", 3, f"{SIMCORE}routing.py tests/scenarios/test_sites.py"),
     ("fabric/device_book.py", 2, f"{FABRIC}devices.py {FABRIC}moving.py"),
-    ("fabric/placement/rule_book.py", 3, f"{FABRIC}placement.py {FABRIC}ruled_network.py tests/fabric/compiled"),
+    ("scenarios/features/placement/book.py", 3, f"{FABRIC}placement.py {FABRIC}ruled_network.py tests/fabric/compiled"),
     (
         "fabric/run/simulation.py",
         4,

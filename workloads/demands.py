@@ -12,12 +12,12 @@ from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from binwright.simcore.csv_files import read_text
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.registry import Registry
 from binwright.simcore.rng import stream
 from binwright.simcore.types import Floats, Ints
 from binwright.workloads import TRACES
+from binwright.workloads.csv_files import read_text
 from binwright.workloads.lifetimes import pick
 from binwright.workloads.traces.azure_packing import read_types
 from binwright.workloads.traces.cells import number

@@ -25,11 +25,11 @@ from typing import Any
 import numpy as np
 import yaml
 
-from binwright.simcore.csv_files import contents, read_text
 from binwright.simcore.errors import UserError, WorkloadError, suggest
 from binwright.simcore.types import QUANTUM, Floats, Ints
 from binwright.simcore.units import amount, quanta
 from binwright.simcore.workload import Workload
+from binwright.workloads.csv_files import contents, read_text
 from binwright.workloads.traces.cells import amounts, report
 
 RESOURCES = ("cpu", "mem", "disk", "net_out", "net_in")

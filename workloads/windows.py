@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
 
-from binwright.simcore.csv_files import read_text
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.extras import pl
 from binwright.simcore.fields import (
@@ -31,6 +30,7 @@ from binwright.simcore.types import QUANTUM, Floats, Ints
 from binwright.simcore.units import TIME
 from binwright.simcore.workload import Workload
 from binwright.workloads.arrivals import DAY
+from binwright.workloads.csv_files import read_text
 from binwright.workloads.traces.cells import DATED, is_date, moment, report, seconds_of_date
 from binwright.workloads.traces.check import LABELS, MODELS, PLACED, REQUESTED, check_resources, floats_of, is_text
 

@@ -11,7 +11,7 @@ from binwright.fabric.array_kernels import push
 from binwright.fabric.compiled import numa_loop as loop
 from binwright.fabric.compiled.numa_loop import NumaRequests, NumaState, demand_of, fits, forward, leave, move
 from binwright.fabric.compiled.tables import Tables, count_row, parts_of
-from binwright.fabric.placement.mask import Ruling, count, show, why_ruled
+from binwright.fabric.mask import Ruling, count, show, why_ruled
 from binwright.fabric.servers import why_not
 from binwright.simcore.errors import KernelError
 from binwright.simcore.jit import callback, kernel

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from binwright.fabric.array_kernels import pop, push
 from binwright.fabric.compiled.tables import Counters, Tables, count_row, full, parts_of
-from binwright.fabric.placement.mask import Ruling, count
+from binwright.fabric.mask import Ruling, count
 from binwright.fabric.ranking import note
 from binwright.fabric.servers import fits_node, fits_spread
 from binwright.simcore.jit import inlined, kernel, lean_inlined, tuple_setitem

@@ -15,7 +15,7 @@ from binwright.fabric.array_kernels import ascending, lower_bound
 from binwright.fabric.compiled import numa_loop as loop
 from binwright.fabric.compiled.numa_loop import NumaRequests, NumaState, arrive, end_next, readmits
 from binwright.fabric.compiled.tables import Tables
-from binwright.fabric.placement.mask import Ruling
+from binwright.fabric.mask import Ruling
 from binwright.simcore.jit import allocating, kernel, lean, lean_inlined
 from binwright.simcore.jit.cost_functions import ordered
 from binwright.simcore.types import Floats, InOrder, Ints, Request, View

@@ -8,17 +8,18 @@ import numpy as np
 
 from binwright.fabric.cluster import MOST_DEVICES, NEVER, Cluster, DevicesOf
 from binwright.fabric.ledger import Ledger
-from binwright.fabric.placement.rules import ServerLabels, numbered
 from binwright.fabric.routing import Routing
+from binwright.scenarios.features import used
 from binwright.scenarios.features.feature import Servers
+from binwright.scenarios.features.server_labels import ServerLabels, numbered
 from binwright.scenarios.schema.cluster import DEVICE, ClusterSpec, TracedServers
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.scenarios.schema.trace import Trace
-from binwright.simcore.csv_files import read_text
 from binwright.simcore.extras import pl
 from binwright.simcore.rng import stream
 from binwright.simcore.types import QUANTUM, Floats, Ints
 from binwright.simcore.units import LARGEST, quanta
+from binwright.workloads.csv_files import read_text
 from binwright.workloads.inflation import fgd_order
 from binwright.workloads.traces.cells import number, report
 from binwright.workloads.traces.library import find_servers
@@ -32,16 +33,11 @@ def build_ledger(scenario: Scenario, seed: int = 0) -> Ledger:
 
     The servers are numbered as with this seed.
     """
-    servers = servers_of(scenario, seed)
-    cluster, labels = cluster_of(scenario.cluster, servers), servers.labels
-    peaks, network, more = scenario.cluster.predicted.items(), scenario.cluster.network, dict[str, Any]()
-    if peaks:
-        more["predictors"] = {scenario.resources.index(name): how.predict for name, how in peaks}
-    if network:
-        more["routing"] = Routing(network.topology.built, network.paths, network.order)
-    if not scenario.ruled_by:
-        return Ledger(cluster, **more)
-    return Ledger(cluster, network.server_labels if network else labels, scenario.placement, **more)
+    servers, network = servers_of(scenario, seed), scenario.cluster.network
+    labels = network.server_labels if network else servers.labels
+    books = {name: make for feature in used(scenario) for name, make in feature.books(scenario, labels).items()}
+    routing = Routing(network.topology.built, network.paths, network.order) if network else None
+    return Ledger(cluster_of(scenario.cluster, servers), routing=routing, **books)
 
 
 def cluster_of(spec: ClusterSpec, servers: Servers) -> Cluster:

@@ -11,8 +11,9 @@ import numpy as np
 
 from binwright.agents.world import Luck
 from binwright.analysis.measure.finished_run import FinishedRun
-from binwright.fabric.placement.rules import ServerLabels, Texts
+from binwright.fabric.ledger import MakeBook
 from binwright.fabric.run.simulation import Simulation
+from binwright.scenarios.features.server_labels import ServerLabels, Texts
 from binwright.simcore.extras import pl
 from binwright.simcore.faults import Faults
 from binwright.simcore.fields import Keys, Model
@@ -139,6 +140,10 @@ class Feature:
     def draws(self, scenario: Any) -> bool:
         """Tell whether what it makes of the requests depends on the seed."""
         return False
+
+    def books(self, scenario: Any, labels: ServerLabels) -> Mapping[str, MakeBook]:
+        """Return what makes the books that a run's ledger has by the feature, by their names there."""
+        return {}
 
     def attach(self, point: Point, simulation: Simulation) -> None:
         """Have a run at a point that uses the feature keep it."""

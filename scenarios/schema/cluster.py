@@ -5,11 +5,11 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from binwright.fabric.placement.rules import SERVER
 from binwright.scenarios.features import with_keys
 from binwright.scenarios.features.feature import WithFeatures
 from binwright.scenarios.features.overcommit import Predict
 from binwright.scenarios.features.placement import KnownServers, Labels
+from binwright.scenarios.features.server_labels import SERVER
 from binwright.scenarios.schema.network import Network
 from binwright.simcore.amounts import NamedAmounts, Units
 from binwright.simcore.errors import UserError, suggest

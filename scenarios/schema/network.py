@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field, model_validator
 
-from binwright.fabric.placement.rules import SERVER, ServerLabels, SomeServers, labels_of
 from binwright.fabric.topology import TOPOLOGIES, Topology, topology
 from binwright.scenarios.features.placement import KnownServers, Labels
+from binwright.scenarios.features.placement.rules import SomeServers
+from binwright.scenarios.features.server_labels import SERVER, ServerLabels, labels_of
 from binwright.simcore.fields import Count, Model, Names, checked, wrong
 from binwright.simcore.options import Registered
 from binwright.simcore.registry import Registry

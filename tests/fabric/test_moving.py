@@ -10,12 +10,14 @@ from hypothesis import strategies as st
 
 from binwright.fabric.cluster import NEVER, Cluster, DevicesOf
 from binwright.fabric.ledger import Ledger
-from binwright.fabric.placement.rules import Apart, AtMost, Drain, Near, Rule, ServerLabels, Spread, Together
+from binwright.scenarios.features.placement.rules import Apart, AtMost, Drain, Near, Rule, Spread, Together
+from binwright.scenarios.features.server_labels import ServerLabels
 from binwright.simcore.errors import InfeasiblePlacement
 from binwright.simcore.roles import Role, Roles
 from binwright.simcore.types import QUANTUM, OnDevices, Request
 from binwright.simcore.workload import Workload
 from tests.reference.placement import Lies, refused_by
+from tests.support.placement import rule_book
 from tests.support.properties import scaled
 from tests.support.recount import recount
 
@@ -39,8 +41,8 @@ LABELS = ServerLabels(4, {"zone": np.array(["x", "y", "x", "y"])})
 
 def ruled(rules: list[Rule]) -> Ledger:
     """Make servers of four cores in two zones, for requests of groups a and b, and of none."""
-    capacity, labels = np.full((4, 1, 1), 4), LABELS
-    ledger = Ledger(Cluster(("cpu",), capacity, (NEVER,), capacity[0]), labels, rules)
+    capacity = np.full((4, 1, 1), 4)
+    ledger = Ledger(Cluster(("cpu",), capacity, (NEVER,), capacity[0]), rules=rule_book(LABELS, rules))
     roles = Roles(ROLES, np.arange(3))
     nothing = np.zeros(3)
     ledger.roles_of(Workload(("cpu",), nothing, nothing, np.ones((3, 1), np.int64), np.arange(3), roles=roles))

@@ -12,9 +12,10 @@ from binwright.agents.heuristics.servers.costs import BestFit, FirstFit
 from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.devices import on_devices
 from binwright.fabric.ledger import Ledger
-from binwright.fabric.placement.rules import Apart, AtMost, Drain, Near, Rule, ServerLabels, Spread, Together
 from binwright.fabric.run.play import play
 from binwright.fabric.run.simulation import Simulation
+from binwright.scenarios.features.placement.rules import Apart, AtMost, Drain, Near, Rule, Spread, Together
+from binwright.scenarios.features.server_labels import ServerLabels
 from binwright.simcore.errors import AgentError, InfeasiblePlacement, WorkloadError
 from binwright.simcore.gangs import Gangs, PartRules
 from binwright.simcore.record import PLACED
@@ -25,7 +26,7 @@ from binwright.simcore.workload import Workload
 from tests.reference.devices import Ask
 from tests.reference.placement import Lies, refused_by
 from tests.support.devices import ledger_of, request_of
-from tests.support.placement import ROLES, labelled, rules
+from tests.support.placement import ROLES, labelled, rule_book, rules
 from tests.support.properties import scaled
 from tests.support.recount import recount
 
@@ -67,7 +68,7 @@ def test_a_ledger_keeps_the_slow_rules(labels: ServerLabels, data: st.DataObject
 
 def keep_the_slow_rules(labels: ServerLabels, written: list[Rule], data: st.DataObject) -> None:
     """Draw events, and hold the ledger to the slow rules after each."""
-    ledger = Ledger(cluster_of(labels.servers), labels, written)
+    ledger = Ledger(cluster_of(labels.servers), rules=rule_book(labels, written))
     ledger.roles_of(asking(ROLES, []))
     held: dict[int, Lies] = {}
     down: set[int] = set()
@@ -121,7 +122,7 @@ def keep_the_slow_rules(labels: ServerLabels, written: list[Rule], data: st.Data
 def played(written: list[Rule], roles: tuple[Role, ...], of: list[int], agent: Agent, **more: Any) -> Simulation:
     """Play requests of a core each on six servers in three zones of two."""
     labels = ServerLabels(6, {"zone": np.array(list("aabbcc"))}, {"spot": np.arange(6) == 0})
-    ledger = Ledger(cluster_of(6), labels, written)
+    ledger = Ledger(cluster_of(6), rules=rule_book(labels, written))
     simulation = Simulation(asking(roles, of, more.pop("lifetime", 1e9)), ledger, **more)
     agent.start(simulation.view, np.random.default_rng(0))
     play(simulation, agent)
@@ -160,7 +161,10 @@ def test_each_rule_on_a_few_servers(
 def test_on_many_servers_agents_see_what_rules_forbid() -> None:
     """What is shown differs from request to request, so that looking at what changed would not do."""
     many, asked = 300, asking((WEB, DB), [0, 0, 1, 1, 0])
-    ledger = Ledger(cluster_of(many), ServerLabels(many), [AtMost(at_most=1, of="web", per="server")])
+    ledger = Ledger(
+        cluster_of(many),
+        rules=rule_book(ServerLabels(many), [AtMost(at_most=1, of="web", per="server")]),
+    )
     simulation, agent = Simulation(asked, ledger, expansion=[(2.5, 900)]), BestFit()
     agent.start(simulation.view, np.random.default_rng(0))
     play(simulation, agent)
@@ -183,7 +187,7 @@ def test_waiting_requests_are_offered_again_when_a_rule_allows_it() -> None:
 
 def test_requeued_requests_keep_their_role() -> None:
     labels = ServerLabels(3, {"zone": np.array(list("aab"))})
-    ledger = Ledger(cluster_of(3), labels, [AtMost(at_most=1, of="web", per="zone")])
+    ledger = Ledger(cluster_of(3), rules=rule_book(labels, [AtMost(at_most=1, of="web", per="zone")]))
     simulation = Simulation(asking((NO_ROLE, WEB), [1, 0, 1]), ledger, Overflow("wait"))
     agent = FirstFit()
     agent.start(simulation.view, np.random.default_rng(0))
@@ -200,7 +204,7 @@ def test_requeued_requests_keep_their_role() -> None:
 def test_devices_and_rules_hold_together() -> None:
     plain = ledger_of([2, 2, 1], [0, 1, 0])
     labels = ServerLabels(3, {"zone": np.array(list("aab"))})
-    ledger = Ledger(plain.cluster, labels, [AtMost(at_most=1, of="web", per="zone")])
+    ledger = Ledger(plain.cluster, rules=rule_book(labels, [AtMost(at_most=1, of="web", per="zone")]))
     ledger.roles_of(asking((WEB,), []))
     ask = Ask(QUANTUM, QUANTUM, 500_000)
     first, second = request_of(ask, 1), request_of(ask, 2)
@@ -220,7 +224,10 @@ def test_devices_and_rules_hold_together() -> None:
 
 
 def test_miscounting_is_found_and_so_is_who_writes() -> None:
-    ledger = Ledger(cluster_of(2), ServerLabels(2), [AtMost(at_most=1, of="web", per="server")])
+    ledger = Ledger(
+        cluster_of(2),
+        rules=rule_book(ServerLabels(2), [AtMost(at_most=1, of="web", per="server")]),
+    )
     ledger.roles_of(asking((WEB,), []))
     ledger.apply(request(0, 0), request(0, 0).on(0, 0))
     recount(ledger)

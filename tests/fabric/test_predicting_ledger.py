@@ -1,5 +1,6 @@
 """What predicted peaks leave on servers, beside the same in plain Python, task by task."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,10 @@ from hypothesis import strategies as st
 
 from binwright.fabric.cluster import Cluster
 from binwright.fabric.ledger import Ledger
-from binwright.fabric.peak_predictors import LimitPeak, OraclePeak
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.overcommit import Predict
+from binwright.scenarios.features.overcommit.book import PeakBook
+from binwright.scenarios.features.overcommit.predictors import LimitPeak, OraclePeak
 from binwright.scenarios.features.preemption import Preempt, Preemption
 from binwright.simcore.errors import InfeasiblePlacement
 from binwright.simcore.faults import Faults
@@ -127,7 +129,7 @@ def simulation(seed: int, predictor: Any, **more: Any) -> Simulation:
     workload = Workload(("cpu", "mem"), arrival, duration, demand, np.arange(n), use=use)
     capacity = np.tile(np.array([4, 9]) * QUANTUM, (servers, nodes, 1))
     cluster = Cluster(("cpu", "mem"), capacity, (2 * QUANTUM, 10**18), capacity[0])
-    return Simulation(workload, Ledger(cluster, predictors={0: predictor}), **more)
+    return Simulation(workload, Ledger(cluster, peaks=partial(PeakBook, predictors={0: predictor})), **more)
 
 
 def play(run: Simulation, slow: Slow) -> None:
@@ -243,7 +245,7 @@ def test_those_give_way_who_have_to_and_both_books_hold(seed: int, spec: Any, re
 
 def test_an_agent_cannot_write_to_either_book() -> None:
     cluster = Cluster(("cpu",), np.full((1, 1, 1), 4 * QUANTUM), (10**18,), np.full((1, 1), 4 * QUANTUM))
-    view = Ledger(cluster, predictors={0: LimitPeak(limit=0.5)}).view
+    view = Ledger(cluster, peaks=partial(PeakBook, predictors={0: LimitPeak(limit=0.5)})).view
     for shown in (view.free, view.asked):
         with pytest.raises(ValueError, match="read-only"):
             shown[0] = 1
@@ -251,7 +253,10 @@ def test_an_agent_cannot_write_to_either_book() -> None:
 
 def test_those_who_wait_are_tried_again_when_the_prediction_falls() -> None:
     capacity = np.full((1, 1, 1), 4 * QUANTUM)
-    ledger = Ledger(Cluster(("cpu",), capacity, (10**18,), capacity[0]), predictors={0: LimitPeak(limit=0.5)})
+    ledger = Ledger(
+        Cluster(("cpu",), capacity, (10**18,), capacity[0]),
+        peaks=partial(PeakBook, predictors={0: LimitPeak(limit=0.5)}),
+    )
     run = Simulation(Workload.of_units([0.0, 1.0, 2.0], [1e4, 1e4, 1e4], {"cpu": 3}), ledger, Overflow("wait"))
     ledger.peaks.watch(run)
     begun = []

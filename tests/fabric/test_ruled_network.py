@@ -14,11 +14,12 @@ from binwright.agents import AGENTS
 from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.network import Provisioned
-from binwright.fabric.placement.rules import Apart, AtMost, Drain, Near, Rule, ServerLabels, Spread, Together, labels_of
 from binwright.fabric.routing import Routing
 from binwright.fabric.run.play import play
 from binwright.fabric.run.simulation import Simulation
 from binwright.fabric.topology import Topology, topology
+from binwright.scenarios.features.placement.rules import Apart, AtMost, Drain, Near, Rule, Spread, Together
+from binwright.scenarios.features.server_labels import ServerLabels, labels_of
 from binwright.scenarios.schema.workload import MultiServer, Tenants
 from binwright.simcore.errors import InfeasiblePlacement
 from binwright.simcore.roles import Role, Roles
@@ -26,7 +27,7 @@ from binwright.simcore.types import QUANTUM, Placement, Request
 from binwright.simcore.workload import Workload
 from tests.reference.placement import Lies, broken_by, refused_by
 from tests.support.networks import NETWORKS, uneven
-from tests.support.placement import ROLES, rules
+from tests.support.placement import ROLES, rule_book, rules
 from tests.support.properties import scaled
 from tests.support.recount import recount
 
@@ -40,7 +41,7 @@ def ledger_of(network: Topology, labels: ServerLabels, written: list[Rule]) -> L
     """A ledger of a network whose servers have 3 cpu and 3 mem each."""
     capacity = np.full((network.servers, 1, 2), UNITS * QUANTUM)
     cluster = Cluster(("cpu", "mem"), capacity, (NEVER, NEVER), capacity[0])
-    return Ledger(cluster, labels, written, routing=Routing(network))
+    return Ledger(cluster, rules=rule_book(labels, written), routing=Routing(network))
 
 
 def asking(roles: tuple[Role, ...], of: list[int]) -> Workload:
@@ -248,7 +249,7 @@ def watched(network: Topology, servers: int, resources: tuple[str, ...], each: i
     labels = replace(labels_of(network), taints={"spot": np.arange(servers) % 5 == 0})
     capacity = np.full((servers, 1, len(resources)), each * QUANTUM)
     cluster = Cluster(resources, capacity, (NEVER,) * len(resources), capacity[0])
-    ledger = Watched(cluster, labels, WRITTEN, routing=Routing(network))
+    ledger = Watched(cluster, rules=rule_book(labels, WRITTEN), routing=Routing(network))
     ledger.lies = {}
     return ledger
 

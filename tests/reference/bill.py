@@ -9,7 +9,7 @@ from typing import Any
 
 from binwright.analysis.measure.costs.bill import Costs
 from binwright.analysis.measure.costs.tariffs import Tariff
-from binwright.simcore.time_series import TimeSeries
+from binwright.analysis.measure.costs.time_series import TimeSeries
 
 Spell = tuple[float, float]
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import TypeAlias
 
-from binwright.fabric.placement.rules import Rule, ServerLabels, numbered
+from binwright.scenarios.features.placement.rules import Rule
+from binwright.scenarios.features.server_labels import ServerLabels, numbered
 from binwright.simcore.roles import Role
 from tests.reference.placement import Lies, refused_by
 from tests.reference.quotas import Queue, available

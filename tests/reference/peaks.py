@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from math import ceil, floor, sqrt
 from typing import Any
 
-from binwright.fabric.peak_predictors import LimitPeak, OraclePeak, PercentilePeak, SigmaPeak
+from binwright.scenarios.features.overcommit.predictors import LimitPeak, OraclePeak, PercentilePeak, SigmaPeak
 
 
 @dataclass

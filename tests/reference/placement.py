@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from math import inf
 from typing import NamedTuple
 
-from binwright.fabric.placement.rules import Apart, AtMost, Drain, Near, Rule, ServerLabels, Spread, Together
+from binwright.scenarios.features.placement.rules import Apart, AtMost, Drain, Near, Rule, Spread, Together
+from binwright.scenarios.features.server_labels import ServerLabels
 from binwright.simcore.roles import Role, where_of
 
 

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binwright.fabric.cluster import Cluster
-from binwright.fabric.placement.rules import ServerLabels, numbered
 from binwright.fabric.run.play import play
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.preemption import Preemption
+from binwright.scenarios.features.server_labels import ServerLabels, numbered
 from binwright.simcore.faults import Faults
 from binwright.simcore.gangs import Gangs, PartRules
 from binwright.simcore.record import OUTCOMES
@@ -22,6 +22,7 @@ from binwright.simcore.types import Agent, Placement, Request, View
 from binwright.simcore.workload import Workload
 from tests.reference.engine import Demand, Preempt, Room, Where, feasible, spreads
 from tests.reference.gangs import Ask, Became, Pick, Reference
+from tests.support.placement import rule_book
 from tests.support.properties import scaled
 from tests.support.simulations import VICTIMS, WatchedLedger, place, preempt_of
 
@@ -108,9 +109,8 @@ def simulation_of(case: Reference, **options: object) -> Simulation:
     ledger = WatchedLedger(cluster)
     if workload.gangs.ruled:
         servers = len(capacity)
-        ledger = WatchedLedger(
-            cluster, ServerLabels(servers, {"rack": numbered(servers, 2), "zone": numbered(servers, 4)}), ()
-        )
+        labels = ServerLabels(servers, {"rack": numbered(servers, 2), "zone": numbered(servers, 4)})
+        ledger = WatchedLedger(cluster, rules=rule_book(labels, ()))
     faults, told = Faults(scheduled=tuple(case.failures), requeue=case.requeue), case.preempt
     overflow = Overflow("wait" if case.waits else "drop", preempt=told is not None, **options)  # type: ignore[arg-type]
     simulation = Simulation(workload, ledger, overflow, faults=[faults])

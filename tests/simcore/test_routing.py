@@ -12,17 +12,18 @@ from hypothesis import strategies as st
 from binwright.agents.heuristics.in_line import InLine
 from binwright.agents.heuristics.servers.costs import FirstFit
 from binwright.analysis.measure.costs.bill import SiteEnergy
+from binwright.analysis.measure.costs.time_series import TimeSeries
 from binwright.fabric.cluster import Cluster
 from binwright.fabric.ledger import Ledger
-from binwright.fabric.placement.rules import ServerLabels
 from binwright.fabric.run.play import play
 from binwright.fabric.run.simulation import Simulation
+from binwright.scenarios.features.server_labels import ServerLabels
 from binwright.scenarios.features.sites.run import ROUTERS, SiteRouting, Sites
 from binwright.simcore.errors import InfeasiblePlacement, RunError
 from binwright.simcore.rules import Overflow
-from binwright.simcore.time_series import TimeSeries
 from binwright.simcore.workload import Workload
 from tests.reference import sites as reference
+from tests.support.placement import rule_book
 
 COURSES = [([5.0, 1.0, 3.0], 2.0, 0.0), ([3.0, 4.0], 1.0, 0.5), ([2.0], 1.0, 0.0)]
 PUE = np.array([1.0, 1.25, 2.0])
@@ -43,7 +44,7 @@ def built(case: dict[str, Any], *routers: str) -> Simulation:
     count, n, of = max(case["site"]) + 1, len(case["arrival"]), np.array(case["site"])
     capacity = np.array(case["capacity"], np.int64)[:, None, :]
     labels = ServerLabels(len(of), {"site": of.astype(np.str_)}, {}, {}, 0)
-    ledger = Ledger(Cluster(("cpu", "mem"), capacity, (10**18,) * 2, capacity[0]), labels, [])
+    ledger = Ledger(Cluster(("cpu", "mem"), capacity, (10**18,) * 2, capacity[0]), rules=rule_book(labels, []))
     times = np.array(case["arrival"]), np.array(case["duration"])
     workload = Workload(("cpu", "mem"), *times, np.array(case["demand"], np.int64).reshape(n, 2), np.arange(n))
     overflow = Overflow("wait", together=case["together"]) if case["wait"] else Overflow("drop")

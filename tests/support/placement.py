@@ -1,9 +1,15 @@
 """Small clusters with labels, and rules of placement, drawn."""
 
+from collections.abc import Callable, Sequence
+from functools import partial
+
 import numpy as np
 from hypothesis import strategies as st
 
-from binwright.fabric.placement.rules import Apart, AtMost, Drain, Near, Rule, ServerLabels, Spread, Together
+from binwright.fabric.ledger import Ledger
+from binwright.scenarios.features.placement.book import RuleBook
+from binwright.scenarios.features.placement.rules import Apart, AtMost, Drain, Near, Rule, Spread, Together
+from binwright.scenarios.features.server_labels import ServerLabels
 from binwright.simcore.roles import Role, where_of
 
 GROUPS = ("web", "db", "job")
@@ -16,6 +22,11 @@ ROLES = (
     Role("db", where_of({"zone": ["a"], "rack": ["0", "2"]}), ("spot",)),
     Role("job", (), ("old", "spot")),
 )
+
+
+def rule_book(labels: ServerLabels, rules: Sequence[Rule]) -> Callable[[Ledger], RuleBook]:
+    """Return what makes the book of a ledger that keeps rules."""
+    return partial(RuleBook, labels=labels, rules=rules)
 
 
 @st.composite

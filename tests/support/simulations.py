@@ -15,14 +15,15 @@ from hypothesis import strategies as st
 
 from binwright.fabric.cluster import Cluster
 from binwright.fabric.ledger import Ledger
-from binwright.fabric.placement.rules import Apart, AtMost, Near, Rule, ServerLabels, Spread, Together, numbered
 from binwright.fabric.run.play import play
 from binwright.fabric.run.simulation import Simulation
+from binwright.scenarios.features.placement.rules import Apart, AtMost, Near, Rule, Spread, Together
 from binwright.scenarios.features.preemption import Preempt as PreemptSpec
 from binwright.scenarios.features.preemption import Preemption, cheapest, fewest, lowest, youngest
 from binwright.scenarios.features.queues import Queue as QueueSpec
 from binwright.scenarios.features.queues import QueueBook
 from binwright.scenarios.features.quotas import Quota, QuotaBook, Quotas
+from binwright.scenarios.features.server_labels import ServerLabels, numbered
 from binwright.simcore import rng
 from binwright.simcore.errors import InfeasiblePlacement
 from binwright.simcore.faults import Faults, Kind
@@ -34,6 +35,7 @@ from binwright.simcore.types import QUANTUM, Agent, Placement, Request
 from binwright.simcore.workload import Workload
 from tests.reference.engine import Case, Decide, Demand, Line, Preempt, Reference, Room, Taken, Tenants, Where, feasible
 from tests.reference.quotas import Queue
+from tests.support.placement import rule_book
 from tests.support.properties import forms
 from tests.support.recount import recount
 
@@ -182,7 +184,7 @@ def simulate(
     if case.placement:
         servers = len(case.capacity)
         labels = ServerLabels(servers, {"zone": numbered(servers, 2)}, blocks={"zone": 2})
-        ledger = WatchedLedger(cluster, labels, case.placement)
+        ledger = WatchedLedger(cluster, rules=rule_book(labels, case.placement))
     if case.groups:
         workload = replace(workload, roles=Roles.of_texts(len(workload), list(case.groups)))
     if case.priorities:

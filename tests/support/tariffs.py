@@ -7,7 +7,7 @@ import numpy as np
 
 from binwright.analysis.measure.costs.bill import Costs, SiteEnergy
 from binwright.analysis.measure.costs.tariffs import CostsSpec, Power, Tariff
-from binwright.simcore.time_series import TimeSeries
+from binwright.analysis.measure.costs.time_series import TimeSeries
 
 
 def tariff(curve: tuple[float, ...] = (), price: float | None = None) -> Tariff:

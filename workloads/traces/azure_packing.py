@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from binwright.simcore.csv_files import require
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.extras import pl
 from binwright.simcore.types import Floats
+from binwright.workloads.csv_files import require
 
 DAY = 86_400.0
 SIZES = {"cpu": "core", "mem": "memory", "hdd": "hdd", "ssd": "ssd", "nic": "nic"}

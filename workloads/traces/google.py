@@ -5,9 +5,9 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
-from binwright.simcore.csv_files import contents
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.extras import pl
+from binwright.workloads.csv_files import contents
 from binwright.workloads.traces.check import LABELS
 
 TYPES = (

@@ -9,9 +9,9 @@ from operator import add
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from binwright.simcore.csv_files import contents
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.extras import pl
+from binwright.workloads.csv_files import contents
 from binwright.workloads.traces.check import LABELS
 
 HOST = "host"

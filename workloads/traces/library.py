@@ -11,11 +11,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from binwright.simcore.csv_files import GZIP, header
 from binwright.simcore.errors import FileNeeded, WorkloadError, meant
 from binwright.simcore.extras import pl
 from binwright.simcore.files import user_cache
 from binwright.workloads import TRACES
+from binwright.workloads.csv_files import GZIP, header
 from binwright.workloads.traces.azure_packing import table_names
 from binwright.workloads.traces.filters import kept
 from binwright.workloads.traces.presets import Format, ServerFile

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from binwright.simcore.csv_files import contents
 from binwright.simcore.extras import pl
+from binwright.workloads.csv_files import contents
 from binwright.workloads.traces.cells import report
 from binwright.workloads.traces.check import LABELS, REQUESTED
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from binwright.simcore.csv_files import read_text, require
 from binwright.simcore.errors import WorkloadError, suggest, unread
 from binwright.simcore.extras import pl
+from binwright.workloads.csv_files import read_text, require
 from binwright.workloads.traces.cells import amounts, filled, moments, spans
 from binwright.workloads.traces.check import COMMON, LABELS, check, is_text
 from binwright.workloads.traces.filters import kept

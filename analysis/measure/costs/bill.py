@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from binwright.analysis.measure.costs.tariffs import CostsSpec, Tariff
+from binwright.analysis.measure.costs.time_series import HOUR, TimeSeries
 from binwright.analysis.measure.stays import added_at, outages_of
 from binwright.simcore.extras import pl
 from binwright.simcore.ordered_sums import dot
-from binwright.simcore.time_series import HOUR, TimeSeries
 from binwright.simcore.types import QUANTUM, Floats, Ints
 
 if TYPE_CHECKING:

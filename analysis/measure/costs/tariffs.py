@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self, TypeAlias
 import numpy as np
 from pydantic import Field, model_validator
 
-from binwright.simcore.csv_files import read_text
+from binwright.analysis.measure.costs.time_series import HOUR, TimeSeries
 from binwright.simcore.errors import ScenarioError, suggest
 from binwright.simcore.fields import (
     FromOne,
@@ -22,9 +22,9 @@ from binwright.simcore.fields import (
     Watts,
     wrong,
 )
-from binwright.simcore.time_series import HOUR, TimeSeries
 from binwright.simcore.unions import PlainOrMapping
 from binwright.simcore.units import POWER, TIME, many_of
+from binwright.workloads.csv_files import read_text
 from binwright.workloads.traces.cells import number, report
 
 DAY = 86400.0

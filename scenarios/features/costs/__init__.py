@@ -9,6 +9,7 @@ from pydantic import Field
 
 from binwright.analysis.measure.costs.bill import Costs, SiteEnergy
 from binwright.analysis.measure.costs.tariffs import CostsSpec, Electricity, OverTime
+from binwright.analysis.measure.costs.time_series import TimeSeries
 from binwright.analysis.measure.definition import Definition, define, table
 from binwright.analysis.measure.finished_run import FinishedRun
 from binwright.analysis.measure.metric import MONEY
@@ -16,7 +17,6 @@ from binwright.scenarios.features.feature import Feature, Point
 from binwright.simcore.errors import suggest
 from binwright.simcore.fields import Model, Number, wrong
 from binwright.simcore.ordered_sums import dot
-from binwright.simcore.time_series import TimeSeries
 from binwright.simcore.types import Floats
 from binwright.simcore.units import DATA, measure_of
 

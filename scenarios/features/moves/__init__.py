@@ -7,11 +7,11 @@ from pydantic import Field, model_validator
 
 from binwright.agents import MOVERS
 from binwright.agents.world import Luck
-from binwright.fabric.placement.rules import Drain
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.feature import Feature, Point, way
 from binwright.scenarios.features.moves.run import Moving
 from binwright.scenarios.features.overflow import AfterRoom, Word
+from binwright.scenarios.features.placement.rules import Drain
 from binwright.simcore.errors import UserError
 from binwright.simcore.fields import Count, DataRate, Model, PositiveTime, Shown, Time, wrong
 from binwright.simcore.moves import Mover

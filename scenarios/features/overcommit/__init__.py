@@ -1,12 +1,17 @@
 """Overcommitment: how much more may be placed on servers than they have, by ratios or by predicted peaks."""
 
+from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Any, ClassVar, TypeAlias
 
 from pydantic import BeforeValidator, Field
 
-from binwright.fabric.peak_predictors import LimitPeak, OraclePeak, PercentilePeak, SigmaPeak
+from binwright.fabric.ledger import MakeBook
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.feature import Feature, Point
+from binwright.scenarios.features.overcommit.book import PeakBook
+from binwright.scenarios.features.overcommit.predictors import LimitPeak, OraclePeak, PercentilePeak, SigmaPeak
+from binwright.scenarios.features.server_labels import ServerLabels
 from binwright.simcore.fields import Model, PositiveNumber, Shown, wrong
 from binwright.simcore.unions import ByKey, PlainOrMapping
 
@@ -68,6 +73,11 @@ class _Feature(Feature):
                 remedy = "Say it, like workload: {use: {cpu: {mean: 30 %, peak: 80 %}}}."
                 problem = "predicts what requests use, but no use is known"
                 raise wrong(problem, remedy, ("cluster", "overcommit", name, "predict"))
+
+    def books(self, scenario: Any, labels: ServerLabels) -> Mapping[str, MakeBook]:
+        predicted = scenario.cluster.predicted.items()
+        predictors = {scenario.resources.index(name): how.predict for name, how in predicted}
+        return {"peaks": partial(PeakBook, predictors=predictors)}
 
     def attach(self, point: Point, simulation: Simulation) -> None:
         simulation.ledger.peaks.watch(simulation)

@@ -1,12 +1,16 @@
 """Placement: where requests may lie, by labels and taints, what requests say, and rules; some empty servers."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Annotated, Any, NamedTuple, Self, TypeAlias
 
 from pydantic import BeforeValidator, Field
 
-from binwright.fabric.placement.rules import SERVER, Drain, Rule, ServerLabels, Spread, groups_of
+from binwright.fabric.ledger import MakeBook
 from binwright.scenarios.features.feature import Feature, Named
+from binwright.scenarios.features.placement.book import RuleBook
+from binwright.scenarios.features.placement.rules import Drain, Rule, Spread, groups_of
+from binwright.scenarios.features.server_labels import SERVER, ServerLabels
 from binwright.simcore.errors import suggest
 from binwright.simcore.fields import Keys, Model, Names, Number, Shown, Text, Where, wrong
 from binwright.simcore.roles import Role, where_of
@@ -131,6 +135,9 @@ class _Feature(Feature):
 
     def check(self, scenario: Any) -> None:
         scenario.cluster.known_servers.check(scenario)
+
+    def books(self, scenario: Any, labels: ServerLabels) -> Mapping[str, MakeBook]:
+        return {"rules": partial(RuleBook, labels=labels, rules=scenario.placement)} if scenario.ruled_by else {}
 
     def names(self, scenario: Any) -> list[Named]:
         rules = enumerate(scenario.placement)

@@ -6,7 +6,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from binwright.fabric.compiled.tables import CounterBook, add, counters_of
-from binwright.fabric.placement.rules import NO_BOUND
+from binwright.fabric.mask import NO_BOUND
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.feature import Feature, Named, Point, chosen
 from binwright.scenarios.features.preemption import Preempt, Preemption

@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from binwright.analysis.measure.costs.bill import SiteEnergy
+from binwright.analysis.measure.costs.time_series import TimeSeries
 from binwright.analysis.measure.definition import define, table
 from binwright.analysis.measure.finished_run import FinishedRun, ratio
 from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.errors import RunError, short
 from binwright.simcore.registry import Registry
-from binwright.simcore.time_series import TimeSeries
 from binwright.simcore.types import Floats, Ints, Request
 
 

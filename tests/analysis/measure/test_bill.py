@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from binwright.analysis.measure.costs.bill import Bill, Costs
 from binwright.analysis.measure.costs.tariffs import Tariff
+from binwright.analysis.measure.costs.time_series import TimeSeries
 from binwright.analysis.measure.definition import measure
 from binwright.analysis.measure.finished_run import FinishedRun
 from binwright.analysis.measure.samples import Sampler
@@ -18,7 +19,6 @@ from binwright.fabric.run.play import play
 from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.errors import RunError
 from binwright.simcore.rules import Overflow
-from binwright.simcore.time_series import TimeSeries
 from binwright.simcore.types import QUANTUM, Agent, Placement, Request, View
 from binwright.simcore.workload import Workload
 from tests.reference import bill as reference

@@ -12,9 +12,10 @@ from binwright.analysis.measure.samples import Sampler
 from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.compiled.numa_decisions import as_argument, placement_of
 from binwright.fabric.ledger import Ledger
-from binwright.fabric.placement.rules import AtMost, ServerLabels
 from binwright.fabric.run.play import play, play_compiled
 from binwright.fabric.run.simulation import Simulation
+from binwright.scenarios.features.placement.rules import AtMost
+from binwright.scenarios.features.server_labels import ServerLabels
 from binwright.simcore.errors import AgentError, InfeasiblePlacement, KernelError
 from binwright.simcore.jit import kernel
 from binwright.simcore.roles import Roles
@@ -22,7 +23,7 @@ from binwright.simcore.types import Amounts, Compiled, Floats, Ints
 from binwright.simcore.workload import Workload
 from tests.support.compiled import Case, agent_of, assert_same, busy, cases, played, wrong
 from tests.support.kinds import ON_ANY_SERVERS
-from tests.support.placement import ROLES, labelled, rules
+from tests.support.placement import ROLES, labelled, rule_book, rules
 from tests.support.properties import scaled
 from tests.support.recount import recount
 
@@ -49,11 +50,11 @@ def test_a_compiled_run_keeps_rules_as_the_engine(case: Case, data: st.DataObjec
     of = np.array(data.draw(st.lists(st.integers(0, 5), min_size=40, max_size=40)))[: len(case.workload)]
     asked = np.maximum(case.workload.demand, 1)  # where nothing is free, a demand for nothing fits
     case.workload = replace(case.workload, demand=asked, roles=Roles(ROLES, of))
-    ledger = Ledger(case.cluster, labels, written)
+    ledger = Ledger(case.cluster, rules=rule_book(labels, written))
     engine = Simulation(case.workload, ledger, case.overflow, expansion=case.expansion)
     expected = played(case, engine, lambda scan, watch: play(engine, agent_of(scan), watch))
     recount(ledger)
-    other = Ledger(case.cluster, labels, written)
+    other = Ledger(case.cluster, rules=rule_book(labels, written))
     compiled = Simulation(case.workload, other, case.overflow, expansion=case.expansion, compiled=True)
     found = played(case, compiled, lambda scan, watch: play_compiled(compiled, agent_of(scan), watch))
     assert found == expected
@@ -69,7 +70,7 @@ def test_the_first_rule_is_named_where_it_refuses() -> None:
     cluster = Cluster(("cpu",), capacity, (NEVER,), capacity[0])
     workload = Workload(cluster.resources, np.arange(2.0), np.full(2, 9.0), np.ones((2, 1), np.int64), np.arange(2))
     workload = replace(workload, roles=Roles.of_texts(2, ["web", "web"]))
-    ledger = Ledger(cluster, ServerLabels(1), [AtMost(at_most=1, of="web", per="server")])
+    ledger = Ledger(cluster, rules=rule_book(ServerLabels(1), [AtMost(at_most=1, of="web", per="server")]))
     simulation = Simulation(workload, ledger, compiled=True)
     play_compiled(simulation, AGENTS.load("first-fit")())
     assert simulation.record.reasons[simulation.record.reason[1]] == "rule: at most 1 of web per server"

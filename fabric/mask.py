@@ -1,24 +1,26 @@
-"""Compiles rules of placement to arrays, and finds in them which servers a request may take.
+"""Finds which servers a request may take by rules of placement that were compiled to arrays.
 
 Every rule that counts is a check of one number: how many requests of some groups the server's domain has. It must lie
 between two bounds, which are the same for all servers.
 """
 
-from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from binwright.fabric.placement.rules import EVERY, NO_BOUND, SAME, SPREAD, Drain, Rule, ServerLabels
 from binwright.fabric.servers import with_room
 from binwright.simcore.jit import kernel, lean
-from binwright.simcore.roles import Role
 from binwright.simcore.types import Amounts, Ints
 
 Bools: TypeAlias = npt.NDArray[np.bool_]
 WHERE, TAINT, RULES = range(3)
 """What keeps a role from a server: labels, a taint, or a rule, which is its place in the rules more than `RULES`."""
+BETWEEN, SPREAD, SAME = range(3)
+"""What a check asks of the count: that it lies between its bounds; as much, above the smallest count; something, unless
+there is none anywhere, and in no more domains than its upper bound.
+"""
+NO_BOUND = np.iinfo(np.int64).max
 
 
 class Mask(NamedTuple):
@@ -65,69 +67,6 @@ class Ruling(NamedTuple):
     view: RoleView
 
 
-def compiled(
-    labels: ServerLabels,
-    rules: Sequence[Rule],
-    roles: Sequence[Role],
-    drains: Mapping[int, Bools],
-    several: bool,
-) -> Mask:
-    """Compile rules for these roles. Nothing is counted yet.
-
-    `drains` are the servers, bool [servers], that each rule among those that empty servers empties now. `several` is
-    whether a request may lie in several domains.
-    """
-    counting = [(number, rule) for number, rule in enumerate(rules) if not isinstance(rule, Drain)]
-    rows = {label: row for row, label in enumerate(dict.fromkeys(rule.per for _, rule in counting))}
-    domains = [labels.domains(label) for label in rows]
-    sizes = [int(places.max(initial=-1)) + 1 for places in domains]
-    doors = {door: number for number, door in enumerate(dict.fromkeys(role[1:3] for role in roles))}
-    closed = np.full((len(doors), labels.servers), -1, np.int64)
-    for (where, tolerates), number in doors.items():
-        for place in sorted(drains, reverse=True):
-            closed[number, drains[place]] = RULES + place
-        closed[number, ~labels.tolerated(tolerates)] = TAINT
-        closed[number, ~labels.matching(where)] = WHERE
-    firsts, size = dict[tuple[tuple[str, ...], str], int](), 0  # of the groups that are counted, by a label
-
-    def counts_of(groups: tuple[str, ...], label: str) -> int:
-        nonlocal size
-        if (groups, label) not in firsts:
-            firsts[groups, label], size = size, size + sizes[rows[label]]
-        return firsts[groups, label]
-
-    checks, ends = list[list[int]](), dict[str, tuple[int, int]]()
-    for group in dict.fromkeys(role.group for role in roles):
-        begin = len(checks)
-        for number, rule in counting if group else ():
-            if check := rule.check(group, several):
-                row, first = rows[rule.per], counts_of(check.groups, rule.per)
-                less = counts_of((check.but,), rule.per) if check.but else -1
-                checks.append([check.kind, check.low, check.high, first, row, sizes[row], less, RULES + number])
-        ends[group] = begin, len(checks)
-    adds = [
-        [(first, rows[label]) for (groups, label), first in firsts.items() if group in groups or EVERY in groups]
-        if group
-        else []
-        for group, *_ in roles
-    ]
-    return Mask(
-        closed,
-        np.array([(doors[role[1:3]], *ends[role.group]) for role in roles], np.int64).reshape(-1, 3),
-        np.array(checks, np.int64).reshape(-1, 8),
-        np.array(domains, np.int64).reshape(len(domains), labels.servers),
-        np.zeros(size, np.int64),
-        np.cumsum([0, *map(len, adds)]),
-        np.array([each for of_role in adds for each in of_role], np.int64).reshape(-1, 2),
-    )
-
-
-def add(mask: Mask, servers: Ints, role: int, sign: int) -> None:
-    """Count a role's request on these servers, once in each domain; sign -1 takes it out."""
-    for first, row in mask.adds[mask.begin[role] : mask.begin[role + 1]].tolist():
-        mask.counts[first + np.unique(mask.domains[row, servers])] += sign
-
-
 @lean
 def show(mask: Mask, view: RoleView, role: int, free: Ints) -> None:
     """Write to `view` what a role is shown of `free`, and what keeps it from each server."""
@@ -170,7 +109,7 @@ def show(mask: Mask, view: RoleView, role: int, free: Ints) -> None:
 
 @lean
 def count(mask: Mask, server: int, role: int, sign: int) -> None:
-    """Count a role's request that was placed on a server, sign 1, or left it, -1, as `add` does for several."""
+    """Count a role's request that was placed on a server, sign 1, or left it, -1, once in each domain."""
     counts, domains, begin, adds = mask.counts, mask.domains, mask.begin, mask.adds
     for k in range(begin[role], begin[role + 1]):
         counts[adds[k, 0] + domains[adds[k, 1], server]] += sign

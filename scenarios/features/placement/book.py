@@ -11,8 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from binwright.fabric.book import Book, Holding
-from binwright.fabric.placement.mask import TAINT, WHERE, Mask, RoleView, Ruling, add, compiled, count, show
-from binwright.fabric.placement.rules import Drain, Rule, ServerLabels
+from binwright.fabric.mask import TAINT, WHERE, Mask, RoleView, Ruling, count, show
+from binwright.scenarios.features.placement.rule_arrays import add, compiled
+from binwright.scenarios.features.placement.rules import Drain, Rule
+from binwright.scenarios.features.server_labels import ServerLabels
 from binwright.simcore.gangs import NO_RULES
 from binwright.simcore.jit import prepared
 from binwright.simcore.roles import NO_ROLE, Role

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from binwright.fabric.book import Book, Holding
-from binwright.fabric.peak_predictors import PeakPredictor, Seen
+from binwright.scenarios.features.overcommit.predictors import PeakPredictor, Seen
 from binwright.simcore.types import Floats, Ints, Share, read_only
 from binwright.simcore.workload import Use
 

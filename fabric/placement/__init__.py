@@ -1,1 +1,0 @@
-"""Rules of placement: what they say, and the ledgers that keep them."""
