@@ -91,7 +91,7 @@ def solve(
 ) -> Answer:
     """Solve an allocation problem: a specification's file, a shipped example by name, or one made in Python.
 
-    `device` is `cpu`, `opencl` (the first one that can be used), `opencl:n` (number n of `binwright.opencl_devices()`).
+    `device` is `cpu`, or `opencl`: the first of `binwright.opencl_devices()` that can be used.
     `time` (seconds) or `attempts` ends the search; else it goes on until the answer is optimal.
 
     `now` has the bin that each ball is in now, -1 for none, such as `answer.alloc` of an earlier answer; balls after

@@ -121,7 +121,7 @@ COMMANDS: Sequence[tuple[str, str, str, Sequence[Option]]] = (
         _flag("--check", "compile only; print what is proven, and the step bound"),
         _option("--explain", metavar="ANSWER", help="why a ball of this answer of --json is where it is"),
         _several("--ball", "balls", "BALL", "with --explain: what keeps this ball out of every bin"),
-        _option("--device", default="cpu", help="cpu (all cores, the default), opencl or opencl:N"),
+        _option("--device", default="cpu", help="cpu (all cores, the default) or opencl"),
         _option("--time", default="10s", help="the search ends after this long (default: 10s)"),
         _several("--set", "sets", "PARAM=NUMBER", "change a PARAM"),
         _option("--from", dest="now", metavar="FILE", help="where balls are now: an answer of --json, or a CSV "

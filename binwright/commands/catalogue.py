@@ -140,10 +140,10 @@ def _devices() -> None:
 
     known = opencl_devices()
     for device in known:
-        usable = "yes" if device.usable else f"no: {device.reason}"
+        usable = f"no: {device.reason}" if device.reason else "yes"
         driver = f"{device.platform} {device.driver}"
-        entry(f"opencl:{device.number}", device.name, driver=driver, kind=device.kind, usable=usable)
-    if not any(device.usable for device in known):
+        entry(device.name, driver, kind=device.kind, usable=usable)
+    if all(device.reason for device in known):
         print_line(f"No OpenCL device can be used.\n{INSTALL}")
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from binwright.agents.solver import examples, problem
-from binwright.agents.solver.local import runs
+from binwright.agents.solver.local.search import attempts
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import MICRO, NULL
 from binwright.agents.solver.model.verify import faults, utilisation
@@ -33,7 +33,7 @@ def warm_up() -> None:
     """Import and compile all that a job needs, and have the garbage collector leave it alone."""
     for kind in ("vm-placement", "oktopus"):  # a vector problem and one that is not: each search loads its kernels
         solve(problem(examples()[kind]), attempts=1)
-    list(runs.attempts(problem(examples()["oktopus"]), 0, 0, 1))  # `solve` does so only where other attempts fail
+    list(attempts(problem(examples()["oktopus"]), 0, 0, 1))  # `solve` does so only where other attempts fail
     gc.collect()
     gc.freeze()
 

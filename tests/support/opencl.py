@@ -21,22 +21,23 @@ def opencl_device() -> Device:
         pytest.skip(error.problem)
 
 
-def _attempts(*given: Any, **more: Any) -> Iterator[Found]:
-    return opencl.attempts(*given, **more, number=opencl_device().number)
+def _attempts(*given: Any) -> Iterator[Found]:
+    opencl_device()
+    return opencl.attempts(*given)
 
 
-def _beside(*given: Any, **more: Any) -> Iterator[Found]:
+def _beside(*given: Any) -> Iterator[Found]:
     """Have four attempts beside one another in a work-group, on processors, too."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(opencl, "ON_PROCESSORS", 4)
-        yield from _attempts(*given, **more)
+        yield from _attempts(*given)
 
 
-def generated(problem: Problem, *given: Any, **more: Any) -> Iterator[Found]:
+def generated(problem: Problem, *given: Any) -> Iterator[Found]:
     """Make attempts with UTILFN alone."""
     general = replace(problem)
-    vars(general)["packing"] = None
-    return cpu.attempts(general, *given, **more)
+    vars(general)["matrix"] = None
+    return cpu.attempts(general, *given)
 
 
 BACKENDS: dict[str, Callable[..., Iterator[Found]]] = {

@@ -13,7 +13,7 @@ def packings(draw: st.DrawFn) -> Matrix:
     dims, bins, balls = draw(st.integers(1, 3)), draw(st.integers(1, 5)), draw(st.integers(1, 12))
     row = st.lists(st.integers(0, 6), min_size=dims, max_size=dims)
     demand, capacity = (np.array(draw(st.lists(row, min_size=n, max_size=n)), np.int64) for n in (balls, bins))
-    return Matrix(demand, capacity, ())
+    return Matrix(demand, capacity, (), np.arange(capacity.size).reshape(capacity.shape))
 
 
 def keeps(packing: Matrix, where: Ints) -> bool:

@@ -145,6 +145,17 @@ def put(call: Utilfn, flat: Flat, room: Room, unit: int, place: int, ceiling: In
 
 
 @lean_inlined
+def has_room(flat: Flat, room: Room, unit: int, place: int) -> bool:
+    """Tell whether a bin has room for a unit of a vector problem, without a call of UTILFN; of others it may have."""
+    kinds = flat.kinds[0]
+    for k in range(kinds):
+        dim = flat.dims[place * kinds + k]
+        if room.used[dim] + flat.demand[unit * kinds + k] > flat.ceiling[dim]:
+            return False
+    return True
+
+
+@lean_inlined
 def put_around(call: Utilfn, flat: Flat, room: Room, unit: int, low: int, end: int, turn: int) -> int:
     """Put a unit into the first bin of group_bins[low:end] that takes it, from low + turn on and around.
 
@@ -154,9 +165,10 @@ def put_around(call: Utilfn, flat: Flat, room: Room, unit: int, low: int, end: i
     for _ in range(end - low):
         if room.stop[0]:
             return -1
-        n = put(call, flat, room, unit, flat.group_bins[at], flat.ceiling, False)
-        if n >= 0:
-            return n
+        if has_room(flat, room, unit, flat.group_bins[at]):
+            n = put(call, flat, room, unit, flat.group_bins[at], flat.ceiling, False)
+            if n >= 0:
+                return n
         at = at + 1 if at + 1 < end else low
     return -1
 

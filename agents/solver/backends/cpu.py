@@ -12,7 +12,6 @@ import numpy as np
 from binwright.agents.solver.backends.attempt import Utilfn, attempt
 from binwright.agents.solver.backends.flat import Flat, Room, room
 from binwright.agents.solver.backends.numbered_attempts import Found, Over, best_of, never
-from binwright.agents.solver.backends.vectors import attempt_vectors
 from binwright.agents.solver.model import arithmetic
 from binwright.agents.solver.model.emit import utilfn
 from binwright.agents.solver.model.problem import Problem
@@ -29,24 +28,18 @@ WORK = 1 << 22
 
 
 @kernel
-def search(
-    call: Utilfn, flat: Flat, room: Room, demand: Ints, capacity: Ints, seed: int, first: int, last: int
-) -> tuple[int, int, int]:
+def search(call: Utilfn, flat: Flat, room: Room, alloc: Ints, seed: int, first: int, last: int) -> tuple[int, int, int]:
     """Make numbers first, ..., last - 1, up to the first success: (how many, the best's number, the units it leaves).
 
-    The best allocation is in `room.best` then. Number n is attempt n // groupings in grouping n % groupings. Vector
-    problems have demand [units, d] and capacity [bins, d]; those of others are empty.
+    Writes the best allocation to `alloc` [balls]. Number n is attempt n // groupings in grouping n % groupings.
     """
     ways = len(flat.ways) - 1
     number, best, fewest = first, first, len(room.left) + 1
     while number < last and fewest > 0 and not (room.stop[0] and number > first):
-        if len(demand) > 0:
-            left = attempt_vectors(flat, room, demand, capacity.copy(), seed, number % ways, number // ways)
-        else:
-            left = attempt(call, flat, room, seed, number % ways, number // ways, len(room.left), True)
+        left = attempt(call, flat, room, seed, number % ways, number // ways, len(room.left), True)
         if left < fewest:
             best, fewest = number, left
-            room.best[:] = room.alloc
+            alloc[:] = room.alloc
         number += 1
     return number - first, best, fewest
 
@@ -69,15 +62,14 @@ def compiled_problem(problem: Problem, elastic: bool = False) -> tuple[Utilfn, F
 def attempts(problem: Problem, seed: int, first: int, count: int, over: Over = never) -> Iterator[Found]:
     """Make attempts, each in every grouping, as `numbered_attempts.Attempts` says."""
     (call, flat), ways, seed = compiled_problem(problem), len(problem.groupings), word(seed)
-    matrices = problem.packing[:2] if problem.packing is not None else (np.zeros((0, 0), np.int64),) * 2
     stop, free, end = np.zeros(1, np.int64), list[Room](), (first + count) * ways
     size = max(1, WORK // (ways * problem.balls * problem.program.steps)) * ways
 
     def attempt(chunk: int) -> Found:
         place, begin = free.pop() if free else room(problem)._replace(stop=stop), first * ways + chunk * size
-        made, best, left = search(call, flat, place, *matrices, seed, begin, min(begin + size, end))
-        result = Found(left, place.best.copy(), best // ways, made)
+        alloc = np.empty(problem.balls, np.int64)
+        made, best, left = search(call, flat, place, alloc, seed, begin, min(begin + size, end))
         free.append(place)
-        return result
+        return Found(left, alloc, best // ways, made)
 
     return best_of(attempt, range(-(-count * ways // size)), over, stop)

@@ -46,6 +46,12 @@ class Flat(NamedTuple):
     groups: Ints
     """[groups + 1]"""
     group_bins: Ints
+    demand: Ints
+    """[units, kinds] of a vector problem (`Problem.matrix`) whose balls take nothing off; otherwise it says nothing"""
+    dims: Ints
+    """[bins, kinds]: what the demand is added to"""
+    kinds: Ints
+    """[1]: how many kinds there are, 0 of other problems"""
 
     @classmethod
     def of_problem(cls, problem: Problem, numbers: list[int], elastic: bool = False) -> Flat:
@@ -56,6 +62,9 @@ class Flat(NamedTuple):
         number = np.repeat(np.arange(len(sets) - 1), np.diff(sets))
         order = np.argsort(set_balls, kind="stable")
         of = np.searchsorted(set_balls[order], np.arange(problem.balls + 1))
+        matrix = problem.matrix if problem.program.non_negative else None
+        none = np.zeros((0, 0), np.int64)
+        demand, dims = (none, none) if matrix is None else (matrix.demand, matrix.dims)
         parts = cls(
             problem.capacity,
             problem.ceiling,
@@ -78,6 +87,9 @@ class Flat(NamedTuple):
             np.cumsum([0, *map(len, groupings)]),
             np.append(0, np.cumsum(np.concatenate([np.diff(grouping.offsets) for grouping in groupings]))),
             np.concatenate([grouping.members for grouping in groupings]),
+            demand.ravel(),
+            dims.ravel(),
+            demand.shape[1:],
         )
         return cls(*(np.array(part if len(part) else [0], np.int64) for part in parts))
 
@@ -87,9 +99,8 @@ class Room(NamedTuple):
 
     That is utilisation [dims], ALLOC [balls], unplaced units and others, such as placed ones [units], additions, how
     many members of soft groups are over their capacity [soft groups] and behind them how many elastic dimensions are
-    over their ceiling, imposed sets [sets], and the best allocation of a search [balls]. Units that wishes join are a
-    chain: `chain` is its first one, `after` the next one, -1 at the end [units each]. `stop` [1] is set from outside:
-    units that are left then stay unplaced.
+    over their ceiling, and imposed sets [sets]. Units that wishes join are a chain: `chain` is its first one, `after`
+    the next one, -1 at the end [units each]. `stop` [1] is set from outside: units that are left then stay unplaced.
     """
 
     used: Ints
@@ -100,7 +111,6 @@ class Room(NamedTuple):
     amounts: Ints
     over: Ints
     imposed: Ints
-    best: Ints
     chain: Ints
     after: Ints
     stop: Ints
@@ -112,7 +122,7 @@ def lengths(problem: Problem) -> dict[str, int]:
     adds = max(1, problem.program.adds * problem.largest)
     sets = max(1, len(problem.friends) + len(problem.foes))
     over = max(1, len(problem.soft_allowed)) + 1
-    sizes = dims, balls, units, units, adds, adds, over, sets, balls, units, units, 1
+    sizes = dims, balls, units, units, adds, adds, over, sets, units, units, 1
     return dict(zip(Room._fields, sizes, strict=True))
 
 

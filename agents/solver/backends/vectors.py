@@ -1,21 +1,18 @@
-"""Place the balls of vector problems: by first fit, however many there are, and by published attempts on matrices."""
+"""Place the balls of vector problems by first fit, however many there are."""
 
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any, cast
 
 import numpy as np
 
-from binwright.agents.solver.backends.attempt import TURNS, put_back
-from binwright.agents.solver.backends.flat import Flat, Room
 from binwright.agents.solver.backends.numbered_attempts import LOOK, Over, never
 from binwright.agents.solver.model.problem import Matrix
 from binwright.agents.solver.model.program import NULL
-from binwright.agents.solver.model.random import below_kernel, stream_kernel
-from binwright.simcore.jit import kernel, lean
+from binwright.simcore.jit import kernel
 from binwright.simcore.ordered_sums import rows_dot
 from binwright.simcore.types import Ints
 
-TINY = Matrix(np.full((3, 1), 2), np.full((3, 1), 3), ())
+TINY = Matrix(np.full((3, 1), 2), np.full((3, 1), 3), (), np.arange(3)[:, None])
 """What searches are compiled with."""
 
 
@@ -124,38 +121,3 @@ def fit(demand: Ints, capacity: Ints, order: Ints, where: Ints, stop: Ints) -> b
             for d in range(dims):
                 free[node, d] = max(free[2 * node, d], free[2 * node + 1, d])
     return True
-
-
-@lean
-def attempt_vectors(flat: Flat, room: Room, demand: Ints, free: Ints, seed: int, way: int, number: int) -> int:
-    """Make the attempt that `backends.attempt` defines, of demand [units, d]; returns how many units are left.
-
-    It is four to twelve times as fast as with UTILFN. Writes free [bins, d], too.
-    """
-    start, draws, count = stream_kernel(seed, way, number), 0, len(room.left)
-    for ball in range(len(room.alloc)):
-        room.alloc[ball] = NULL
-    for unit in range(count):
-        room.left[unit] = unit
-    for group in range(flat.ways[way], flat.ways[way + 1]):
-        if room.stop[0]:  # there may be as many groups as bins
-            break
-        low, size, still = flat.groups[group], flat.groups[group + 1] - flat.groups[group], 0
-        for i in range(count):
-            chosen = i + below_kernel(start, draws, count - i)
-            at = below_kernel(start, TURNS + (draws if number % 2 == 0 else group - flat.ways[way]), size)
-            draws += 1
-            unit = room.left[chosen]
-            room.left[chosen] = room.left[i]
-            tried = size if room.stop[0] else 0
-            while tried < size and not fits(demand, unit, free, flat.group_bins[low + at]):
-                tried += 1
-                at = at + 1 if at + 1 < size else 0
-            if tried == size:
-                room.left[still] = unit
-                still += 1
-            else:
-                take(demand, unit, free, flat.group_bins[low + at], 1)
-                put_back(flat, room, unit, flat.group_bins[low + at])
-        count = still
-    return count

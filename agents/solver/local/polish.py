@@ -1,15 +1,21 @@
-"""Make an allocation of all balls better by its goals.
+"""Make an allocation of all balls better by its goals, on all cores.
 
 Moves keep all balls placed. One stands if it is not worse than what there is now, or than what there was some moves ago
 (Burke and Bykov, "The late acceptance hill-climbing heuristic", European Journal of Operational Research 258, 2017).
 That needs nothing but comparisons, so that goals can come one after another.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
+from math import inf
 from typing import TypeAlias
 
+import numpy as np
+
 from binwright.agents.solver.backends.attempt import Utilfn
-from binwright.agents.solver.local.search import empty_bins, trim
+from binwright.agents.solver.backends.cpu import compiled, compiled_problem
+from binwright.agents.solver.backends.numbered_attempts import Found, Over, best_of
+from binwright.agents.solver.local.search import SLICE, empty_bins, trim
 from binwright.agents.solver.local.state import (
     COUNT,
     UNITS,
@@ -19,11 +25,16 @@ from binwright.agents.solver.local.state import (
     drawn,
     insert,
     keep_best,
+    load,
+    new_state,
     remove,
     undo,
 )
-from binwright.agents.solver.model.program import NULL
-from binwright.agents.solver.model.random import IMPROVING
+from binwright.agents.solver.model import emit
+from binwright.agents.solver.model.problem import Problem
+from binwright.agents.solver.model.program import MICRO, NULL
+from binwright.agents.solver.model.random import IMPROVING, word
+from binwright.agents.solver.model.verify import goals_of
 from binwright.simcore.jit import lean
 from binwright.simcore.types import Ints
 
@@ -226,3 +237,52 @@ def polish(call: Utilfn, goals: Goals, state: State, seed: int, number: int, ste
             undo(state)
         if worse(values, late, NOW):
             copy(values, NOW, late)
+
+
+def improved(
+    problem: Problem, seed: int, alloc: list[int], runs: int | None, over: Over, patience: float = inf
+) -> Iterator[Found]:
+    """Look for better allocations than this one, of all balls; yields the best, with all moves, now and then.
+
+    It ends after so many `runs`, when time is `over`, when no goal can be better, or when so many runs as it has
+    `patience` have found nothing. Four runs begin with the same allocation. How far it comes depends on the seed and on
+    `runs`.
+    """
+    objective, stop, seed = problem.objective, np.zeros(1, np.int64), word(seed)
+    assert objective is not None
+    call, flat = compiled_problem(problem, elastic=True)
+    source, constants = emit.goals(objective)
+    goals: Goals = compiled(source, "goals", *["int64[::1]"] * 5)
+    read = {"data": np.append(objective.data, 0), "numbers": np.array([*constants, 0], np.int64)}
+    # Sets are kept that must be, and wishes that hold.
+    sets = [(True, *each) for each in problem.friends] + [(False, *each) for each in problem.foes]
+    together = [len({alloc[ball] for ball in members}) == 1 for _, members, _ in sets]
+    holds = [chance == MICRO or at == friends for (friends, _, chance), at in zip(sets, together, strict=True)]
+    imposed, most = np.array(holds or [False], np.int64), 2000 + 20 * len(problem.units)
+
+    def run(start: Ints, number: int) -> Found:
+        values = np.zeros((PAST + LATE, len(objective.goals)), np.int64)
+        search = new_state(problem, flat, stop)._replace(**read, values=values)
+        search.room.imposed[:] = imposed
+        allowed = load(call, search, start)
+        assert allowed, "an allocation that is not allowed"
+        evaluate(goals, search)
+        values[:] = values[TRIED]
+        polish(call, goals, search, seed, number, 0)  # compiles it, even if time is over
+        made = 0
+        while made < most and not stop[0] and tuple(values[BEST].tolist()) != objective.bounds:
+            polish(call, goals, search, seed, number, min(SLICE, most - made))
+            made += SLICE
+        reached = tuple(values[BEST].tolist())
+        return Found(int(reached != objective.bounds), search.best, number, min(made, most), reached)
+
+    values = goals_of(problem, alloc)
+    best = Found(int(values != objective.bounds), np.array(alloc, np.int64), NULL, 0, values)
+    checked, number, last = 0, 0, 0
+    while best.left and number != runs and number - last < patience and not (number and over()):
+        end = number + 4 if runs is None else min(number + 4, runs)
+        for found in best_of(partial(run, best.where), range(number, end), over, stop):
+            if found.values < best.values:
+                best, last = found, end
+            yield best._replace(checked=checked + found.checked)
+        checked, number = checked + found.checked, end

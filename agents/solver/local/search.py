@@ -1,4 +1,4 @@
-"""Search locally: place all units.
+"""Search locally on all cores: place all units.
 
 It is for whatever the language can say: shared dimensions, REJECT, SOFT, FRIENDS and FOES. It begins with a first fit
 in a biased order; then one is put in by force, again and again, which stands if it does not leave more out than before.
@@ -7,7 +7,13 @@ nothing is left out for ever because something else is larger (Morris, "The brea
 minima", AAAI 1993).
 """
 
+from collections.abc import Iterator
+
+import numpy as np
+
 from binwright.agents.solver.backends.attempt import Utilfn
+from binwright.agents.solver.backends.cpu import compiled_problem
+from binwright.agents.solver.backends.numbered_attempts import Found, Over, best_of, never
 from binwright.agents.solver.local.state import (
     COUNT,
     DRAWS,
@@ -22,16 +28,20 @@ from binwright.agents.solver.local.state import (
     first_bad,
     insert,
     keep_best,
+    new_state,
     remove,
     settle,
     undo,
 )
+from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import MICRO, NULL
-from binwright.agents.solver.model.random import PLACING
+from binwright.agents.solver.model.random import PLACING, word
 from binwright.simcore.jit import lean
 
 SAMPLES = 4
 """Bins in which a unit's weight is measured."""
+SLICE = 1000
+"""Moves between two looks at the clock."""
 LIGHTEST = 8
 """What every unit weighs at least; one that takes all that there is of a resource weighs 1024 more."""
 
@@ -281,3 +291,28 @@ def improve(call: Utilfn, state: State, steps: int, fewest: int) -> int:
                 state.weight[state.room.left[i]] += LIGHTEST
                 tally[TOTAL] += LIGHTEST
     return int(fewest)
+
+
+def luby(number: int) -> int:
+    """1, 1, 2, 1, 1, 2, 4, ...: restarts that are never far from the best (Luby, Sinclair and Zuckerman 1993)."""
+    while (number + 2) & (number + 1):
+        number -= (1 << ((number + 1).bit_length() - 1)) - 1
+    return (number + 2) >> 1
+
+
+def attempts(problem: Problem, seed: int, first: int, count: int, over: Over = never) -> Iterator[Found]:
+    """Make runs that place balls, as `numbered_attempts.Attempts` says."""
+    (call, flat), stop, seed = compiled_problem(problem, elastic=True), np.zeros(1, np.int64), word(seed)
+    # Where the number of bins is searched, most runs are for too few bins.
+    patience = (32 if problem.searched else 64) * len(problem.units)
+
+    def run(number: int) -> Found:
+        search = new_state(problem, flat, stop)
+        left, made, most = begin(call, search, seed, number), 0, luby(number) * patience
+        improve(call, search, 0, left)  # compiles it, even if time is over
+        while left and made < most and not stop[0]:
+            left = improve(call, search, min(SLICE, most - made), left)
+            made += SLICE
+        return Found(left, search.best, number, min(made, most) + 1)
+
+    return best_of(run, range(first, first + count), over, stop)

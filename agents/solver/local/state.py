@@ -30,7 +30,9 @@ class State(NamedTuple):
     flat: Flat
     """The problem; `group_bins` are all bins."""
     room: Room
-    """The allocation; `left` lists the unplaced units, and `best` is the best allocation."""
+    """The allocation; `left` lists the unplaced units."""
+    best: Ints
+    """[balls]: the best allocation"""
     tally: Ints
     lofty: Ints
     """[dims]: ceilings that nothing reaches, so that UTILFN adds beyond its own"""
@@ -70,7 +72,7 @@ class State(NamedTuple):
     """[PAST + LATE, goals]: what they come to, less being better; see `polish`"""
 
 
-def state(problem: Problem, flat: Flat, stop: Ints) -> State:
+def new_state(problem: Problem, flat: Flat, stop: Ints) -> State:
     """Make the room for one local search at a time on a problem, laid out with its elastic dimensions."""
     dims, units, bins = len(flat.ceiling), len(problem.units), problem.bins
     of_dims, of_units = np.zeros((3, dims), np.int64), np.zeros((10, units), np.int64)
@@ -80,7 +82,9 @@ def state(problem: Problem, flat: Flat, stop: Ints) -> State:
         np.zeros((0, 0), np.int64),
     ]  # fmt: skip
     every = flat._replace(group_bins=np.arange(bins))
-    return State(every, room(problem)._replace(stop=stop), np.zeros(8, np.int64), *arrays)
+    return State(
+        every, room(problem)._replace(stop=stop), np.zeros(problem.balls, np.int64), np.zeros(8, np.int64), *arrays
+    )
 
 
 @lean
@@ -120,8 +124,8 @@ def clear(state: State) -> None:
 @lean
 def keep_best(state: State) -> None:
     """Write down what is there now as the best."""
-    for ball in range(len(state.room.best)):
-        state.room.best[ball] = state.room.alloc[ball]
+    for ball in range(len(state.best)):
+        state.best[ball] = state.room.alloc[ball]
 
 
 @lean_inlined

@@ -77,6 +77,8 @@ class Matrix(NamedTuple):
     """[bins, d], millionths"""
     names: tuple[str, ...]
     """[d]: `CPU`, or `CPU[2]` for a family with further indices."""
+    dims: Ints
+    """[bins, d]: the dimensions of the capacities"""
 
 
 class Fault(NamedTuple):
@@ -246,7 +248,7 @@ class Problem:
         if dims is None or (demand := demands(program, self.balls, dims[0])) is None:
             return None
         of_units = np.add.reduceat(demand[self.units.members], self.units.offsets[:-1], axis=0)
-        return Matrix(of_units, self.capacity[dims], tuple(names))
+        return Matrix(of_units, self.capacity[dims], tuple(names), dims)
 
     @cached_property
     def packing(self) -> Matrix | None:

@@ -107,7 +107,8 @@ class Template:
         if self.near or len(problem.units) == 1:  # groups of any size are the same to one unit
             groupings = groupings[-1:]
         self.problem = problem = replace(problem, groupings=groupings)
-        self._call, self._flat = compiled_problem(problem, self.near)
+        self._call, flat = compiled_problem(problem, self.near)
+        self._flat = flat._replace(kinds=np.zeros(1, np.int64))  # the demand is another one each time
         self._targets: dict[str, list[Ints]] = {name: [] for name in varying}
         for name, start in problem.program.tables.items():
             if name in varying:

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from math import inf
 from numbers import Real
 from typing import NamedTuple
@@ -15,7 +14,8 @@ import numpy as np
 from binwright.agents.solver.backends import cpu
 from binwright.agents.solver.backends.numbered_attempts import Attempts, Over, fewest, rounds
 from binwright.agents.solver.backends.vectors import first_fit, is_loaded
-from binwright.agents.solver.local import runs
+from binwright.agents.solver.local import polish
+from binwright.agents.solver.local import search as local_search
 from binwright.agents.solver.local.construct import Construction, Tenants, tenants
 from binwright.agents.solver.model.bounds import impossible, lower_bound
 from binwright.agents.solver.model.problem import Fault, Problem
@@ -88,18 +88,17 @@ def searches(problem: Problem, device: str, search: str) -> dict[str, Attempts]:
         remedy = "Leave search as it is: ours looks at goals."
         raise UserError("goals are for our search", key="search", value=search, remedy=remedy)
     published: Attempts = cpu.attempts
-    name, colon, number = str(device).partition(":")
-    if name == "opencl" and (number.isdecimal() or not colon):
+    if device == "opencl":
         from binwright.agents.solver.backends import opencl
 
-        published = partial(opencl.attempts, number=int(number) if colon else None)
+        published = opencl.attempts
     elif device != "cpu":
-        remedy = removed().get(f"device {name}") or suggest(str(device), ["cpu", "opencl", "opencl:0"])
+        remedy = removed().get(f"device {device}") or suggest(str(device), ["cpu", "opencl"])
         raise UserError("unknown device", key="device", value=device, remedy=remedy)
     if search == PUBLISHED or problem.dims > 2_000_000:  # of which local search keeps a dozen numbers each
         return {PUBLISHED: published}
     alone = device == "cpu" and not problem.wishes
-    return ({} if alone else {PUBLISHED: published}) | {LOCAL: runs.attempts}
+    return ({} if alone else {PUBLISHED: published}) | {LOCAL: local_search.attempts}
 
 
 class _Over(Exception):
@@ -325,7 +324,7 @@ class _Search:
         if objective.bounds == goals_of(problem, best.alloc):
             return
         patience = 100 if self.attempts is None and self.time is None else inf
-        for run in runs.LocalSearch(problem, self.seed).better(best.alloc, self.attempts, self.over, patience):
+        for run in polish.improved(problem, self.seed, best.alloc, self.attempts, self.over, patience):
             self.checked = before + run.checked
             self.goals = tuple(goal.number(raw) for goal, raw in zip(objective.goals, run.values, strict=True))
             self.best = best._replace(alloc=run.where.tolist(), search=LOCAL)

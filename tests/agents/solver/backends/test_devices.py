@@ -1,14 +1,15 @@
 """Which OpenCL devices can be used, and what is said of drivers that fail or are missing."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
 
 import binwright as bw
-from binwright.agents.solver.backends import opencl
+from binwright.agents.solver.backends import cpu, opencl
 from binwright.agents.solver.backends.kernel_c import HEAD
-from binwright.agents.solver.backends.numbered_attempts import Found
+from binwright.agents.solver.backends.numbered_attempts import Found, never
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.specification.load import load_problem
 from binwright.cli import MISTAKE, main
@@ -20,14 +21,15 @@ from tests.support.solving import problem
 pytestmark = pytest.mark.long  # compiled kernels of its own, which take long
 
 
-def test_a_device_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["solve", "cdn", "--device", "opencl:99"]) == MISTAKE
+def test_a_device_that_is_not_there(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(opencl, "installed", list)
+    assert main(["solve", "cdn", "--device", "opencl"]) == MISTAKE
     said = capsys.readouterr().err
-    assert "there is no such OpenCL device (got 'opencl:99')" in said
+    assert "there is no OpenCL device (got 'opencl')" in said
     assert "binwright list devices" in said
 
 
-KNOWN = [("Some", "1.0", "first", "GPU"), ("Some", "1.0", "second", "CPU")]
+FIRST, SECOND = (opencl.Device(None, "Some", "1.0", name, kind) for name, kind in (("first", "GPU"), ("second", "CPU")))
 
 
 @pytest.fixture(autouse=True)
@@ -39,38 +41,57 @@ def _nothing_is_remembered() -> Iterator[None]:
 
 def test_a_device_that_does_not_work_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     def made(problem: Problem, device: opencl.Device, *_: object) -> Iterator[Found]:
-        if device.number == 0:
+        if device == FIRST:
             raise opencl.cl.RuntimeError("nothing\nerror: unknown target CPU")
         yield Found(0, np.array(opencl.EXPECTED), 0, 1)
 
-    monkeypatch.setattr(opencl, "installed", lambda: KNOWN)
-    monkeypatch.setattr(opencl, "labels", lambda device: device)
+    monkeypatch.setattr(opencl, "installed", lambda: [FIRST, SECOND])
     monkeypatch.setattr(opencl, "made", made)
-    usable = opencl.choose(), opencl.choose(1)
-    assert {(device.name, device.number) for device in usable} == {("second", 1)}
-    with pytest.raises(UserError, match=r"opencl:0 \(first, Some 1.0\) cannot be used: error: unknown") as error:
-        opencl.choose(0)
+    assert opencl.choose() == SECOND
+    assert [not device.reason for device in bw.opencl_devices()] == [False, True]
+    monkeypatch.setattr(opencl, "installed", lambda: [FIRST])
+    with pytest.raises(UserError, match=r"first \(Some 1.0\) cannot be used: error: unknown") as error:
+        opencl.choose()
     assert "binwright list devices" in error.value.remedy
     assert "pocl-opencl-icd" in error.value.remedy
-    assert [device.usable for device in bw.opencl_devices()] == [False, True]
 
 
 def test_a_driver_that_computes_wrong_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-    number = opencl_device().number
+    device = opencl_device()
     opencl.tried.cache_clear()
     wrong = HEAD.replace("value != 0", "value == 0").replace("!value", "value")
     monkeypatch.setattr("binwright.agents.solver.backends.opencl.HEAD", wrong)
-    assert opencl.tried(number).reason == "it computes wrong numbers"
+    assert opencl.tried(device).reason == "it computes wrong numbers"
 
 
 def test_every_usable_device_gives_the_same_answer() -> None:
     opencl_device()
     network = load_problem("network")
-    usable = [str(one.number) for one in opencl.opencl_devices() if one.usable]
-    names = ["cpu", *(f"opencl:{one}" for one in usable)]
-    answers = {tuple(bw.solve(network, device=name, search="published", attempts=16).alloc) for name in names}
-    assert len(names) > 1
-    assert len(answers) == 1
+    *_, expected = cpu.attempts(network, 0, 0, 16)
+    for device in (each for each in opencl.opencl_devices() if not each.reason):
+        *_, got = opencl.made(network, device, 0, 0, 16, never)
+        assert is_same(got, expected)
+
+
+def test_no_launch_is_left_behind_when_one_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would go on in memory that others take."""
+    session, launches = opencl.Session(packing(14), opencl_device().handle), list[Any]()
+    kernel = session._kernel
+
+    def launched(*given: Any) -> Any:
+        launches.append(kernel(*given))
+        return launches[-1]
+
+    def interrupted() -> bool:
+        if launches:
+            raise KeyboardInterrupt
+        return False
+
+    monkeypatch.setattr(session, "_kernel", launched)
+    with pytest.raises(KeyboardInterrupt):
+        session.make(0, 0, session.most, interrupted)
+    [launch] = launches
+    assert launch.command_execution_status == opencl.cl.command_execution_status.COMPLETE
 
 
 def packing(bins: int) -> Problem:
@@ -91,10 +112,10 @@ def is_same(one: Found, other: Found) -> bool:
 
 
 def test_attempts_beside_one_another_are_the_attempts(monkeypatch: pytest.MonkeyPatch) -> None:
-    number = opencl_device().number
+    device = opencl_device()
     monkeypatch.setattr(opencl, "ON_PROCESSORS", 7)
     made = packing(14)
     for seed in (2, 3):
         *_, expected = reference.attempts(made, seed, 0, 12)
-        *_, got = opencl.attempts(made, seed, 0, 12, number=number)
+        *_, got = opencl.made(made, device, seed, 0, 12, never)
         assert is_same(got, expected)

@@ -12,8 +12,7 @@ from binwright.agents.solver import problem
 from binwright.agents.solver.backends.cpu import compiled_problem
 from binwright.agents.solver.backends.numbered_attempts import never
 from binwright.agents.solver.local import state as s
-from binwright.agents.solver.local.runs import attempts
-from binwright.agents.solver.local.search import begin, improve
+from binwright.agents.solver.local.search import attempts, begin, improve
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.verify import faults
@@ -28,7 +27,7 @@ pytestmark = pytest.mark.long
 
 def opened(given: Problem) -> tuple[Any, s.State]:
     call, flat = compiled_problem(given, True)
-    return call, s.state(given, flat, np.zeros(1, np.int64))
+    return call, s.new_state(given, flat, np.zeros(1, np.int64))
 
 
 def is_consistent(given: Problem, state: s.State) -> None:
@@ -65,8 +64,8 @@ def test_every_move_leaves_what_a_replay_gives(given: Problem, seed: int, number
         left = improve(call, state, 1, left)
         assert state.tally[s.TOTAL] <= before
         is_consistent(given, state)
-        assert left == sum(state.room.best[members[0]] == NULL for members, _ in given.units)
-        assert not faults(given, state.room.best.tolist())
+        assert left == sum(state.best[members[0]] == NULL for members, _ in given.units)
+        assert not faults(given, state.best.tolist())
 
 
 @scaled(0.4)

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binwright.agents.solver.backends.kernel_c import HEAD, Printer
-from binwright.agents.solver.backends.opencl import installed
 from binwright.agents.solver.model import random
 from tests.reference import random as reference
 from tests.support.opencl import opencl_device
@@ -59,7 +58,7 @@ def test_opencl_draws_the_same_bits() -> None:
     printer.add(random.below_kernel)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a compiler's remarks
-        context = opencl.Context([installed()[device.number]])
+        context = opencl.Context([device.handle])
         queue = opencl.CommandQueue(context)
         program = opencl.Program(context, HEAD + printer.text + source).build()
         flags = opencl.mem_flags

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from binwright.agents.solver.backends import cpu
 from binwright.agents.solver.backends.flat import room
 from binwright.agents.solver.backends.numbered_attempts import Found, Over, best_of, fewest, never, rounds
-from binwright.agents.solver.local import runs
-from binwright.agents.solver.local.runs import luby
+from binwright.agents.solver.local import search as local_search
+from binwright.agents.solver.local.search import luby
 from binwright.agents.solver.model.problem import Matrix, Problem
 from binwright.agents.solver.model.program import MICRO
 from binwright.agents.solver.model.verify import faults
@@ -42,14 +42,14 @@ def packed(given: Machines, bins: int) -> Problem:
     return problem(text, tables={"DEMAND": given.demand / MICRO, "ROOM": given.capacity / MICRO})
 
 
-def best(given: Problem, seed: int = 0, count: int = 1 << 30, over: Over = never, search: Any = runs) -> Found:
+def best(given: Problem, seed: int = 0, count: int = 1 << 30, over: Over = never, search: Any = local_search) -> Found:
     """The best of some attempts."""
     attempts: Iterator[Found] = search.attempts(given, seed, 0, count, over)
     *_, found = attempts
     return found
 
 
-@pytest.mark.parametrize(("search", "bins"), [(runs, 8), (cpu, 9)])
+@pytest.mark.parametrize(("search", "bins"), [(local_search, 8), (cpu, 9)])
 def test_a_success_has_the_lowest_number_whatever_the_threads(search: Any, bins: int) -> None:
     given, answers = packed(vectors(), bins), set()
     for threads in (1, 2, 7):
@@ -85,7 +85,7 @@ def test_fitted_inputs_are_packed_into_the_known_number_of_bins(
     assert not faults(given, found.where.tolist())
 
 
-@pytest.mark.parametrize("search", [runs, cpu])
+@pytest.mark.parametrize("search", [local_search, cpu])
 def test_a_search_ends_in_time_with_a_verified_partial_answer(search: Any) -> None:
     given = packed(machines("pgrank"), 87)
     assert given.matrix is not None  # computed before the clock runs
@@ -119,20 +119,20 @@ def test_problems_of_the_language_have_the_same_attempts_in_their_dense_form(
         resources={f"R[s in BINS, r in {dims}]": "ROOM[s, r]"},
         tables={"DEMAND": packing.demand, "ROOM": packing.capacity},
     )
-    dense = written.packing
-    assert dense is not None
+    assert written.packing is not None
     seed, (call, flat) = data.draw(st.integers(-(2**63), 2**63 - 1)), cpu.compiled_problem(written)
-    place = room(written)
-    given = call, flat, place, *dense[:2], seed
+    assert flat.kinds[0] == dims
+    alloc = np.empty(balls, np.int64)
+    given = call, flat, room(written), alloc, seed
     ways, first, answers = len(written.groupings), data.draw(st.integers(0, 1000)), dict[tuple[int, int], list[int]]()
     for number in range(first, first + 2 * ways):
         _, _, count = cpu.search(*given, number, number + 1)
-        assert (place.best.tolist(), count) == reference.attempt(written, seed, number % ways, number // ways)
-        answers[count, number] = place.best.tolist()
+        assert (alloc.tolist(), count) == reference.attempt(written, seed, number % ways, number // ways)
+        answers[count, number] = alloc.tolist()
     solved = [number for count, number in answers if count == 0]
     made, number, count = cpu.search(*given, first, first + 2 * ways)
     assert made == (solved[0] - first + 1 if solved else 2 * ways)
-    assert ((count, number), place.best.tolist()) == min(answers.items())
+    assert ((count, number), alloc.tolist()) == min(answers.items())
 
 
 def test_attempts_at_vector_problems_are_counted_as_at_others() -> None:

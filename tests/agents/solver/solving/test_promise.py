@@ -54,9 +54,8 @@ def test_a_published_attempt_ends_soon_after_it_is_stopped() -> None:
     """It had gone through the balls that are left for each group of bins, of which there may be as many as bins."""
     given = many(100_000, 12_500)
     (call, flat), place = cpu.compiled_problem(given), room(given)
-    assert given.packing is not None
     place.stop[:] = 1
-    searched = call, flat, place, *given.packing[:2], 1
+    searched = call, flat, place, np.empty(100_000, np.int64), 1
     number = len(flat.ways) - 2  # each bin is a group
     cpu.search(*searched, 0, 0)  # compiled
     began = monotonic()
@@ -79,7 +78,7 @@ def test_compiled_search_takes_over_as_soon_as_it_is_compiled() -> None:
     assert monotonic() - began < 40
 
 
-@pytest.mark.parametrize(("search", "what"), [("published", "backends.cpu"), ("ours", "local.runs")])
+@pytest.mark.parametrize(("search", "what"), [("published", "backends.cpu"), ("ours", "local.search")])
 def test_a_mistake_while_compiling_is_told(search: str, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
     def fails(*_: object) -> None:
@@ -149,7 +148,7 @@ def test_first_fit_is_first_fit(packing: Matrix) -> None:
 
 def test_next_fit_passes_bins_that_take_nothing() -> None:
     demand, capacity = np.ones((4, 2), np.int64), np.array([[9, 0], [2, 2], [2, 2], [9, 0]])
-    assert next_fit(Matrix(demand, capacity, ())).tolist() == [1, 1, 2, 2]
+    assert next_fit(Matrix(demand, capacity, (), demand)).tolist() == [1, 1, 2, 2]
 
 
 LONG = "procedure UTILFN(BALL, BIN, ALLOC) UTIL.S[BIN] += {} end"
