@@ -134,11 +134,9 @@ def put(call: Utilfn, flat: Flat, room: Room, unit: int, place: int, ceiling: In
             for k in range(n):
                 change(flat, room, room.dims[k], -room.amounts[k])
             while leader != unit:
-                for other in range(flat.units[leader], flat.units[leader + 1]):
-                    room.alloc[flat.unit_balls[other]] = NULL
+                put_back(flat, room, leader, NULL)
                 leader = room.after[leader]
-            for other in range(flat.units[unit], at):
-                room.alloc[flat.unit_balls[other]] = NULL
+            put_back(flat, room, unit, NULL)
             return -1
         room.alloc[ball] = place
         at += 1
@@ -191,7 +189,7 @@ def lift_out(call: Utilfn, flat: Flat, room: Room, unit: int, place: int, ceilin
 
 @lean
 def put_back(flat: Flat, room: Room, unit: int, place: int) -> None:
-    """Note that a unit is in a bin; `used` is up to the caller."""
+    """Note that a unit is in a bin, or nowhere if that is NULL; `used` is up to the caller."""
     for at in range(flat.units[unit], flat.units[unit + 1]):
         room.alloc[flat.unit_balls[at]] = place
 
@@ -265,18 +263,6 @@ def lift(flat: Flat, room: Room, count: int) -> int:
 
 
 @lean
-def members(room: Room, count: int) -> int:
-    """Count the units of the chains of the first `count` entries of `left`."""
-    total = 0
-    for i in range(count):
-        unit = room.left[i]
-        while unit != NULL:
-            total += 1
-            unit = room.after[unit]
-    return total
-
-
-@lean
 def attempt(call: Utilfn, flat: Flat, room: Room, seed: int, way: int, number: int, reach: int, turning: bool) -> int:
     """Make one attempt; returns how many units are left.
 
@@ -294,7 +280,6 @@ def attempt(call: Utilfn, flat: Flat, room: Room, seed: int, way: int, number: i
     for index in range(sets):
         room.imposed[index] = 1 if flat.chance[index] == MICRO else 0
     count = 0
-    lost = 0
     for unit in range(len(room.left)):
         room.chain[unit] = unit
         room.after[unit] = NULL
@@ -302,8 +287,8 @@ def attempt(call: Utilfn, flat: Flat, room: Room, seed: int, way: int, number: i
         if pin == NULL:
             room.left[count] = unit
             count += 1
-        elif put(call, flat, room, unit, pin, flat.ceiling, False) < 0:
-            lost += 1
+        else:
+            put(call, flat, room, unit, pin, flat.ceiling, False)
     still = 0
     if sets > 0:
         wish(flat, room, start)
@@ -338,4 +323,7 @@ def attempt(call: Utilfn, flat: Flat, room: Room, seed: int, way: int, number: i
             if more >= 0:
                 count = more
                 group = flat.ways[way]
-    return int(members(room, count) + lost)
+    unplaced = 0
+    for unit in range(len(room.left)):
+        unplaced += 1 if room.alloc[flat.unit_balls[flat.units[unit]]] == NULL else 0
+    return unplaced

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from binwright.agents.solver.model.problem import Problem
-from binwright.agents.solver.model.program import NULL
+from binwright.agents.solver.model.program import MICRO, NULL
 from binwright.simcore.types import Ints
 
 
@@ -89,7 +89,7 @@ class Flat(NamedTuple):
             np.concatenate([grouping.members for grouping in groupings]),
             demand.ravel(),
             dims.ravel(),
-            demand.shape[1:],
+            np.array(demand.shape[1:]),
         )
         return cls(*(np.array(part if len(part) else [0], np.int64) for part in parts))
 
@@ -119,7 +119,8 @@ class Room(NamedTuple):
 def lengths(problem: Problem) -> dict[str, int]:
     """Return the length of each array of the room for a problem; none is 0."""
     dims, balls, units = max(1, problem.dims), problem.balls, len(problem.units)
-    adds = max(1, problem.program.adds * problem.largest)
+    by_chance = (problem.friends.chance < MICRO).any()  # as many as there are may be placed together
+    adds = max(1, problem.program.adds * (balls if by_chance else int(np.diff(problem.units.offsets).max())))
     sets = max(1, len(problem.friends) + len(problem.foes))
     over = max(1, len(problem.soft_allowed)) + 1
     sizes = dims, balls, units, units, adds, adds, over, sets, units, units, 1

@@ -123,13 +123,9 @@ class _Function(ast.NodeTransformer):
                     yield from self._braced("else", node.orelse)
             case ast.While():
                 yield from self._braced(f"while ({self.text(node.test)})", node.body)
-            case ast.For(target=ast.Name(id=name), iter=ast.Call(args=ends)):
-                start, stop = (ast.Constant(0), ends[0]) if len(ends) == 1 else ends[:2]
-                down = len(ends) == 3
-                assert not down or ast.unparse(ends[2]) == "-1"
-                begin = f"long {name} = {self.text(start)}, end_{name} = {self.text(stop)}"
-                steps = f"{name} > end_{name}; {name}--" if down else f"{name} < end_{name}; {name}++"
-                yield from self._braced(f"for ({begin}; {steps})", node.body)
+            case ast.For(target=ast.Name(id=name), iter=ast.Call(args=[*start, stop])) if len(start) < 2:
+                begin = f"long {name} = {self.text(start[0]) if start else 0}, end_{name} = {self.text(stop)}"
+                yield from self._braced(f"for ({begin}; {name} < end_{name}; {name}++)", node.body)
             case ast.Expr() | ast.Assign() | ast.AugAssign() | ast.Return() | ast.Break() | ast.Continue():
                 yield f"{self.text(node)};"
             case _:

@@ -92,8 +92,8 @@ def installed() -> list[Device]:
                 for on in platform.get_devices():
                     kinds = cl.device_type
                     kind = "GPU" if on.type & kinds.GPU else "CPU" if on.type & kinds.CPU else "other"
-                    names = (platform.name, on.driver_version, on.name)
-                    known.append(Device(on, *(name.strip() for name in names), kind))
+                    driver = on.driver_version.strip()
+                    known.append(Device(on, platform.name.strip(), driver, on.name.strip(), kind))
     return sorted(known, key=lambda device: (device.kind != "GPU", *device[1:]))
 
 

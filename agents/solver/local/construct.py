@@ -77,14 +77,6 @@ def interpreted(module: ModuleType) -> dict[str, Any]:
 RULES = interpreted(attempt)
 
 
-class Placed(NamedTuple):
-    """A unit that is placed."""
-
-    unit: int
-    place: int
-    added: Added
-
-
 class Construction:
     """An allocation of whole tenants, and no others, that grows until time is `over`."""
 
@@ -102,7 +94,11 @@ class Construction:
         self._room.imposed[:] = ((flat.chance == MICRO) & (flat.friends == 0)).tolist()  # certain friends are one unit
         self.where, self.used = self._room.alloc, self._room.used
         """[balls]: the bins; [dims]: what is used."""
-        self._owner, self._foes = problem.owner.tolist(), {ball for foes, _ in problem.foes for ball in foes}
+        self._own: dict[int, list[int]] = {}
+        """By bin: its elastic dimensions."""
+        for dim in np.flatnonzero((problem.elastic > 0) & (problem.owner != NULL)).tolist():
+            self._own.setdefault(int(problem.owner[dim]), []).append(dim)
+        self._foes = {ball for foes, _ in problem.foes for ball in foes}
         self._pin = [int(problem.pins[balls].max()) for balls in self._balls]
         self._last = 0
         """Where the last tenant ended."""
@@ -116,7 +112,9 @@ class Construction:
         order = sorted(tenants, key=lambda tenant: (self._pin[tenant] == NULL, -size[tenant]))
         for tenant in order if max(now) != NULL else ():
             homes = ((unit, now[unit]) for unit in self._units[tenant] if now[unit] != NULL)
-            self._keep(tenant, [part for unit, place in homes if (part := self.put_unit(unit, place)) is not None])
+            self._keep(
+                tenant, [(unit, added) for unit, place in homes if (added := self.put_unit(unit, place)) is not None]
+            )
         failed = set[tuple[object, ...]]()
         for tenant in order:
             balls = self._balls[tenant]
@@ -140,45 +138,42 @@ class Construction:
             begin = self._last + number * max(1, bins // STARTS)
             if number == 0 and self._pin[tenant] != NULL:
                 begin = self._pin[tenant]
-            waiting, put = units[::-1], list[Placed]()
+            waiting, put = units[::-1], list[tuple[int, Added]]()
             for offset in range(most):
-                first = len(put)
-                while waiting and (part := self.put_unit(waiting[-1], (begin + offset) % bins)) is not None:
-                    put.append(part)
-                    waiting.pop()
-                while len(put) > first and self._is_over(put[first:]):
-                    waiting.append(put[-1].unit)
-                    self.take_out(put.pop())
+                first, place = len(put), (begin + offset) % bins
+                while waiting and (added := self.put_unit(waiting[-1], place)) is not None:
+                    put.append((waiting.pop(), added))
+                while len(put) > first and self._is_over(place):
+                    waiting.append(put[-1][0])
+                    self.take_out(*put.pop())
                 if not waiting or self._late():
                     break
             if self._keep(tenant, put):
-                self._last = put[-1].place
+                self._last = place
                 return True
             if self._late():
                 return False
         return False
 
-    def _keep(self, tenant: int, put: list[Placed]) -> bool:
+    def _keep(self, tenant: int, put: list[tuple[int, Added]]) -> bool:
         """Keep a tenant of which these units are in, unless one is missing, or something is over; tells which."""
         kept = len(put) == len(self._units[tenant]) and self._room.over[-1] == 0
         for part in () if kept else put:
-            self.take_out(part)
+            self.take_out(*part)
         return kept
 
-    def _is_over(self, put: list[Placed]) -> bool:
-        """Tell whether something is over that units take of their bin's own."""
-        ceiling, elastic = self._flat.ceiling, self._flat.elastic
-        dims = (dim for part in put for dim, _ in part.added if elastic[dim] and self._owner[dim] != NULL)
-        return self._room.over[-1] > 0 and any(self.used[dim] > ceiling[dim] for dim in dims)
+    def _is_over(self, place: int) -> bool:
+        """Tell whether something is over that is a bin's own."""
+        own, ceiling = self._own.get(place, ()), self._flat.ceiling
+        return self._room.over[-1] > 0 and any(self.used[dim] > ceiling[dim] for dim in own)
 
-    def put_unit(self, unit: int, place: int) -> Placed | None:
-        """Put a unit into a bin, elastic dimensions aside; None if it does not fit."""
+    def put_unit(self, unit: int, place: int) -> Added | None:
+        """Put a unit into a bin, elastic dimensions aside; returns what it adds, None if it does not fit."""
         count = RULES["put"](self._call, self._flat, self._room, unit, place, self._flat.ceiling, False)
-        added = zip(self._room.dims[: max(0, count)], self._room.amounts, strict=False)
-        return None if count < 0 else Placed(unit, place, list(added))
+        return None if count < 0 else list(zip(self._room.dims[:count], self._room.amounts[:count], strict=True))
 
-    def take_out(self, part: Placed) -> None:
+    def take_out(self, unit: int, added: Added) -> None:
         """Take a unit out with what it has added: UTILFN may say something else now."""
-        for dim, amount in part.added:
+        for dim, amount in added:
             RULES["change"](self._flat, self._room, dim, -amount)
-        RULES["put_back"](self._flat, self._room, part.unit, NULL)
+        RULES["put_back"](self._flat, self._room, unit, NULL)

@@ -253,16 +253,18 @@ def improved(
     call, flat = compiled_problem(problem, elastic=True)
     source, constants = emit.goals(objective)
     goals: Goals = compiled(source, "goals", *["int64[::1]"] * 5)
-    read = {"data": np.append(objective.data, 0), "numbers": np.array([*constants, 0], np.int64)}
+    data, numbers = np.append(objective.data, 0), np.array([*constants, 0], np.int64)
     # Sets are kept that must be, and wishes that hold.
-    sets = [(True, *each) for each in problem.friends] + [(False, *each) for each in problem.foes]
-    together = [len({alloc[ball] for ball in members}) == 1 for _, members, _ in sets]
-    holds = [chance == MICRO or at == friends for (friends, _, chance), at in zip(sets, together, strict=True)]
+    sets = [(*each, True) for each in problem.friends] + [(*each, False) for each in problem.foes]
+    places = [{alloc[ball] for ball in members} for members, _, _ in sets]
+    holds = [
+        chance == MICRO or (len(at) == 1) == friends for (_, chance, friends), at in zip(sets, places, strict=True)
+    ]
     imposed, most = np.array(holds or [False], np.int64), 2000 + 20 * len(problem.units)
 
     def run(start: Ints, number: int) -> Found:
         values = np.zeros((PAST + LATE, len(objective.goals)), np.int64)
-        search = new_state(problem, flat, stop)._replace(**read, values=values)
+        search = new_state(problem, flat, stop)._replace(data=data, numbers=numbers, values=values)
         search.room.imposed[:] = imposed
         allowed = load(call, search, start)
         assert allowed, "an allocation that is not allowed"

@@ -48,7 +48,7 @@ def _reasons(problem: Problem) -> Iterator[str]:
             yield f"{_balls(problem, members)} are DIFFERENT, {need}"
     bound = lower_bound(problem) if problem.searched else 1
     if (units := _units(problem)) is not None:
-        demand, capacity, names = units
+        demand, capacity, names, _ = units
         best: Ints = capacity.max(axis=0)
         for unit, d in np.argwhere(demand > best)[:1].tolist():
             members = np.flatnonzero(problem.unit_of == unit).tolist()

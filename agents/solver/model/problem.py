@@ -171,18 +171,9 @@ class Problem:
     @cached_property
     def units(self) -> Sets:
         """Balls that are placed together, by first ball: those that certain friendship joins; others are alone."""
-        return self._joined(MICRO)
-
-    @cached_property
-    def largest(self) -> int:
-        """The most balls that are placed together if all that are friends by chance are."""
-        return int(np.diff(self._joined(1).offsets).max(initial=1))
-
-    def _joined(self, least: int) -> Sets:
-        """Join balls by the FRIENDS whose chance is at least this; sorted by first ball."""
-        if not (self.friends.chance >= least).any():
+        if not (self.friends.chance == MICRO).any():
             return Sets(np.arange(self.balls + 1), np.arange(self.balls), np.full(self.balls, MICRO))
-        return joined(self.balls, (members for members, chance in self.friends if chance >= least))
+        return joined(self.balls, (members for members, chance in self.friends if chance == MICRO))
 
     @cached_property
     def unit_of(self) -> Ints:
