@@ -1,8 +1,6 @@
 """Keeps account of what the requests of each user have used, as batch systems do to share fairly."""
 
-from collections.abc import Callable
-from functools import partial
-from math import inf, isnan, log
+from math import isnan, log
 from typing import Any
 
 from binwright.simcore.errors import WorkloadError
@@ -10,58 +8,38 @@ from binwright.simcore.types import QUANTUM
 
 
 class Accounts:
-    """Tells of a run whose requests are, and what has been used so far.
+    """Tells of a run whose requests are, by a label or by `group`, and what everybody has used so far.
 
     What is used are units of the first resource times seconds, each of which counts half as much after a half-life.
     """
 
-    def __init__(self, run: Any) -> None:
-        self._run = run
-        self._books: dict[tuple[str, float], _Book] = {}
-        self._owners: dict[str, list[str]] = {}
-
-    def owner(self, row: int, by: str) -> str:
-        """Return whose the request of a row is: the value of a label, or its group."""
-        owner: str = self.owners(by)[self._run.rows.source(row)]
-        return owner
-
-    def used(self, by: str, half_life: float) -> dict[str, float]:
-        """Return what everybody has used until now."""
-        if (by, half_life) not in self._books:
-            self._books[by, half_life] = _Book(self._run, half_life, partial(self.owner, by=by))
-        return dict.fromkeys(sorted({*self.owners(by)}), 0.0) | self._books[by, half_life].used()
-
-    def owners(self, by: str) -> list[str]:
-        """List whose each request of the workload is."""
-        workload = self._run.workload
-        if by not in self._owners and by == "group" and workload.roles is not None:
-            self._owners[by] = [workload.roles.all[number].group for number in workload.roles.of.tolist()]
-        elif by not in self._owners:
-            if by not in workload.labels:
-                known = ", ".join([*workload.labels, *(["group"] if workload.roles is not None else [])])
-                remedy = f"Known: {known or 'none'}. A table's `labels:` say which columns are some."
-                raise WorkloadError("the requests have no such label", key="by", value=by, remedy=remedy)
-            self._owners[by] = workload.labels[by].tolist()
-        return self._owners[by]
-
-
-class _Book:
-    """Adds up what owners have used, whenever it is asked; that changes no sum."""
-
-    def __init__(self, run: Any, half_life: float, owner: Callable[[int], str]) -> None:
-        self._run, self._half_life, self._owner = run, half_life, owner
+    def __init__(self, run: Any, by: str, half_life: float) -> None:
+        roles, labels = run.workload.roles, run.workload.labels
+        if by == "group" and roles is not None:
+            self._owners = [roles.all[number].group for number in roles.of.tolist()]
+        elif by in labels:
+            self._owners = labels[by].tolist()
+        else:
+            known = ", ".join([*labels, *(["group"] if roles is not None else [])])
+            remedy = f"Known: {known or 'none'}. A table's `labels:` say which columns are some."
+            raise WorkloadError("the requests have no such label", key="by", value=by, remedy=remedy)
+        self._run, self._half_life = run, half_life
         self._seen = 0
         self._runs: dict[int, tuple[float, float]] = {}  # since when, and how much of the resource
-        self._sums: dict[str, tuple[float, float]] = {}  # of those that are over: how much, as of when
+        self._sums = dict.fromkeys(sorted({*self._owners}), (0.0, 0.0))  # of those that are over: how much, as of when
+
+    def owner(self, row: int) -> str:
+        """Return whose the request of a row is."""
+        owner: str = self._owners[self._run.rows.source(row)]
+        return owner
 
     def used(self) -> dict[str, float]:
-        """Return what everybody has used until now."""
+        """Return what everybody has used until now; that changes no sum."""
         self._close()
         now = self._run.now
         used_by = {owner: used * self._left(now - when) for owner, (used, when) in self._sums.items()}
         for row, (began, units) in sorted(self._runs.items()):
-            owner = self._owner(row)
-            used_by[owner] = used_by.get(owner, 0.0) + self._since(began, now, units)
+            used_by[self.owner(row)] += self._since(began, now, units)
         return used_by
 
     def _close(self) -> None:
@@ -80,16 +58,14 @@ class _Book:
             over.append((min(end, now if isnan(cut) else cut), row))
         for end, row in sorted(over):
             began, units = self._runs.pop(row)
-            owner = self._owner(row)
-            used, when = self._sums.get(owner, (0.0, end))
+            owner = self.owner(row)
+            used, when = self._sums[owner]
             self._sums[owner] = used * self._left(end - when) + self._since(began, end, units), end
 
     def _left(self, seconds: float) -> float:
         """Return how much a unit counts after a time."""
-        return float(2 ** (-seconds / self._half_life)) if self._half_life < inf else 1.0
+        return float(2 ** (-seconds / self._half_life))
 
     def _since(self, began: float, end: float, units: float) -> float:
         """Return what so many units come to at the end of a time."""
-        if self._half_life == inf:
-            return units * (end - began)
         return units * self._half_life / log(2) * (1 - self._left(end - began))

@@ -254,7 +254,7 @@ class View:
 
     Where agents are told how long requests stay, `placed` lists what was placed, and `placed.running` has the rows of
     what still runs. `asking` answers what is expected of that now, see `expected`; it is `None` where the truth is
-    known. `accounts` are the `simcore.accounts.Accounts` of what users have used; `None` where nobody keeps them.
+    known. `accounts(by, half_life)` makes `simcore.accounts.Accounts` of what users have used; `None` where nobody can.
     `queues` are the queues that requests wait in, `None` where there are none. `speed` float64 [servers] divides the
     times for which requests stay; `None` where it is 1 everywhere. `rules` keeps rules of placement, `None` where there
     are none. `holding(row)` returns what a request that runs holds.
@@ -314,13 +314,12 @@ class InOrder(NamedTuple):
     """Says, for compiled simulations, in which order those that wait are asked for, and who passes whom.
 
     `backfilling` is an option of In-line. The least `score` is the first; none: in order of arrival. Where the score
-    changes with the wait, `by_wait` returns its constants of a request: (a, b) for -(wait / a)^3 b, or (a,) for
-    -wait / a.
+    changes with the wait, `by_wait` returns its constants of a request: (a, p, b) for -(wait / a)^p b.
     """
 
     backfilling: str = "any"
     score: Callable[[View, Request], float] | None = None
-    by_wait: Callable[[Request], tuple[float, ...]] | None = None
+    by_wait: Callable[[Request], tuple[float, float, float]] | None = None
 
 
 class Compiled(NamedTuple):

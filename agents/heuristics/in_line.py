@@ -80,9 +80,7 @@ class InLine(Agent):
             self._places.start(view, self._rng)
         self._running = RunningJobs()
         if self._shared:
-            if view.accounts:
-                view.accounts.owners(self._shared.by)
-            self._score = SharedOrder(self._shared)
+            self._score = SharedOrder(self._shared, view)
         self._kept: dict[int, list[Reservation]] = {}
         self.reserved: dict[int, Reservation] = {}
         self._chosen, self._until = -1, inf

@@ -49,13 +49,12 @@ def f1(view: View, request: Request) -> float:
 
 def wfp3(view: View, request: Request) -> float:
     """Order by WFP3 (Tang and others, Cluster 2009): the cube of the wait by the time, times the processors."""
-    time, processors = of_wfp3(request)
-    return -(((view.now - request.arrival) / time) ** 3) * processors
+    return _by_wait(view, request, *of_wfp3(request))
 
 
 def unicep(view: View, request: Request) -> float:
     """Order by UNICEP (the same): the wait, by the logarithm of the processors and the time."""
-    return -(view.now - request.arrival) / of_unicep(request)[0]
+    return _by_wait(view, request, *of_unicep(request))
 
 
 def wfp3_slip(view: View, request: Request) -> float:
@@ -68,14 +67,18 @@ def unicep_slip(view: View, request: Request) -> float:
     return unicep(replace(view, now=-1 - view.origin), request)
 
 
-def of_wfp3(request: Request) -> tuple[float, float]:
-    """Return what WFP3 makes of a request beside its wait."""
-    return _time(request), _processors(request)
+def of_wfp3(request: Request) -> tuple[float, float, float]:
+    """Return the constants of WFP3 for a request, as `InOrder.by_wait` has them."""
+    return _time(request), 3.0, _processors(request)
 
 
-def of_unicep(request: Request) -> tuple[float]:
-    """Return what UNICEP makes of a request beside its wait."""
-    return (log2(max(_processors(request), 1.0) + LITTLE) * _time(request),)
+def of_unicep(request: Request) -> tuple[float, float, float]:
+    """Return the constants of UNICEP for a request, as `InOrder.by_wait` has them."""
+    return log2(max(_processors(request), 1.0) + LITTLE) * _time(request), 1.0, 1.0
+
+
+def _by_wait(view: View, request: Request, a: float, p: float, b: float) -> float:
+    return float(-(((view.now - request.arrival) / a) ** p) * b)
 
 
 def _time(request: Request) -> float:
@@ -127,7 +130,7 @@ class FairShare(Model):
 
         What others have used counts in part: by the share of the user.
         """
-        used = accounts.used(self.by, self.half_life)
+        used = accounts.used()
         whole, of_all = sum(used.values()), sum(self.shares.get(owner, 1.0) for owner in used)
         factors = dict[str, float]()
         for owner, amount in used.items():
@@ -150,16 +153,17 @@ DEFAULTS: Mapping[str, FairShare] = {"fair": FairShare()}
 class SharedOrder:
     """Scores the requests of a run by who has used how much: the least is the first."""
 
-    def __init__(self, rule: FairShare) -> None:
+    def __init__(self, rule: FairShare, view: View) -> None:
         self._rule = rule
+        self._accounts: Accounts | None = view.accounts and view.accounts(rule.by, rule.half_life)
         self._now = -1.0
         self._factors: dict[str, float] = {}
 
     def __call__(self, view: View, request: Request) -> float:
         """Score a request as of now, in billionths, so that equals stay in the order of arrival."""
-        rule, accounts = self._rule, view.accounts
+        accounts = self._accounts
         if accounts is None:
             raise UserError("nobody keeps account of what is used here", key="order", remedy="Take another order.")
         if view.now != self._now:
-            self._now, self._factors = view.now, rule.factors(accounts)
-        return -round(self._factors[accounts.owner(request.index, rule.by)], 9)
+            self._now, self._factors = view.now, self._rule.factors(accounts)
+        return -round(self._factors[accounts.owner(request.index)], 9)

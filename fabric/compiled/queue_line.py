@@ -34,9 +34,8 @@ over), and who was asked last."""
 class LineArrays(NamedTuple):
     """Holds what a compiled queue keeps of its n requests and of k that wait or run. The loop changes the last nine.
 
-    `expected` float64 [n] is how long each is expected to stay. Those that are offered go by `key` float64 [n], the
-    least first, or as `divisor` and `factor`, float64 [n], order them with the wait; all three are empty where they
-    stay as they came.
+    `expected` float64 [n] is how long each is expected to stay. Those that are offered go by `key`, the least first:
+    float64 [n, 1], or float64 [n, 3] with a, p and b for -(wait / a)^p b; empty where they stay as they came.
 
     `offered` int32 [k] has who is offered, in order. `until` float64 [k] and `runs` int64 [k] are when those that run
     should end, ascending, and their rows; `times` and `changes` say the same of promises to all, too (`Plan`), and are
@@ -47,8 +46,6 @@ class LineArrays(NamedTuple):
 
     expected: Floats
     key: Floats
-    divisor: Floats
-    factor: Floats
     offered: Any
     until: Floats
     runs: Ints
@@ -83,11 +80,10 @@ def forget(until: Floats, runs: Ints, running: int, end: float, row: int) -> Non
 @lean
 def _key_of(queue: LineArrays, row: int, wait: float) -> int:
     """Return by what a row that has waited so long is sorted: a whole number that orders as the float does."""
-    if len(queue.key):
-        return int(ordered(queue.key[row]))
-    if len(queue.factor):
-        return int(ordered(-((wait / queue.divisor[row]) ** 3.0) * queue.factor[row]))
-    return int(ordered(-wait / queue.divisor[row]))
+    key = queue.key
+    if key.shape[1] == 1:
+        return int(ordered(key[row, 0]))
+    return int(ordered(-((wait / key[row, 0]) ** key[row, 1]) * key[row, 2]))
 
 
 @lean
@@ -226,14 +222,9 @@ def queue_of(run: RunArrays, how: InOrder) -> LineArrays:
     changes = 2 * rows if how.backfilling == "conservative" else 0
     at = np.zeros(COUNTERS, np.int64)
     at[SEEN] = -1
-    timed, cubed = how.by_wait is not None, False
-    if how.by_wait is not None and rows:
-        cubed = len(how.by_wait(next(run.rows.requests(possible[:1])))) > 1
     queue = LineArrays(
         np.require(run.workload.expected, np.float64, ["C", "W"]),
-        key=np.zeros(n if how.score is not None and not timed else 0),
-        divisor=np.zeros(n if timed else 0),
-        factor=np.zeros(n if cubed else 0),
+        key=np.zeros((n if how.score or how.by_wait else 0, 3 if how.by_wait else 1)),
         offered=np.zeros(rows, np.int32),
         until=np.zeros(rows),
         runs=np.zeros(rows, np.int64),
@@ -248,27 +239,27 @@ def queue_of(run: RunArrays, how: InOrder) -> LineArrays:
     at[RUNNING], queue.promise[runs] = len(runs), record.decided[runs] + queue.expected[runs]
     queue.runs[: len(runs)] = runs = runs[np.argsort(queue.promise[runs], kind="stable")]
     queue.until[: len(runs)] = queue.promise[runs]
-    if how.score is not None or timed:
+    if len(queue.key):
         rank(queue, how, run.view, run.rows.requests(possible))
     return queue
 
 
 def rank(queue: LineArrays, how: InOrder, view: View, requests: Iterable[Request]) -> None:
-    """Say by what requests go; changes `key`, or `divisor` and `factor`."""
+    """Say by what requests go; changes `key`."""
     for request in requests:
-        if how.by_wait is not None:
-            queue.divisor[request.index], *factor = how.by_wait(request)
-            queue.factor[request.index : request.index + 1] = factor
-        elif how.score is not None:
-            queue.key[request.index] = how.score(view, request) + 0.0  # of which -0 is none
+        if how.by_wait:
+            queue.key[request.index] = how.by_wait(request)
+        elif how.score:
+            queue.key[request.index] = how.score(view, request)
 
 
 def with_returned(queue: LineArrays, rows: int, how: InOrder, view: View, request: Request) -> LineArrays:
     """Return a queue of so many rows, among which are those of a request that was sent back."""
     if rows > len(queue.place):
-        names = ("expected", "key", "divisor", "factor", "promise", "place")
-        columns = {name: np.resize(getattr(queue, name), rows) for name in names if len(getattr(queue, name))}
-        queue = queue._replace(**columns)
+        columns = {name: getattr(queue, name) for name in ("expected", "key", "promise", "place")}
+        queue = queue._replace(
+            **{name: np.resize(of, (rows, *of.shape[1:])) for name, of in columns.items() if len(of)}
+        )
     for part in request.each():
         queue.expected[part.index] = part[2]  # which may be hidden
         queue.place[part.index] = -1

@@ -68,7 +68,7 @@ def go_line(
     _, arrival, duration, demands, spread, urgency, nothing = requests
     capacity, free, left, line, due, holder, at, clock = state[:8]
     sequence, outcome, decided, servers, nodes_of, _, holds, log, answers_given = state[8:]
-    expected, key, divisor, _, offered, until, runs, times, changes, promise, place, sums, counts = queue
+    expected, key, offered, until, runs, times, changes, promise, place, sums, counts = queue
     nodes, kinds = left.shape[1], left.shape[2]
     easy, conservative, pure = backfilling == EASY, backfilling == CONSERVATIVE, len(weights) == 0
     reserves, level, passing = easy or conservative, levels[0], levels[1]
@@ -76,7 +76,7 @@ def go_line(
     first, last, running, seen = at[loop.FIRST], at[loop.LAST], counts[RUNNING], counts[SEEN]
     now, made, code, status = clock[loop.NOW], 0, -1, loop.ASK
     parts, limits, limited = tables.parts, tables.limits, len(tables.limits.counter) > 0
-    keyed = len(key) > 0 or len(divisor) > 0
+    keyed = len(key) > 0
     plain = not (limited or keyed)
     most, total, known = sums[0], sums[1], 0
     plan = Plan(until, runs, place, demands, spread, parts, nothing)

@@ -6,6 +6,7 @@ arrays (`fabric.compiled.numa_loop`), and stops for whatever else there is to do
 """
 
 from collections.abc import Generator, Sequence
+from functools import partial
 from math import inf
 from typing import Any
 
@@ -64,7 +65,7 @@ class Simulation(RunArrays):
             self.clock.at(time, events.grow, by)
         for time, change, number in ledger.rules.planned if ledger.rules else ():
             self.clock.at(time, change, number)
-        self.view.accounts = Accounts(self)
+        self.view.accounts = partial(Accounts, self)
         self._show = ledger.rules and ledger.rules.offer
         self.offering, self.loop = Offering(self), CompiledLoop(self)
         self._offers: Generator[Request, None, None] | None = None
