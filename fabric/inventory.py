@@ -9,7 +9,7 @@ import numpy.typing as npt
 from binwright.fabric.book import Book, Holding
 from binwright.fabric.cluster import Cluster
 from binwright.fabric.ranking import SERVERS_WORTH_IT, log_of
-from binwright.fabric.servers import Survey, why_not, with_room
+from binwright.fabric.servers import look, why_not, with_room
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.types import Ints, Request, View, part, read_only
 from binwright.simcore.workload import Workload
@@ -54,7 +54,11 @@ class Inventory:
         """
         self.view.capacity, self.view.free = read_only(self._capacity), read_only(self._free)
         self._servers, self._nodes, self._resources = self._free.shape
-        self._survey: Survey | None = None
+        self._installed = self._capacity.sum(axis=(0, 1))
+        self._counts = np.zeros((self._servers, 1 + 2 * self._resources), np.int64)
+        self._total = np.zeros(1 + 2 * self._resources, np.int64)
+        self._seen = -1
+        """How many changes of servers the counts know; -1: all servers may have changed."""
         self._flat = self._free.reshape(-1).data
         if self._servers >= SERVERS_WORTH_IT:
             log = log_of(self._servers, self.log)
@@ -266,14 +270,14 @@ class Inventory:
         Stranded is what none of the demands `flavours` int64 [k, resources] can use. They are the same at every call:
         where there are many servers, those that have not changed are not looked at again.
         """
-        if self._survey is None:
-            self._survey = Survey(self._servers, flavours, self.spreads(flavours), self.log if self.plain else None)
-            self._installed = self._capacity.sum(axis=(0, 1))
-        in_use, free, stranded = self._survey(self._free, self._capacity)
-        in_use -= len(self.down)
-        used: Ints = self._installed - free
-        if self.down:
-            used -= self._capacity[list(self.down)].sum(axis=(0, 1))
+        log, first = np.zeros(1, np.int64), self._seen
+        if self.plain and self.log is not None:
+            log, self._seen = self.log, int(self.log[0])
+        spread = self.spreads(flavours).astype(np.int64)
+        look(self._free, self._capacity, flavours, spread, log, first, self._counts, self._total)
+        (with_some,), free, stranded = np.split(self._total.copy(), (1, 1 + self._resources))
+        in_use = int(with_some) - len(self.down)
+        used: Ints = self._installed - free - self._capacity[list(self.down)].sum(axis=(0, 1))
         if self.devices is not None:
             stranded = self.devices.stranded(flavours)
         if self.peaks is not None:

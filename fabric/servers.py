@@ -4,6 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from binwright.simcore.jit import inlined, kernel
+from binwright.simcore.record import SPREAD
 from binwright.simcore.types import Amounts, Ints
 
 
@@ -32,6 +33,31 @@ def _parts_fit(free: Ints, server: int, demand: Amounts, nodes: int) -> bool:
         for r in range(len(demand)):
             fits &= free[server, node, r] >= demand[r] // nodes + (node < demand[r] % nodes)
     return fits
+
+
+@inlined
+def share(amount: int, node: int, n: int, nodes: int) -> int:
+    """Return what node `n` gives of an amount that is taken on `node`, or spread over all."""
+    if node == SPREAD:
+        return amount // nodes + (n < amount % nodes)
+    return amount if n == node else 0
+
+
+@inlined
+def give(free: Ints, demand: Amounts, server: int, node: int, count: int) -> None:
+    """Give a demand back `count` times (below 0: take it); changes `free` int64 [servers, nodes, resources]."""
+    nodes = free.shape[1]
+    for n in range(nodes):
+        for r in range(len(demand)):
+            free[server, n, r] += count * share(demand[r], node, n, nodes)
+
+
+@inlined
+def show(left: Ints, free: Ints, server: int) -> None:
+    """Have a server look as it is; changes `free`, of the shape of `left`."""
+    for n in range(free.shape[1]):
+        for r in range(free.shape[2]):
+            free[server, n, r] = left[server, n, r]
 
 
 @kernel
@@ -102,33 +128,6 @@ def strand(free: Ints, s: int, flavours: Ints, spread: Ints, usable: npt.NDArray
                 lost[r] += free[s, n, r]
 
 
-class Survey:
-    """Counts over all servers of one size of cluster.
-
-    `flavours` int64 [k, resources] are the demands that say what is stranded, `spread` bool [k] which of them are
-    spread, and `log` int64 [any] says which servers changed, as `fabric.ranking` has it; without it all may
-    have.
-    """
-
-    def __init__(self, servers: int, flavours: Ints, spread: npt.NDArray[np.bool_], log: Ints | None) -> None:
-        resources = flavours.shape[1]
-        self.log = log
-        self._changes = np.zeros(1, np.int64) if log is None else log
-        self._flavours = np.ascontiguousarray(flavours), spread.astype(np.int64)
-        self._parts = np.zeros((servers, 1 + 2 * resources), np.int64)
-        self._total = np.zeros(1 + 2 * resources, np.int64)
-        self._seen = -1  # changes
-
-    def __call__(self, free: Ints, capacity: Ints) -> tuple[int, Ints, Ints]:
-        """Return how many servers have not everything free, and what is free and stranded, int64 [resources] quanta."""
-        first = self._seen
-        if self.log is not None:
-            self._seen = int(self.log[0])
-        look(free, capacity, *self._flavours, self._changes, first, self._parts, self._total)
-        resources = free.shape[2]
-        return int(self._total[0]), self._total[1 : 1 + resources].copy(), self._total[1 + resources :].copy()
-
-
 @kernel
 def look(
     free: Ints, capacity: Ints, flavours: Ints, spread: Ints, log: Ints, first: int, parts: Ints, total: Ints
@@ -136,7 +135,8 @@ def look(
     """Count again the servers that changed since there were `first` changes; all of them if that is negative.
 
     Changes `parts` int64 [servers, 1 + 2 * resources], what each server adds to `total`: 1 if something is taken, what
-    is free, and what of it is stranded.
+    is free, and what of it is stranded. `log` int64 [any] says which servers changed, as `fabric.ranking` has it;
+    `flavours` and `spread` are as for `strand`.
     """
     servers, nodes, resources = free.shape
     usable, ring = np.zeros(nodes, np.bool_), len(log) - 1

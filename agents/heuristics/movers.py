@@ -15,7 +15,8 @@ from binwright.agents.rules.on_devices import choosing
 from binwright.fabric.compiled.numa_loop import fits
 from binwright.fabric.devices import Devices, DeviceView, in_python
 from binwright.fabric.network import NetworkView
-from binwright.simcore.jit import inlined, kernel
+from binwright.fabric.servers import give
+from binwright.simcore.jit import kernel
 from binwright.simcore.moves import Move, Mover, Running
 from binwright.simcore.types import QUANTUM, Agent, Embedding, Floats, Ints, OnDevices, Placement, Request, View
 
@@ -148,16 +149,6 @@ class Draft:
         return items
 
 
-@inlined
-def give_back(free: Ints, server: int, node: int, demand: Ints, sign: int) -> None:
-    """Give back what a demand holds (sign 1), or take it (sign -1); changes `free`."""
-    nodes = free.shape[1]
-    for n in range(nodes):
-        for r in range(len(demand)):
-            part = demand[r] // nodes + (n < demand[r] % nodes) if node < 0 else demand[r] * (n == node)
-            free[server, n, r] += sign * part
-
-
 class Empty(Mover):
     """Empties whole servers, those with the fewest requests first: fewer servers are in use.
 
@@ -272,16 +263,16 @@ def _cleared(
         enough = fits(free, wanted, server, target)
         for sign in (-1, 1):  # they are there until they move, one after another
             for item in plan[:, 0]:
-                give_back(free, server, node[item], demand[item], sign)
+                give(free, demand[item], server, node[item], sign)
             if sign < 0 and enough and _settled(free, server, target, node, demand, wanted, plan, 0):
                 return True
         return False
     for item in range(first, end - (len(plan) - 1 - level)):
         plan[level, 0] = item
-        give_back(free, server, node[item], demand[item], 1)
+        give(free, demand[item], server, node[item], 1)
         if _cleared(free, server, target, node, demand, wanted, plan, level + 1, item + 1, end):
             return True
-        give_back(free, server, node[item], demand[item], -1)
+        give(free, demand[item], server, node[item], -1)
     return False
 
 
@@ -303,10 +294,10 @@ def _settled(
         if (to == server and on == own) or not fits(free, amounts, to, on):
             continue
         plan[level, 1], plan[level, 2] = to, on
-        give_back(free, to, on, amounts, -1)
-        give_back(free, server, own, amounts, 1)
+        give(free, amounts, to, on, -1)
+        give(free, amounts, server, own, 1)
         if _settled(free, server, target, node, demand, wanted, plan, level + 1):
             return True
-        give_back(free, server, own, amounts, -1)
-        give_back(free, to, on, amounts, 1)
+        give(free, amounts, server, own, -1)
+        give(free, amounts, to, on, 1)
     return False

@@ -12,7 +12,7 @@ from binwright.fabric.array_kernels import pop, push
 from binwright.fabric.compiled.tables import Counters, Tables, count_row, full, parts_of
 from binwright.fabric.mask import Ruling, count
 from binwright.fabric.ranking import note
-from binwright.fabric.servers import fits_node, fits_spread
+from binwright.fabric.servers import fits_node, fits_spread, give, show
 from binwright.simcore.jit import inlined, kernel, lean_inlined, tuple_setitem
 from binwright.simcore.jit.bundle import Bundle
 from binwright.simcore.record import PLACED, REJECTED, SPREAD
@@ -112,23 +112,8 @@ def move(left: Ints, free: Ints, log: Ints, demand: Amounts, server: int, node: 
     Changes `left`, sets `free` to the same numbers, and notes it in `log`.
     """
     note(log, server)
-    nodes: int = left.shape[1]
-    if node != SPREAD:
-        for r in range(len(demand)):
-            left[server, node, r] += sign * demand[r]
-            free[server, node, r] = left[server, node, r]
-    elif nodes == 2:  # the usual number: dividing by a constant is faster
-        _move_parts(left, free, demand, server, 2, sign)
-    else:
-        _move_parts(left, free, demand, server, nodes, sign)
-
-
-@inlined
-def _move_parts(left: Ints, free: Ints, demand: Amounts, server: int, nodes: int, sign: int) -> None:
-    for n in range(nodes):
-        for r in range(len(demand)):
-            left[server, n, r] += sign * (demand[r] // nodes + (n < demand[r] % nodes))
-            free[server, n, r] = left[server, n, r]
+    give(left, demand, server, node, sign)
+    show(left, free, server)
 
 
 @kernel

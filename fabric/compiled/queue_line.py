@@ -133,14 +133,6 @@ def _rearrange(rows: Any, order: Ints) -> None:
         rows[i] = before[order[i]]
 
 
-@lean
-def show(left: Ints, free: Ints, server: int) -> None:
-    """Have a server look as it is; changes `free`, of the shape of `left`."""
-    for n in range(free.shape[1]):
-        for r in range(free.shape[2]):
-            free[server, n, r] = left[server, n, r]
-
-
 @lean_inlined
 def to_offer(
     requests: NumaRequests,

@@ -20,13 +20,11 @@ from binwright.fabric.compiled.queue_line import (
     LineArrays,
     expect,
     least_first,
-    show,
     sort,
     to_offer,
 )
 from binwright.fabric.compiled.queue_promises import (
     Plan,
-    add,
     foresee,
     forget_promise,
     just_after,
@@ -37,6 +35,7 @@ from binwright.fabric.compiled.queue_promises import (
     show_least,
 )
 from binwright.fabric.compiled.tables import Tables, count_row, full, is_kept, parts_of
+from binwright.fabric.servers import give, show
 from binwright.simcore.jit import lean
 from binwright.simcore.record import PLACED, SPREAD
 from binwright.simcore.types import Ints
@@ -175,7 +174,7 @@ def go_line(
                 if reserves:
                     place[row + placed] = code
                     if low <= s < high and hides:
-                        add(level, demand, s, node, -1)
+                        give(level, demand, s, node, -1)
                 placed += 1
                 if placed == many:
                     break
@@ -212,7 +211,7 @@ def go_line(
             for part in range(row, row + placed):
                 move(left, free, log, demand, servers[part], nodes_of[part], 1)
                 if low <= servers[part] < high and hides:
-                    add(level, demand, servers[part], nodes_of[part], 1)
+                    give(level, demand, servers[part], nodes_of[part], 1)
                 servers[part], nodes_of[part] = -1, -1
             if backfilling == NONE:
                 break

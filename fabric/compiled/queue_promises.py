@@ -13,6 +13,7 @@ from binwright.fabric.array_kernels import ascending
 from binwright.fabric.compiled.numa_loop import demand_of
 from binwright.fabric.compiled.queue_line import RUNNING, LineArrays, expect, forget
 from binwright.fabric.compiled.tables import parts_of
+from binwright.fabric.servers import give, share
 from binwright.simcore.jit import allocating, kernel, lean
 from binwright.simcore.record import SPREAD
 from binwright.simcore.types import Amounts, Floats, Ints
@@ -63,29 +64,12 @@ def over(start: float, duration: float) -> float:
 
 
 @lean
-def _share(amount: int, node: int, n: int, nodes: int) -> int:
-    """Return what node `n` gives of an amount that is taken on `node`, or spread over all."""
-    if node == SPREAD:
-        return amount // nodes + (n < amount % nodes)
-    return amount if n == node else 0
-
-
-@lean
-def add(level: Ints, demand: Amounts, server: int, node: int, count: int) -> None:
-    """Give a demand back `count` times (below 0: take it); changes `level` int64 [servers, nodes, resources]."""
-    nodes = level.shape[1]
-    for n in range(nodes):
-        for r in range(len(demand)):
-            level[server, n, r] += count * _share(demand[r], node, n, nodes)
-
-
-@lean
 def _copies(level: Ints, demand: Amounts, server: int, node: int, most: int) -> int:
     """Count how many parts with a demand have room together, up to so many."""
     fitting, nodes = most, level.shape[1]
     for n in range(nodes):
         for r in range(len(demand)):
-            need = _share(demand[r], node, n, nodes)
+            need = share(demand[r], node, n, nodes)
             if level[server, n, r] < fitting * need:
                 fitting = max(level[server, n, r], 0) // need
     return fitting
@@ -144,7 +128,7 @@ def _change(level: Ints, rooms: Rooms, plan: Plan, change: int, sign: int, narro
     while part < end:
         after, s = _alike(plan.place, part, end), plan.place[part] // nodes
         node = SPREAD if plan.spreads[row] else plan.place[part] - s * nodes
-        add(level, holds, s, node, sign * (after - part))
+        give(level, holds, s, node, sign * (after - part))
         for n in range(ways):
             way, fitting = s * ways + n, _copies(level, rooms.demand, s, SPREAD if rooms.spread else n, rooms.most)
             rooms.least[way] = min(rooms.least[way], fitting)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from binwright.fabric.array_kernels import ascending
 from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.ledger import Ledger
-from binwright.fabric.servers import Survey, why_not
+from binwright.fabric.servers import look, why_not
 from binwright.simcore.errors import AgentError, InfeasiblePlacement, LedgerError
 from binwright.simcore.types import Amounts, Placement, Request, Share
 from tests.reference import engine as reference
@@ -290,9 +290,11 @@ def test_stranded(cluster: Cluster, found: list[tuple[tuple[int, int], bool]]) -
     array = np.array([demand for demand, _ in flavours], np.int64).reshape(len(flavours), resources)
     spread = np.array([spread for _, spread in flavours], np.bool_)
     before = free.copy()
-    in_use, whole, lost = Survey(len(free), array, spread, None)(free, free)
+    counts, total = np.zeros((len(free), 1 + 2 * resources), np.int64), np.zeros(1 + 2 * resources, np.int64)
+    look(free, free, array, spread.astype(np.int64), np.zeros(1, np.int64), -1, counts, total)
+    in_use, whole, lost = np.split(total, (1, 1 + resources))
     assert lost.tolist() == stranded(free, array, spread.tolist()).tolist() == unusable(free.tolist(), flavours)
-    assert (in_use, whole.tolist()) == (0, free.sum(axis=(0, 1)).tolist())
+    assert (in_use.tolist(), whole.tolist()) == ([0], free.sum(axis=(0, 1)).tolist())
     assert np.array_equal(free, before)
 
 
