@@ -1,7 +1,6 @@
 """What a run remembers of every request: one row each, in columns that are written in place."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -61,42 +60,18 @@ class Record:
             for some in blocks(before + by, before):
                 more[some] = value
             setattr(self, name, more)
-        # Memoryviews write one number several times faster than numpy's indexing.
-        self._outcome, self._server, self._node = self.outcome.data, self.server.data, self.node.data
-        self._decided: Any = self.decided.data
-        self._reason, self._order, self._count = self.reason.data, self.order.data, self.answers.data
 
     @property
     def sequence(self) -> npt.NDArray[np.int32]:
         """The rows that got their answer, in order: int32 [answers]."""
         return self.order[: self.answers[0]]
 
-    def _answered(self, row: int) -> None:
-        self._order[self._count[0]] = row
-        self._count[0] += 1
-
-    def placed(self, row: int, now: float, server: int, node: int) -> None:
-        """Note that a request got its place; `node` is `SPREAD` for an even part of every node."""
-        self._answered(row)
-        self._outcome[row] = PLACED
-        self._decided[row] = now
-        self._server[row] = server
-        self._node[row] = node
-
-    def rejected(self, row: int, now: float, reason: str, parts: int = 1) -> None:
-        """Note that a request, or a gang of so many parts, got no place.
-
-        A reason not heard before is added to `reasons`.
-        """
+    def code(self, reason: str) -> int:
+        """Return the place of a reason in `reasons`, to which one not heard before is added."""
         code = self._codes.setdefault(reason, len(self.reasons))
         if code == len(self.reasons):
             self.reasons.append(reason)
-        self._answered(row)
-        if parts == 1:
-            self._outcome[row], self._decided[row], self._reason[row] = REJECTED, now, code
-            return
-        rows = slice(row, row + parts)
-        self.outcome[rows], self.decided[rows], self.reason[rows] = REJECTED, now, code
+        return code
 
     def interrupted(self, row: int, now: float) -> None:
         """Note that a request's holding period was cut short, by a failure or an eviction."""

@@ -232,7 +232,8 @@ def _requests_of(many: Many, i: int) -> NumaRequests:
 @lean_inlined
 def _rejected(many: Many, run: NumaState, i: int) -> None:
     """Refuse the request on offer."""
-    refuse(run, many.row[i])
+    refuse(run, many.row[i], 1, -1)
+    leave(run.at)
     many.result[i, 1] += 1
     many.rewards[i] -= many.lost
     many.over[i] = many.stops
@@ -307,7 +308,7 @@ def _take_place(
     nodes = run.free.shape[1]
     if not (0 <= place < shown.mask.shape[1] and shown.mask[i, place]):
         return -1
-    server = place // 2 if nodes == 2 else place // nodes  # dividing by a constant is faster
+    server = place // nodes
     hold(requests, run, row, server, SPREAD if requests.spread[row] else place - server * nodes, loop.ELSEWHERE, -1.0)
     _move(shown, i, requests, run, row, -1)
     return COMPLETE

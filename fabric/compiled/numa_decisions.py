@@ -9,14 +9,14 @@ import numpy.typing as npt
 
 from binwright.fabric.array_kernels import push
 from binwright.fabric.compiled import numa_loop as loop
-from binwright.fabric.compiled.numa_loop import NumaRequests, NumaState, demand_of, fits, forward, leave, move
+from binwright.fabric.compiled.numa_loop import NumaRequests, NumaState, demand_of, fits, forward, leave, move, refuse
 from binwright.fabric.compiled.tables import Tables, count_row, parts_of
 from binwright.fabric.mask import Ruling, count, show, why_ruled
 from binwright.fabric.servers import why_not
 from binwright.simcore.errors import KernelError
 from binwright.simcore.jit import callback, kernel
 from binwright.simcore.jit.cost_functions import arrays_in, table_of
-from binwright.simcore.record import PLACED, REJECTED, SPREAD
+from binwright.simcore.record import PLACED, SPREAD
 from binwright.simcore.types import Amounts, Ints, Placement, Request
 
 ROOMLESS = 3
@@ -74,7 +74,7 @@ def go(
                 code = rule(free, capacity, demand, spread[row], *weights)
             if code < 0:
                 break
-            server = code // 2 if nodes == 2 else code // nodes
+            server = code // nodes
             node = SPREAD if spread[row] else code - server * nodes
             if not fits(left, demand, server, node):
                 status = loop.BROKEN
@@ -117,12 +117,9 @@ def go(
         if mode == loop.WAIT:
             at[loop.BLOCKED] = 1
             continue
-        for part in range(row, row + many):
-            outcome[part], reason[part], decided[part] = REJECTED, reason[row], now
+        refuse(state, row, many, reason[row])
         if len(tables.quotas.counter):
             count_row(tables.quotas, row, False)
-        sequence[answered[0]] = row
-        answered[0] += 1
         leave(at)
         if mode == loop.STOP:
             status = loop.OVER

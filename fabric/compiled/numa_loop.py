@@ -260,22 +260,12 @@ def advance(run: Any, until: float) -> int:
 
 
 @lean_inlined
-def _ends(state: NumaState, time: float, row: int) -> None:
-    """Have the holding period of a row end at a time; changes `state`."""
-    at = state.at
-    # Of those that end together the lowest number is first: by row, or by who began first, before all rows.
-    number = ((state.answers[0] - 2**30) << 32) | row if at[ONE_BY_ONE] else row
-    push(state.due, state.holder, at[ENDS], time, number)
-    at[ENDS] += 1
-
-
-@lean_inlined
 def hold(requests: NumaRequests, state: NumaState, row: int, server: int, node: int, held: int, stays: float) -> None:
     """Note that a request has its place, and when its holding period ends; `held` is a value of `holds`.
 
     It `stays` as long as its row says where that is negative. Changes `state`.
     """
-    now = state.clock[NOW]
+    now, at = state.clock[NOW], state.at
     state.outcome[row], state.holds[row] = PLACED, held
     state.server[row], state.node[row], state.decided[row] = server, node, now
     state.sequence[state.answers[0]] = row
@@ -283,7 +273,10 @@ def hold(requests: NumaRequests, state: NumaState, row: int, server: int, node: 
     if stays < 0:
         stays = requests.duration[row]
     if stays < np.inf:
-        _ends(state, now + stays, row)
+        # Of those that end together the lowest number is first: by row, or by who began first, before all rows.
+        number = ((state.answers[0] - 2**30) << 32) | row if at[ONE_BY_ONE] else row
+        push(state.due, state.holder, at[ENDS], now + stays, number)
+        at[ENDS] += 1
 
 
 @kernel
@@ -293,18 +286,18 @@ def begin(run: Any, row: int, server: int, node: int, held: int, stays: float) -
 
 
 @lean_inlined
-def refuse(state: NumaState, row: int) -> None:
-    """Note that the first of the line gets no place, and take it out of the line; changes `state`."""
-    state.outcome[row], state.decided[row] = REJECTED, state.clock[NOW]
+def refuse(state: NumaState, row: int, parts: int, reason: int) -> None:
+    """Note that a request of so many parts gets no place; changes `state`."""
+    for part in range(row, row + parts):
+        state.outcome[part], state.reason[part], state.decided[part] = REJECTED, reason, state.clock[NOW]
     state.sequence[state.answers[0]] = row
     state.answers[0] += 1
-    leave(state.at)
 
 
 @kernel
-def end_at(run: Any, time: float, row: int) -> None:
-    """Have the holding period of a row end at a time."""
-    _ends(run.state, time, row)
+def reject(run: Any, row: int, parts: int, reason: int) -> None:
+    """Note that a request gets no place as `refuse` does; `run` is what `bundled` has made."""
+    refuse(run.state, row, parts, reason)
 
 
 @inlined

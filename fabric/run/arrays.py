@@ -8,7 +8,7 @@ import numpy as np
 
 from binwright.fabric.book import Holding
 from binwright.fabric.compiled import numa_loop as loop
-from binwright.fabric.compiled.numa_loop import NumaRequests, NumaState, advance, begin, bundled, end_at
+from binwright.fabric.compiled.numa_loop import NumaRequests, NumaState, begin, bundled, reject
 from binwright.fabric.compiled.tables import URGENT, Tables, no_tables
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.ranking import log_of
@@ -44,6 +44,7 @@ class RunArrays:
         """How urgent every row's queue is, int64 [rows]; empty where there are not several."""
         self._run: Any = None
         self._bind: Any = None
+        self._advance: Any = None
         self._pacing = pacing
         self._holdings = Holdings(self)
         if self.inside:
@@ -118,7 +119,8 @@ class RunArrays:
     def refuse(self, request: Request, reason: str) -> None:
         """Note that a request gets no place."""
         self.freed(request.index)
-        self.record.rejected(request.index, self.now, reason, request.parts)
+        run = self._run or self.bundle()
+        self._reject(run, request.index, request.parts, self.record.code(reason))
 
     @property
     def overflow(self) -> Overflow:
@@ -212,7 +214,7 @@ class RunArrays:
         self._run = None
 
     def bundle(self) -> Any:
-        """Return what the kernels `advance` and `begin` take."""
+        """Return what the kernels `advance`, `begin` and `reject` take."""
         if self._run is None:
             self.lay_out()
             self._time, self._waiting = self.state.clock.data, self.state.line.data
@@ -222,8 +224,7 @@ class RunArrays:
             if self._bind is None:
                 self._bind = prepared(bundled, *arrays)
                 run = self._bind(*arrays)
-                self._advance, self._begin = prepared(advance, run, 0.0), prepared(begin, run, 0, 0, 0, 0, 0.0)
-                self._end_at = prepared(end_at, run, 0.0, 0)
+                self._begin, self._reject = prepared(begin, run, 0, 0, 0, 0, 0.0), prepared(reject, run, 0, 0, 0)
             self._run = self._bind(*arrays)
         return self._run
 

@@ -124,19 +124,15 @@ class ClusterEvents:
         self, interrupted: Sequence[int], requeue: bool, saved: Callable[[float], float] = lambda ran: ran
     ) -> None:
         run, now = self._run, self._run.clock.now
-        gangs = self._gangs if run.workload.gangs is not None else None
-        if gangs and interrupted:
-            interrupted = gangs.evict_whole(interrupted)
+        if run.workload.gangs is not None and interrupted:
+            interrupted = self._gangs.evict_whole(interrupted)
         if run.moving:
             run.moving.interrupted(interrupted)
         for row in interrupted:
             run.record.interrupted(row, now)
             run.freed(row)
         if requeue and interrupted:
-            if gangs:
-                back = gangs.send_back(interrupted, saved)
-            else:
-                back = [run.rows.send_back(row, now, saved) for row in interrupted]
+            back = self._gangs.send_back(interrupted, saved)
             run.rows.add_returned(back)
             self._line.take_back(
                 [request for request in back if not request.gang or request.gang.first == request.index]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import inf
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -60,12 +61,12 @@ class GangPlacement:
         placed, first, run = list(self.placed), head.index, self._run
         self.placed.clear()
         self.lacked.pop(first, None)
-        stays = self._rows.holding_time(first)
+        stays = -1.0
         if run.speeds:
-            stays = run.speeds.begin(range(first, first + len(placed)), [server for _, server, _ in placed], stays)
+            rows, servers = range(first, first + len(placed)), [server for _, server, _ in placed]
+            stays = run.speeds.begin(rows, servers, self._rows.holding_time(first))
         for part, server, node in placed:
-            run.begin(part, server, node)
-        run.end_after(stays, first)
+            run.begin(part, server, node, stays if part.index == first else inf)
 
     def lead(self, row: int) -> int:
         """Return the row of the first part of the gang that a row is a part of, or the row itself."""
@@ -95,7 +96,7 @@ class GangPlacement:
             gang = self._rows.request(lead).gang
             parts = range(lead, lead + (gang.parts if gang else 1))
             back = [self._rows.send_back(row, self._run.now, saved) for row in parts]
-            returned += [request._replace(gang=gang and gang._replace(first=back[0].index)) for request in back]
+            returned += [each._replace(gang=gang._replace(first=back[0].index)) for each in back] if gang else back
         return returned
 
     def rule_out(self) -> None:

@@ -23,6 +23,7 @@ from binwright.simcore.accounts import Accounts
 from binwright.simcore.agent_calls import describe_request
 from binwright.simcore.errors import AgentError, InfeasiblePlacement
 from binwright.simcore.faults import Faults
+from binwright.simcore.jit import prepared
 from binwright.simcore.record import IMPOSSIBLE, SPREAD
 from binwright.simcore.rules import Overflow, Pacing
 from binwright.simcore.types import Placement, Refusal, Request
@@ -130,6 +131,7 @@ class Simulation(RunArrays):
             if quotas:
                 self.note_held()
             run = self._run or self.bundle()
+            self._advance = self._advance or prepared(loop.advance, run, 0.0)
             status = self._advance(run, inf if self.vain else clock.next)
             clock.pass_to(now := self._time[0])
             self.view.now = now
@@ -194,29 +196,20 @@ class Simulation(RunArrays):
             self.queues.started(head.index)
         if gang:
             self.gangs.begin(head)
+            for part in head.each() if self.inside else ():
+                self._holdings.settle(part.index)
             return
         row, stays = request.index, -1.0
         if self.speeds:
             stays = self.speeds.begin([row], [server], self.rows.holding_time(row))
-        run = self._run or self.bundle()
-        held = loop.HOLDS if self.inside else loop.ELSEWHERE
-        self._begin(run, row, server, SPREAD if request.spread else node, held, stays)
+        self.begin(request, server, node, stays)
 
     # -- gangs ---------------------------------------------------------------------------------------------------
 
-    def begin(self, request: Request, server: int, node: int) -> None:
-        """Note that a part of a gang has its place, and what that is."""
-        row = request.index
-        self.record.placed(row, self.clock.now, server, SPREAD if request.spread else node)
-        self.holds[row] = loop.ELSEWHERE
-        if self.inside:
-            self._holdings.settle(row)
-
-    def end_after(self, duration: float, row: int) -> None:
-        """Have a request or a gang, by its first row, release what it holds after a time, if that ends."""
-        if duration < inf:
-            run = self.bundle()
-            self._end_at(run, self.clock.now + duration, row)
+    def begin(self, request: Request, server: int, node: int, stays: float) -> None:
+        """Note that a request or a part of a gang has its place, and for how long it stays: below 0 as its row says."""
+        run, held = self._run or self.bundle(), loop.HOLDS if self.inside else loop.ELSEWHERE
+        self._begin(run, request.index, server, SPREAD if request.spread else node, held, stays)
 
     def move_end(self, duration: float, row: int) -> None:
         """Have a request or a gang that runs, by its first row, end after this time from now on instead."""
