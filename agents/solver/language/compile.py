@@ -255,12 +255,15 @@ class Compiler(Writer):
         return computed(symbol, left, right, kind)
 
     def _joined(self, both: bool, low: s.Node, high: s.Node) -> Typed:
-        """Write and, or: the other one is evaluated only if the first does not decide."""
+        """Write and, or: the other one is evaluated only if the first does not decide, except in goals."""
         left = self.truth(low)
         if isinstance(left, int):
             return Typed.truth(self.truth(high) if left == both else left)
         with self.apart(self.learn(low, both)) as block:
             right = self.truth(high)
+        if self.ceiling is not None:
+            self.out += block
+            return Typed.truth(op("&" if both else "|", left, right))
         if not block:
             return Typed.truth(op("and" if both else "or", left, right))
         result = self.local()
@@ -276,7 +279,6 @@ class Compiler(Writer):
         test = self.truth(if_)
         if isinstance(test, int):
             return self.value(then_ if test else else_)
-        result = self.local()
         with self.apart(self.learn(if_, True)) as then:
             yes = self.value(then_)
         with self.apart(self.learn(if_, False)) as other:
@@ -291,8 +293,13 @@ class Compiler(Writer):
             refuse(wrong, "a quantity, or a number below zero, is not a bin", remedy, node.at)
             if kind == QUANTITY:
                 yes, no = yes.micro(), no.micro()
-        sides = ([*block, f"{result} = {text(side.code)}"] for block, side in ((then, yes), (other, no)))
-        self.branch(test, *sides)
+        if self.ceiling is not None:
+            self.out += then + other
+            result = op("+", no.code, op("*", test, op("-", yes.code, no.code)))
+        else:
+            result = self.local()
+            sides = ([*block, f"{result} = {text(side.code)}"] for block, side in ((then, yes), (other, no)))
+            self.branch(test, *sides)
         return Typed(kind, min(yes.low, no.low), max(yes.high, no.high), result)
 
     # Loops, as statements and as `sum` and `count`

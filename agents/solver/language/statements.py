@@ -107,7 +107,7 @@ def compile_goals(nodes: Sequence[s.Node], scope: Scope, ceiling: Ints) -> Objec
     goals, values = list[Goal](), list[str]()
     for number, (aim, node, written) in enumerate(node.parts for node in nodes):
         value = code.number(node)
-        sign, bound = ("-", -value.high) if aim == "MAXIMISE" else ("", value.low)
-        goals.append(Goal(aim, written, value.kind == QUANTITY, bound))
-        values.append(f"values[{number}] = {sign}({text(value.code)})")
+        value = value.negated() if aim == "MAXIMISE" else value
+        goals.append(Goal(aim, written, value.kind == QUANTITY, value.low))
+        values.append(f"values[{number}] = {text(value.code)}")
     return Objective(tuple(goals), (*code.written(), *values), code.data())

@@ -50,10 +50,10 @@ class Typed(NamedTuple):
 
 def op(symbol: str, left: Code, right: Code) -> Code:
     """Write an operation, or its result where the operands are known."""
-    if symbol in ("and", "or"):
+    if symbol in ("and", "or", "&", "|"):
         for code, other in ((left, right), (right, left)):
             if isinstance(code, int):
-                return other if bool(code) == (symbol == "and") else code
+                return other if bool(code) == (symbol in ("and", "&")) else code
     elif isinstance(left, int) and isinstance(right, int):
         return int(OPERATIONS[symbol](left, right))
     if (symbol, left) in (("+", 0), ("*", 1)):
@@ -65,7 +65,7 @@ def op(symbol: str, left: Code, right: Code) -> Code:
 
 def negation(test: Code) -> Code:
     """Return the opposite of a test."""
-    return 1 - test if isinstance(test, int) else f"(not {test})"
+    return 1 - test if isinstance(test, int) else f"({test} == 0)"
 
 
 def alike(*values: Typed) -> tuple[str, list[Typed]]:

@@ -28,7 +28,7 @@ class Writer:
         self.scope = scope
         self.names, self.tables, self.families = dict(scope.names), scope.tables, scope.families
         self.ceiling: Ints | None = None
-        """[dims], in goals: every ball is placed, and nothing may be tested, as there is nothing to reject."""
+        """[dims], in goals: every ball is placed, and all is evaluated, as nothing may be there to reject."""
         self.facts: frozenset[s.Node] = frozenset()
         """Expressions that are not NULL here."""
         self.reads_alloc, self.bin_reads = False, 0

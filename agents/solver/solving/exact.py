@@ -8,7 +8,6 @@ least and largest values. All is in the whole numbers of the problem itself, and
 import ast
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from itertools import takewhile
 from math import ceil
 from typing import Any, NamedTuple, cast
 
@@ -59,7 +58,7 @@ def suits(problem: Problem) -> bool:
 def prove(problem: Problem, over: Over, begin: list[int] | None = None) -> Proof:
     """Look for the best allocation until it is proven, or time is `over`.
 
-    It looks near `begin` [balls] first. Goals that cannot be stated are left out, with all that follow.
+    It looks near `begin` [balls] first. Goals are left out if one of them cannot be stated.
     """
     stated = _Model(problem)
     with ThreadPoolExecutor(1) as pool:
@@ -138,8 +137,13 @@ class _Model:
                 return Proof(None, True, ())
             if status not in (sat.OPTIMAL, sat.FEASIBLE):
                 break
+            chosen = [
+                next(at for at, is_there in places.items() if self.solver.boolean_value(is_there))
+                for places in self.there
+            ]
+            better = [chosen[unit] for unit in self.problem.unit_of.tolist()]
             # There may have been no time to come back to the allocation before.
-            alloc = min([self._allocation(), *([] if alloc is None else [alloc])], key=self._rank)
+            alloc = min(better, better if alloc is None else alloc, key=self._rank)
             if status == sat.OPTIMAL:
                 bounds.append(round(self.solver.objective_value))
                 self.model.add(goal.value == bounds[-1])
@@ -151,69 +155,57 @@ class _Model:
     def _rank(self, alloc: list[int]) -> tuple[tuple[int, ...], int]:
         return goals_of(self.problem, alloc), len(self.problem.moved(alloc))
 
-    def _allocation(self) -> list[int]:
-        chosen = [next(at for at, where in places.items() if self.solver.boolean_value(where)) for places in self.there]
-        return [chosen[unit] for unit in self.problem.unit_of.tolist()]
-
     def _state(self) -> bool:
         """State everything but goals; False if a unit fits nowhere. Units are friends as it is."""
         problem, model, evaluate = self.problem, self.model, evaluator(self.problem.program)
-        ceiling, capacity = problem.ceiling.tolist(), problem.capacity.tolist()
+        over: dict[int, list[Any]] = {}
+        """By soft group, of each dimension whether it is above its capacity."""
         terms: dict[int, list[tuple[Any, int]]] = {}
         for members in self.units:
             places, pins = {}, {p.NULL, *problem.pins[members].tolist()}
             for place in range(problem.bins):
                 additions = [evaluate(ball, place, ()) if pins <= {p.NULL, place} else None for ball in members]
-                sums: dict[int, int] = {}
-                for dim, amount in (each for added in additions for each in added or ()):
-                    sums[dim] = sums.get(dim, 0) + amount
-                beyond = problem.program.non_negative and any(by > ceiling[dim] for dim, by in sums.items())
-                if None in additions or beyond:
-                    continue
-                places[place] = model.new_bool_var("")
-                for dim, amount in sums.items():
-                    terms.setdefault(dim, []).append((places[place], amount))
-            if not places:
-                return False
+                if None not in additions:
+                    places[place] = model.new_bool_var("")
+                    for dim, amount in (each for added in additions for each in added or ()):
+                        terms.setdefault(dim, []).append((places[place], amount))
             model.add_exactly_one(places.values())
             self.there.append(places)
-        over: dict[int, list[Any]] = {}
         for dim, pairs in terms.items():
             low, high = (sum(sign * max(0, sign * amount) for _, amount in pairs) for sign in (-1, 1))
             total = self.sat.LinearExpr.weighted_sum(*zip(*pairs, strict=True))
             self.used[dim] = _between(total, low, high)
-            if high > ceiling[dim]:
-                model.add(total <= ceiling[dim])
-            if problem.soft_group[dim] >= 0 and high > capacity[dim]:
+            if high > problem.ceiling[dim]:
+                model.add(total <= int(problem.ceiling[dim]))
+            if problem.soft_group[dim] >= 0 and high > problem.capacity[dim]:
                 above = model.new_bool_var("")
-                model.add(total <= capacity[dim]).only_enforce_if(~above)
+                model.add(total <= int(problem.capacity[dim])).only_enforce_if(~above)
                 over.setdefault(int(problem.soft_group[dim]), []).append(above)
-        for group, those in over.items():
-            model.add(sum(those) <= int(problem.soft_allowed[group]))
+        for group, above_it in over.items():
+            model.add(sum(above_it) <= int(problem.soft_allowed[group]))
         for foes, chance in problem.foes:
             some = [self.there[unit] for unit in {int(problem.unit_of[ball]) for ball in foes}]
             for at in set(some[0]).intersection(*some[1:]) if chance == p.MICRO else ():
                 model.add(sum(places[at] for places in some) <= len(some) - 1)
-        return all(ceiling[dim] >= 0 or dim in terms for dim in range(problem.dims))
+        return all(self.there)
 
     def _goals(self) -> list[Number]:
         """Return what each goal comes to, less being better; then how many balls stay, with a minus.
 
-        Goals are left out from the first one that cannot be stated on, and a number comes last instead.
+        If one of them cannot be stated, there is a number alone.
         """
         objective, now = self.problem.objective, self.problem.now.tolist()
-        stated = list[Number]()
+        stated: list[Number] = []
         if objective is not None:
             [function] = ast.parse(goals(objective, spelt=True)[0]).body
             names: dict[str, Number] = {}
             try:
                 self._run(cast(ast.FunctionDef, function).body, names)
-                every = [self._fix(names[f"values[{number}]"]) for number in range(len(objective.goals))]
+                stated = [self._fix(names[f"values[{number}]"]) for number in range(len(objective.goals))]
+                if any(max(-goal.low, goal.high) > 2**53 for goal in stated):  # bounds are floats
+                    raise _Unstated
             except _Unstated:
                 return [_of(0)]
-            stated = [*takewhile(lambda goal: max(-goal.low, goal.high) <= 2**53, every)]  # bounds are floats
-            if len(stated) < len(every):
-                return [*stated, _of(0)]
         units = zip(self.units, self.there, strict=True)
         stays = [places[now[ball]] for members, places in units for ball in members if now[ball] in places]
         return [*stated, Number(-sum(stays), -len(stays), 0)]
@@ -242,30 +234,11 @@ class _Model:
                     for number in range(*(self._value(end, names).known for end in ends)):
                         names[variable] = _of(number)
                         self._run(body, names)
-                    names.pop(variable, None)
-                case ast.If(test, then, other):
-                    self._branch(self._value(test, names), then, other, names)
-
-    def _branch(
-        self, test: Number, then: Sequence[ast.stmt], other: Sequence[ast.stmt], names: dict[str, Number]
-    ) -> None:
-        """Run both branches, and let what they assign depend on the test; or the one that is known to be right."""
-        if test.low == test.high:
-            self._run(then if test.value else other, names)
-            return
-        otherwise, others = self._operation("==", test, _of(0)).value, names.copy()
-        self._run(then, names)
-        self._run(other, others)
-        for name, no in others.items():
-            yes = names[name]
-            if yes is no or yes.low == yes.high == no.low == no.high:
-                continue
-            names[name] = self._variable(min(yes.low, no.low), max(yes.high, no.high))
-            self.model.add(names[name].value == yes.value).only_enforce_if(~otherwise)
-            self.model.add(names[name].value == no.value).only_enforce_if(otherwise)
+                case ast.If(test, then):  # of what a loop leaves out
+                    self._run(then if self._value(test, names).known else (), names)
 
     def _value(self, node: ast.expr, names: Mapping[str, Number]) -> Number:
-        """Return what an expression comes to, a test 1 or 0; both sides of `and` and `or` are evaluated."""
+        """Return what an expression comes to, a test 1 or 0."""
         match node:
             case ast.Constant(value=int(number)):
                 return _of(number)
@@ -280,12 +253,8 @@ class _Model:
                 pass
             case ast.UnaryOp(ast.USub(), operand):
                 symbol, sides = "-", [ast.Constant(0), operand]
-            case ast.UnaryOp(operand=operand):
-                symbol, sides = "==", [operand, ast.Constant(0)]
             case ast.Compare(left, [operator], [right]) | ast.BinOp(left, operator, right):
                 symbol, sides = SYMBOLS[type(operator)], [left, right]
-            case ast.BoolOp(operator, sides):
-                symbol = "min" if isinstance(operator, ast.And) else "max"
         return self._operation(symbol, *(self._value(side, names) for side in sides))
 
     def _place(self, ball: int) -> Number:
@@ -345,7 +314,8 @@ class _Model:
                 self.model.add(value <= 0 if symbol == "<=" else value == 0).only_enforce_if(test)
                 self.model.add(value > 0 if symbol == "<=" else value != 0).only_enforce_if(~test)
                 return Number(test, 0, 1)
-            case "min" | "max":
+            case "min" | "max" | "&" | "|":
+                symbol = {"&": "min", "|": "max"}.get(symbol, symbol)
                 least, most = (x, y) if symbol == "min" else (y, x)
                 if x.high <= y.low:  # whatever the allocation is
                     return least
