@@ -99,16 +99,6 @@ class Constants(Compiler):
         value = self.number(node)
         return value.low if value.kind == INT else value.low / MICRO
 
-    def dims_of(self, node: s.Node, slots: Sequence[s.Node | None] | None) -> list[int]:
-        """Find the dimensions of a resource with these indices, where None stands for all."""
-        family = self.resource(node, slots)
-        numbers = [0]
-        for axis, (size, slot) in enumerate(zip(family.sizes, slots or (None,) * len(family.sizes), strict=True)):
-            of = self.scope.indices.get((family.name, axis))
-            some = range(size) if slot is None else (self.within(slot, size, family.name, of).low,)
-            numbers = [number * size + index for number in numbers for index in some]
-        return [family.offset + number for number in numbers]
-
     def _placed(self, node: s.Node, ball: s.Node) -> Typed:
         raise SpecError("ALLOC is known in UTILFN only", "Move this into UTILFN, or into a goal.", node.at)
 

@@ -67,12 +67,6 @@ def moved(at: At) -> s.Node:
     return expression(at, "count(moves in BALLS: now[moves] >= 0 and ALLOC[moves] != now[moves])")
 
 
-def with_moves(goal: s.Node) -> s.Node:
-    """Return a goal with what MOVES means in its place."""
-    result: s.Node = s.mapped(goal, lambda part: moved(part.at) if part == s.name(goal.at, MOVES) else None)
-    return result
-
-
 def what_is_missing(nodes: Sequence[s.Node]) -> s.Node:
     """Make a goal of all that is less than it is to be at least."""
     terms = list[s.Node]()

@@ -40,10 +40,6 @@ class SpecError(UserError):
         self.at = at
         self.text = text
 
-    def located(self, text: str, file: str | Path | None) -> SpecError:
-        """Return the same error with the text around it, for code that raises without knowing it."""
-        return SpecError(self.problem, self.remedy, self.at, self.text or text, self.file or file)
-
     def __str__(self) -> str:
         lines = self.text.split("\n")
         if self.at is None or not 0 < self.at.line <= len(lines):

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
+from pydantic import Field
 
 from binwright.agents.solver.online.jobs import Jobs
 from binwright.agents.solver.online.network_problem import Connected
@@ -12,8 +13,8 @@ from binwright.agents.solver.online.template import Formulation, Online, Setup, 
 from binwright.agents.solver.online.virtual import Virtual
 from binwright.fabric.network import NetworkView
 from binwright.simcore.errors import UserError
+from binwright.simcore.fields import PositiveTime
 from binwright.simcore.types import Agent, Form, Placement, Refusal, Request, View, part
-from binwright.simcore.units import TIME
 
 
 class Servers(Formulation):
@@ -84,22 +85,14 @@ class Solver(Agent):
     def __init__(
         self,
         path: str | None = None,
-        attempts: int = 32,
+        attempts: Annotated[int, Field(ge=1, le=10_000)] = 32,
         params: dict[str, float] | None = None,
-        slot: float | str | None = None,
-        slots: int = 32,
+        slot: PositiveTime | None = None,
+        slots: Annotated[int, Field(ge=1, le=256)] = 32,
     ) -> None:
-        for key, value, most in (("attempts", attempts, 10_000), ("slots", slots, 256)):
-            if not 1 <= value <= most:
-                raise UserError("is out of range", key=key, value=value, remedy=f"Give 1 to {most:,}.")
-        self._setup, self._slots = Setup(path, dict(params or {}), attempts), slots
-        try:
-            self._slot = None if slot is None else TIME.parse(slot)
-        except UserError as error:
-            raise UserError(error.problem, key="slot", value=slot, remedy=error.remedy) from None
-        if self._slot == 0:
-            raise UserError("is out of range", key="slot", value=slot, remedy="Give a time above 0.")
-        self.needs_lifetimes = self._slot is not None
+        self._setup = Setup(path, dict(params or {}), attempts)
+        self._slot, self._slots = slot, slots
+        self.needs_lifetimes = slot is not None
 
     _formulation: Formulation
 

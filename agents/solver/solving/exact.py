@@ -143,7 +143,8 @@ class _Model:
             ]
             better = [chosen[unit] for unit in self.problem.unit_of.tolist()]
             # There may have been no time to come back to the allocation before.
-            alloc = min(better, better if alloc is None else alloc, key=self._rank)
+            known = better if alloc is None else alloc
+            alloc = min(better, known, key=lambda each: (goals_of(self.problem, each), len(self.problem.moved(each))))
             if status == sat.OPTIMAL:
                 bounds.append(round(self.solver.objective_value))
                 self.model.add(goal.value == bounds[-1])
@@ -151,9 +152,6 @@ class _Model:
                 bounds.append(ceil(self.solver.best_objective_bound - 1e-3))
                 break
         return Proof(alloc, False, tuple(bounds[: len(goals) - 1]))
-
-    def _rank(self, alloc: list[int]) -> tuple[tuple[int, ...], int]:
-        return goals_of(self.problem, alloc), len(self.problem.moved(alloc))
 
     def _state(self) -> bool:
         """State everything but goals; False if a unit fits nowhere. Units are friends as it is."""

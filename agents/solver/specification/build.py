@@ -71,8 +71,7 @@ class Build(Constants):
         if closed := [place for place in self.drained if place < self.scope.bins]:
             room = np.full(self.scope.bins, self.scope.balls * MICRO)
             room[closed] = 0
-            self._add_family(declared.DRAIN, room.shape, room)
-            self.added += declared.statements(self._first("drain"), declared.ADDED[declared.DRAIN])
+            self._add_counted(self._first("drain"), declared.DRAIN, room)
         if spec.bins.parts[0] is None and spec.has_goals:
             self._count_balls(spec.bins.at)
             first = spec.bins.parts[2]
@@ -259,16 +258,26 @@ class Build(Constants):
         self.dims += prod(sizes)
         self.capacity.append(np.full(prod(sizes), capacity, np.int64))
 
+    def _add_counted(self, at: At, word: str, capacity: Ints) -> None:
+        """Add the resource that counts for a declaration, and what UTILFN adds to it."""
+        self._add_family(word, capacity.shape, capacity)
+        self.added += declared.statements(at, declared.ADDED[word])
+
     def _count_balls(self, at: At) -> None:
         """Count the balls of every bin, in the resource BALLS."""
         if declared.BALLS not in self.families:
             refuse(self.most < 0, "BINS is not known yet", "Write BINS above this line.", at)
-            self._add_family(declared.BALLS, (self.scope.bins,), self.scope.balls * MICRO)
-            self.added += declared.statements(at, declared.ADDED[declared.BALLS])
+            self._add_counted(at, declared.BALLS, np.full(self.scope.bins, self.scope.balls * MICRO))
 
     def _soft(self, node: s.Node, name: str, slots: Any, share: s.Node, over: s.Node, axes: Sequence[s.Node]) -> None:
         for _ in self.combinations(axes):
-            dims = self.dims_of(node, slots)
+            family = self.resource(node, slots)
+            every = np.arange(family.offset, family.offset + family.count).reshape(family.sizes)
+            at = [
+                slice(None) if slot is None else self.within(slot, size, name, self.scope.indices.get((name, axis))).low
+                for axis, (size, slot) in enumerate(zip(family.sizes, slots or (), strict=False))
+            ]
+            dims = every[tuple(at)].ravel().tolist()
             limits = self.amount(share, "SHARE", MICRO), self.amount(over, "OVER", 1000 * MICRO)
             self.softs.append((dims, *limits))
         every = [dim for dims, *_ in self.softs for dim in dims]
@@ -376,8 +385,9 @@ class Build(Constants):
 
     def _moves(self, node: s.Node, limit: s.Node) -> None:
         self.moves = node.at
-        self._add_family(declared.MOVES, (), self.count(limit, "moves") * MICRO)
-        self.added += declared.statements(node.at, declared.ADDED[declared.MOVES])
+        self._add_counted(node.at, declared.MOVES, np.array(self.count(limit, "moves") * MICRO))
 
     def _goal(self, node: s.Node, *_: Any) -> None:
-        self.goals = (*self.goals, declared.with_moves(node))
+        moves = s.name(node.at, declared.MOVES)
+        counted = s.mapped(node, lambda part: declared.moved(part.at) if part == moves else None)
+        self.goals = (*self.goals, counted)

@@ -66,18 +66,14 @@ class Spec:
         for key, bins in (("now", () if now is None else now), ("drain", drain)):
             if isinstance(bins, str) or not isinstance(bins, Iterable) or (key == "now" and isinstance(bins, Set)):
                 raise UserError("is no list of bins", key=key, value=bins, remedy=remedy)
-        more = list[s.Node]()
-        if now is not None:
-            more.append(s.Node("now", NOW_OUTSIDE, (declared.NOW,)))
-        if moves is not None:
-            more.append(s.Node("moves", OUTSIDE, (_constant("moves", moves),)))
         named = self.bins.parts[1] is not None
-        empty = list[s.Node]()
-        for part in drain:
-            by_name = named and isinstance(part, str)
-            empty.append(s.Node("text", OUTSIDE, (part,)) if by_name else _constant("drain", part))
-        if empty:
-            more.append(s.Node("drain", OUTSIDE, (tuple(empty), ())))
+        empty = tuple(
+            s.Node("text", OUTSIDE, (part,)) if named and isinstance(part, str) else _constant("drain", part)
+            for part in drain
+        )
+        more = [s.Node("now", NOW_OUTSIDE, (declared.NOW,))] if now is not None else []
+        more += [s.Node("moves", OUTSIDE, (_constant("moves", moves),))] if moves is not None else []
+        more += [s.Node("drain", OUTSIDE, (empty, ()))] if empty else []
         if not more:
             return self
         tree = _without(self.tree, *{node.kind for node in more} - {"drain"})
@@ -183,7 +179,8 @@ class Spec:
         try:
             yield
         except SpecError as error:
-            raise error.located(self.text, self.file) from None
+            text, file = error.text or self.text, error.file or self.file
+            raise SpecError(error.problem, error.remedy, error.at, text, file) from None
 
     def _check_declarations(self) -> None:
         """Refuse declarations that are missing or there twice, and parameters that do not exist."""
