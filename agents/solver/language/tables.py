@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence, Sized
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
-from io import BytesIO
 from operator import index
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -145,11 +144,7 @@ def from_places(now: Now, balls: Sequence[str], bins: Sequence[str], at: At) -> 
     places = []
     for place in now:
         try:
-            if isinstance(place, bool):  # which is an index to Python
-                raise TypeError
-            number: Any = place
-            if isinstance(place, str) and not bins and place.strip().removeprefix("-").isdecimal():
-                number = int(place)  # which reads 1_0, too
+            number: Any = int(place) if isinstance(place, str) and not bins else place
             places.append(numbers[number] if number in numbers else index(number))
         except (TypeError, ValueError):
             problem = f"{wrong}: {short(str(place), 40)} is no bin here"
@@ -173,12 +168,8 @@ def from_file(
     known = csv or path.suffix.lower() == ".parquet"
     refuse(not known, f"{file} is neither .csv nor .parquet", "Convert it to one of them.", at)
     try:
-        # A pipe is read here: while polars waits for one, no signal is heard.
-        source = path if path.is_file() else BytesIO(path.read_bytes())
         # All rows are looked at for the kind of a column, so that one that is wrong can be named.
-        frame = (
-            pl.read_csv(source, glob=False, infer_schema_length=None) if csv else pl.read_parquet(source, glob=False)
-        )
+        frame = pl.read_csv(path, glob=False, infer_schema_length=None) if csv else pl.read_parquet(path, glob=False)
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         reason = short(str(error).split("\n")[0])
         raise SpecError(f"{file} cannot be read: {reason}", remedy, at) from None

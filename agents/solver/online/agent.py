@@ -9,7 +9,7 @@ from pydantic import Field
 
 from binwright.agents.solver.online.jobs import Jobs
 from binwright.agents.solver.online.network_problem import Connected
-from binwright.agents.solver.online.template import Formulation, Online, Setup, exceeds, in_units, power
+from binwright.agents.solver.online.template import Formulation, Online, Setup, in_units, power
 from binwright.agents.solver.online.virtual import Virtual
 from binwright.fabric.network import NetworkView
 from binwright.simcore.errors import UserError
@@ -27,12 +27,12 @@ class Servers(Formulation):
         super().__init__(setup, view)
         self.capacity = view.capacity.copy()
         self.total = view.capacity.sum(axis=(0, 1))
-        self.most = view.capacity.sum(axis=1).max(axis=0).tolist()
+        self.most = view.capacity.sum(axis=1).max(axis=0)
         self.online = cache(self._online)
         self.online(1)  # what a single request needs is compiled at once
 
     def _online(self, balls: int) -> Online:
-        capacity, most = in_units(self.capacity), in_units(max(self.most))
+        capacity, most = in_units(self.capacity), in_units(self.most.max())
         varying = {
             "FREE": capacity,
             "DEMAND": np.full((balls, self.kinds), most),
@@ -47,7 +47,7 @@ class Servers(Formulation):
 
     def answers(self, view: View, requests: Sequence[Request]) -> Iterator[tuple[Request, Placement]]:
         """Choose where requests go; those that get no place are left out."""
-        requests = [request for request in requests if not exceeds(request, self.most)]
+        requests = [request for request in requests if not (self.most < request.demand).any()]
         if not requests:
             return
         nodes, count = self.nodes, len(requests)

@@ -6,7 +6,7 @@ The solver chooses servers. What they give and the links between them follow fro
 import numpy as np
 
 from binwright.agents.heuristics.networks.common import provisioned
-from binwright.agents.solver.online.template import Formulation, Online, Setup, exceeds, in_units
+from binwright.agents.solver.online.template import Formulation, Online, Setup, in_units
 from binwright.fabric.multi_server import COMPLETE, GOES_ON, Filling, begin, choose, filling
 from binwright.fabric.network import NetworkView, Provisioned
 from binwright.fabric.routing import Routes, find_path
@@ -25,7 +25,7 @@ class Connected(Formulation):
         topology, pieces, amounts = view.topology, self.kinds * PIECES, view.capacity.sum(axis=1)
         racks, capacity = topology.rack_of.astype(np.int64), in_units(amounts)
         pods = topology.pod_of[racks].astype(np.int64)
-        self.most = amounts.sum(axis=0).tolist()
+        self.most = amounts.sum(axis=0)
         self.widest = max(1, int(topology.link_capacity.max(initial=0)))
         self.reach = np.ones((topology.racks,) * 2, np.int64)
         largest = in_units(np.maximum(amounts.max(axis=0), 1))
@@ -36,7 +36,7 @@ class Connected(Formulation):
             "NEED": np.full(1, in_units(self.widest)),
             "OPEN": np.ones((1, self.servers), np.int64),
             "REACH": self.reach[None],
-            "DEMAND": np.full((pieces, self.kinds), in_units(max(self.most))),
+            "DEMAND": np.full((pieces, self.kinds), in_units(self.most.max())),
         }
         sizes = self.sizes | {"RACKS": topology.racks, "PIECES": pieces}
         self.online = Online(setup, "fabric", sizes, fixed, varying, pieces, self.servers)
@@ -50,7 +50,7 @@ class Connected(Formulation):
 
         Servers give what they can, which may be more than the pieces: those after it find less.
         """
-        if exceeds(request, self.most) or request.bandwidth > self.widest:
+        if (self.most < request.demand).any() or request.bandwidth > self.widest:
             return None
         links, online = view.link_free[: self.servers], self.online
         self.reaching(view.routing.routes, view.link_free, request.bandwidth, self.reach)

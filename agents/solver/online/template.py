@@ -8,7 +8,6 @@ in every attempt, the answer is one in which those that are left are worth least
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -25,6 +24,7 @@ from binwright.simcore.errors import UserError
 from binwright.simcore.jit import kernel, prepared
 from binwright.simcore.types import QUANTUM, Floats, Ints, Placement, Refusal, Request, View
 
+TEMPLATES = Path(__file__).parents[1] / "templates"
 COST = "COST"
 """The resource of which as little as possible is used."""
 
@@ -82,9 +82,8 @@ class Template:
         balls: int,
         bins: int,
     ) -> None:
-        with as_file(files("binwright.agents.solver").joinpath("templates", f"{name}.alloc")) as shipped:
-            file = shipped if setup.path is None else Path(setup.path)
-            text = text_of(file)
+        file = Path(setup.path or TEMPLATES / f"{name}.alloc")
+        text = text_of(file)
         if clash := sizes.keys() & setup.params.keys():
             remedy = "Leave it out: it is a size of the cluster."
             raise UserError(f"{min(clash)} is given by the agent", key="params", value=setup.params, remedy=remedy)
@@ -205,11 +204,6 @@ def power(count: int) -> int:
     What is compiled does not depend on the number, so that a larger one only costs its tables and checks.
     """
     return 1 << (count - 1).bit_length()
-
-
-def exceeds(request: Request, most: Sequence[int]) -> bool:
-    """Tell whether a request asks for more of something than there is at most."""
-    return any(amount > limit for amount, limit in zip(request.demand, most, strict=True))
 
 
 def in_units(quanta: Any) -> Floats:

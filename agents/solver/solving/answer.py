@@ -10,7 +10,7 @@ import numpy as np
 
 from binwright.agents.solver.model.evaluate import evaluator, goal_values, rejection
 from binwright.agents.solver.model.problem import Fault, Problem
-from binwright.agents.solver.model.program import MICRO, NULL
+from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.verify import Violation, faults, put, utilisation, violations
 from binwright.simcore.errors import UserError
 
@@ -63,8 +63,8 @@ class Answer:
     seconds: float
     interrupted: bool
     """Ctrl-C."""
-    of_search: Sequence[str]
-    """Notes on the search."""
+    notes: Sequence[str] = ()
+    """What else is to be known about the answer."""
 
     @property
     def bins(self) -> int:
@@ -115,11 +115,6 @@ class Answer:
         enough = self.bins == self.bound and not any(wish.missing(self.alloc) for wish in self.problem.wishes)
         return "optimal" if enough and not any(goal.gap for goal in self.goals) else "solved"
 
-    @cached_property
-    def notes(self) -> tuple[str, ...]:
-        """List what else is to be known about the answer, nothing twice."""
-        return tuple(dict.fromkeys([*self.of_search, *self._broken()]))
-
     def as_json(self) -> dict[str, Any]:
         """Shape it as `solve --json` prints it, and the service sends it."""
         problem = self.problem
@@ -138,14 +133,6 @@ class Answer:
             "bin_names": list(problem.bin_names) or None,
             "alloc": alloc,
         }
-
-    def _broken(self) -> Iterator[str]:
-        for wish in self.problem.wishes:
-            if broken := wish.broken(self.alloc):
-                which = "; ".join(", ".join(map(self.problem.ball, members)) for members in broken[:10])
-                held = f"{len(wish.sets) - len(broken)} of {len(wish.sets)} sets hold, {wish.asked} asked for"
-                which += "; ..." if len(broken) > 10 else ""
-                yield f"{wish.kind} WITH {wish.chance / MICRO:g}: {held}; not {which}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from binwright.agents.solver.local import search as local_search
 from binwright.agents.solver.local.construct import Construction, Tenants, tenants
 from binwright.agents.solver.model.bounds import impossible, lower_bound
 from binwright.agents.solver.model.problem import Fault, Problem
-from binwright.agents.solver.model.program import NULL
+from binwright.agents.solver.model.program import MICRO, NULL
 from binwright.agents.solver.model.verify import faults, goals_of
 from binwright.agents.solver.solving import exact
 from binwright.agents.solver.solving.answer import Answer, Progress, verify
@@ -354,13 +354,19 @@ class _Search:
         elif self.best is None or self.problem.searched:
             self.construct_into(self.most, self.tenants, lambda: clock.monotonic() >= until)
 
-    def notes(self, status: str) -> Iterator[str]:
-        """List what a user would not expect of the search."""
+    def notes(self, answer: Answer) -> Iterator[str]:
+        """List what a user would not expect of the search, and the sets of wishes that do not hold."""
         if self.compiling:
             finding = f"finding {self.device} and " if self.device != "cpu" else ""
             yield f"{finding}compiling took longer than there was time; it goes on, for the next time"
-        if self.unproven and status != "optimal" and not self.impossible:
+        if self.unproven and answer.status != "optimal" and not self.impossible:
             yield f"fewer proofs are looked for without OR-Tools. {install('solver')}"
+        for wish in answer.problem.wishes:
+            if broken := wish.broken(answer.alloc):
+                which = "; ".join(", ".join(map(answer.problem.ball, members)) for members in broken[:10])
+                held = f"{len(wish.sets) - len(broken)} of {len(wish.sets)} sets hold, {wish.asked} asked for"
+                which += "; ..." if len(broken) > 10 else ""
+                yield f"{wish.kind} WITH {wish.chance / MICRO:g}: {held}; not {which}"
 
     def blame(self) -> tuple[Fault, ...]:
         """Find the declarations because of which not all balls can be placed; writes `impossible`, in their words."""
@@ -391,5 +397,5 @@ class _Search:
         at_fault = self.blame() if self.impossible and not interrupted else ()
         verify(problem, alloc)
         seconds, proofs = clock.monotonic() - self.start, (min(self.bound, problem.bins), self.impossible, at_fault)
-        answer = Answer(problem, alloc, search, *proofs, self.checked, seconds, interrupted, ())
-        return replace(answer, of_search=tuple(self.notes(answer.status)))
+        answer = Answer(problem, alloc, search, *proofs, self.checked, seconds, interrupted)
+        return replace(answer, notes=tuple(self.notes(answer)))

@@ -272,12 +272,12 @@ class Build(Constants):
     def _soft(self, node: s.Node, name: str, slots: Any, share: s.Node, over: s.Node, axes: Sequence[s.Node]) -> None:
         for _ in self.combinations(axes):
             family = self.resource(node, slots)
-            every = np.arange(family.offset, family.offset + family.count).reshape(family.sizes)
+            numbers = np.arange(family.offset, family.offset + family.count).reshape(family.sizes)
             at = [
                 slice(None) if slot is None else self.within(slot, size, name, self.scope.indices.get((name, axis))).low
                 for axis, (size, slot) in enumerate(zip(family.sizes, slots or (), strict=False))
             ]
-            dims = every[tuple(at)].ravel().tolist()
+            dims = numbers[tuple(at)].ravel().tolist()
             limits = self.amount(share, "SHARE", MICRO), self.amount(over, "OVER", 1000 * MICRO)
             self.softs.append((dims, *limits))
         every = [dim for dims, *_ in self.softs for dim in dims]
