@@ -238,18 +238,15 @@ class _Search:
         else:
             units, over = units._replace(sets=problem.units), self.within(min(self.reserve, left))
 
-        def into(bins: int, _: range) -> int | None:
-            if not over():
-                self.construct_into(bins, units, over)
-            return self.bins
-
-        fewest(lambda: self.bound, self.most, None, [range(1)], into)
+        fewest(lambda: self.bound, self.most, None, [range(1)], lambda bins, _: self.construct_into(bins, units, over))
         if self.best is None or (2 * self.best.rank[0] > problem.balls and not over()):  # most are too large
             self.tenants = None
         self.look_at_clock()
 
-    def construct_into(self, bins: int, units: Tenants | None, over: Over) -> None:
-        """Place tenants, or units, until time is `over`; what is placed by then is kept."""
+    def construct_into(self, bins: int, units: Tenants | None, over: Over) -> int | None:
+        """Place tenants, or units, until time is `over`; what is placed by then is kept. Returns `self.bins`."""
+        if over():
+            return self.bins
         problem = self.problem.with_bins(bins)
         made = Construction(problem, units, over)
         made.construct()
@@ -257,6 +254,7 @@ class _Search:
         if max(made.where) != NULL and not faults(problem, made.where):
             self.checked += 1
             self.keep(problem, made.where, TENANTS if self.tenants is not None else FIRST_FIT)
+        return self.bins
 
     def within(self, seconds: float) -> Over:
         """Return what tells that so many seconds are over from now on, or all time is."""

@@ -142,23 +142,22 @@ class Build(Constants):
 
     def _bins_alike(self, families: Sequence[Family]) -> bool:
         """Tell what `Problem.bins_alike` says: BINS, and names that depend on it, only say how long resources are."""
-        fixed = set[tuple[str, int | None]]()
+        indexed = {(family.name, family.bin_axis) for family in families}
         for node in self.spec.tree.declarations:
             if node.kind == "family":
                 name, axes, value = node.parts
-                ranges = [axis.parts[1] == s.name(node.at, "BINS") for axis in axes]
-                fixed |= {(name, number) for number, by_bin in enumerate(ranges) if not by_bin}
-                others = [axis.parts[1] for axis, by_bin in zip(axes, ranges, strict=True) if not by_bin]
-                own = {axis.parts[0] for axis, by_bin in zip(axes, ranges, strict=True) if by_bin}
-                if self._depends(tuple(others)) or self._depends(value) or own & s.names_in(value):
-                    return False
-            elif node.kind == "drain" or (
-                node.kind not in ("param", "table", "table_of", "bins", "groups", "moves")
-                and (self._depends(node) or node.parts[0] in self.by_bins)
-            ):
+                of_bins = [axis for axis in axes if axis.parts[1] == s.name(node.at, "BINS")]
+                others = tuple(axis for axis in axes if axis not in of_bins)
+                own = {axis.parts[0] for axis in of_bins}
+                apart = self._depends((others, value)) or not own.isdisjoint(s.names_in(value))
+                apart |= any((name, axes.index(axis)) in indexed for axis in others)
+            elif node.kind in ("param", "table", "table_of", "bins", "groups", "moves"):
+                apart = False
+            else:
+                apart = node.kind == "drain" or self._depends(node) or node.parts[0] in self.by_bins
+            if apart:
                 return False
-        counted = {(family.name, family.bin_axis) for family in families}
-        return not self._depends(self.spec.tree.body) and not fixed & counted
+        return not self._depends(self.spec.tree.body)
 
     def _depends(self, part: object) -> bool:
         """Tell whether a part of the tree depends on the number of bins."""
@@ -181,34 +180,30 @@ class Build(Constants):
         self.names[name] = self.number(self.spec.params.get(name, value))
 
     def _table(self, node: s.Node, name: str, literal: s.Node) -> None:
-        if self._is_new(node, name):
-            self.tables[name] = from_array(name, self.entries(literal), node.at)
+        self._define(node, name, lambda: from_array(name, self.entries(literal), node.at))
 
     def _table_of(self, node: s.Node, name: str, axes: Sequence[s.Node], value: s.Node) -> None:
         self.scope.name_axes(name, axes)
-        if self._is_new(node, name):
-            self.tables[name] = self._once(node, partial(self._computed, node, name, axes, value))
+        self._define(node, name, partial(self._computed, node, name, axes, value))
 
     def _computed(self, node: s.Node, name: str, axes: Sequence[s.Node], value: s.Node) -> Table:
         sizes = self.sizes(axes, ENTRY_LIMIT, node.at)
         entries = [self.entry(value) for _ in self.combinations(axes)]
         return replace(from_array(name, entries, node.at), sizes=sizes)
 
-    def _is_new(self, node: s.Node, name: str) -> bool:
-        """Tell whether no table from outside takes the place of this one, whose name must be free."""
+    def _define(self, node: s.Node, name: str, make: Callable[[], Table]) -> None:
+        """Add a table, whose name must be free, unless one from outside takes its place."""
         if name not in self.spec.tables:
             self.check_free(name, node.at)
-        return name not in self.spec.tables
+            self.tables[name] = self._once(node, make)
 
     def _table_from(self, node: s.Node, name: str, file: str, columns: Sequence[str], of: str | None) -> None:
-        if self._is_new(node, name):
-            names = None if of is None else self.spec.names.setdefault(of, {})
-            if names is not None and name in self.spec.cells:
-                self.tables[name] = from_names(name, self.spec.cells[name], names)
-            else:
-                folder = self.spec.file and self.spec.file.parent
-                read = partial(from_file, name, file, columns, folder, names, node.at)
-                self.tables[name] = self._once(node, read)
+        names = None if of is None else self.spec.names.setdefault(of, {})
+        folder = self.spec.file and self.spec.file.parent
+        make: Callable[[], Table] = partial(from_file, name, file, columns, folder, names, node.at)
+        if names is not None and name in self.spec.cells:
+            make = partial(from_names, name, self.spec.cells[name], names)
+        self._define(node, name, make)
         if of is not None:
             if of not in self.named:
                 self.check_free(of, node.at)
