@@ -113,17 +113,13 @@ class AvailabilityProfile:
             self.levels = np.concatenate((self.levels[:at], self.levels[at - 1 : at], self.levels[at:]))
         return at
 
-    def between(self, start: float, end: float) -> Ints:
-        """Return what is free from a time to another as a window to write to, int64 [changes, places, any]."""
-        first, last = self._step(start), self._step(end)
-        return self.levels[first:last]
-
     def take(self, start: float, duration: float, amounts: Iterable[Amount], sign: int = 1) -> None:
         """Note that a job takes so much for so long; with sign -1, that it does not after all.
 
         A job of no time takes it for a moment, so that it needs room.
         """
-        add(self.between(start, max(start + duration, nextafter(start, inf))), amounts, -sign)
+        first, last = self._step(start), self._step(max(start + duration, nextafter(start, inf)))
+        add(self.levels[first:last], amounts, -sign)
 
     def least(self, start: float, durations: float | Floats) -> Ints:
         """Return what is free all the time from a start on, for durations that go with places: int64 [places, any]."""

@@ -5,7 +5,6 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from binwright.fabric.compiled.many import Many
 from binwright.fabric.compiled.many_networks import NetworkEpisodes
 from binwright.fabric.multi_server import Filling
 from binwright.fabric.topology import Topology
@@ -40,18 +39,6 @@ class Observation(NamedTuple):
     chosen: npt.NDArray[np.int8]
 
 
-class Watched(NamedTuple):
-    """Holds what is looked at of many runs: few of their arrays, as each costs time."""
-
-    total: Ints
-    free: Ints
-    link_free: Ints
-    row: Ints
-    expected: Floats
-    bandwidth: Ints
-    filling: Filling
-
-
 def shown(topology: Topology, resources: int, count: int, text: bool) -> Observation:
     """Make the arrays for that many simulations, and write what is constant."""
     result = Observation(
@@ -68,19 +55,15 @@ def shown(topology: Topology, resources: int, count: int, text: bool) -> Observa
 class Observer:
     """Writes what all simulations look like, in one compiled call; `text` is as in `Observation`."""
 
-    _many: Many | None = None
-
     def __init__(self, episodes: NetworkEpisodes, text: bool = False) -> None:
         self.episodes, self._text = episodes, text
         self.shown = shown(episodes.view.topology, len(episodes.view.resources), episodes.count, text)
         self._show: Any = prepared(show, *self._arguments(), 0, 0)
 
     def _arguments(self) -> tuple[Any, ...]:
-        if self._many is not (many := self.episodes.many):  # a `reset` may replace the arrays
-            state, offers = self.episodes.state, many.offers
-            arrays = many.state.free, state.link_free, many.row, offers.expected, offers.bandwidth, state.filling
-            self._many, self._watched = many, Watched(state.total, *arrays)
-        return self._watched, self._text, self.shown
+        state, many = self.episodes.state, self.episodes.many
+        requests = many.row, many.offers.expected, many.offers.bandwidth
+        return state.total, many.state.free, state.link_free, *requests, state.filling, self._text, self.shown
 
     def show(self, first: int, end: int) -> None:
         """Write what changed of simulations `first` to `end` - 1."""
@@ -93,17 +76,19 @@ class Observer:
 
 
 @lean
-def show(watched: Watched, text: bool, shown: Observation, first: int, end: int) -> None:
+def show(
+    total: Ints, free: Ints, link_free: Ints, rows: Ints, expected: Floats, bandwidth: Ints, filling: Filling,
+    text: bool, shown: Observation, first: int, end: int,
+) -> None:  # fmt: skip
     """Write all that is `shown` of simulations `first` to `end` - 1: of those that are over the last request."""
     for i in range(first, end):
-        row = watched.row[i]
+        row = rows[i]
         if row >= 0:
-            room, free, link_free = row_of(watched.filling, i), watched.free[i], watched.link_free[i]
-            seen, bandwidth = row_of(shown, i), watched.bandwidth[i, row]
-            wanted = room.need, room.chosen, room.counts[3], bandwidth, watched.expected[i, row]
-            observe(watched.total, free, link_free, *wanted, text, seen)
+            room, seen = row_of(filling, i), row_of(shown, i)
+            wanted = room.need, room.chosen, room.counts[3], bandwidth[i, row], expected[i, row]
+            observe(total, free[i], link_free[i], *wanted, text, seen)
             if text:
-                deduct(free, link_free, room, bandwidth, seen)
+                deduct(free[i], link_free[i], room, bandwidth[i, row], seen)
 
 
 @lean

@@ -1,12 +1,14 @@
 """Chooses among requests that wait: In-line asks another agent in a certain order, Two-Stage says first who starts."""
 
 from collections.abc import Generator, Iterator, Sequence
+from functools import partial
 from itertools import chain
 from math import inf
 from typing import Annotated, Any, Literal
 
 import numpy as np
 
+from binwright.agents import nested
 from binwright.agents.availability import Availability, AvailabilityProfile, Reservation, RunningJobs
 from binwright.agents.heuristics.orders import (
     BUILT_IN,
@@ -17,10 +19,8 @@ from binwright.agents.heuristics.orders import (
     FairShare,
     Order,
     OtherOrder,
-    SharedOrder,
 )
 from binwright.agents.heuristics.servers.costs import BestFit, FirstFit
-from binwright.agents.nested_agent import inner
 from binwright.agents.rules.on_devices import choosing
 from binwright.fabric.network import NetworkView
 from binwright.simcore.errors import UnknownName, UserError, suggest
@@ -39,7 +39,7 @@ class InLine(Agent):
     first that waits (easy), or who delays nobody before (conservative). With `commit` the first that waits stays the
     first until it starts, whoever comes; others pass it, in the order of their arrival, if they are over before the
     time at which it could start when its turn came.
-    `reserved` has what was promised last, by the row of the request.
+    `reserved` has what was promised last, to all parts of a request, by its row.
     """
 
     reference = (
@@ -60,7 +60,7 @@ class InLine(Agent):
         if commit and backfilling not in ("none", "easy"):
             remedy = "Take `backfilling: none` or `easy`, or leave `commit` out."
             raise UserError("does not go with commit", key="backfilling", value=backfilling, remedy=remedy)
-        self.agent = inner(agent, options)
+        self.agent = nested(agent, options)
         self.order, self.backfilling, self.commit, self.any_size = order, backfilling, commit, self.agent.any_size
         self.on_devices = self.agent.on_devices
         self._shared: FairShare | None = DEFAULTS.get(order) if isinstance(order, str) else order.chosen[1]
@@ -79,10 +79,9 @@ class InLine(Agent):
             self._places = choosing(FirstFit(), view)
             self._places.start(view, self._rng)
         self._running = RunningJobs()
-        if self._shared:
-            self._score = SharedOrder(self._shared, view)
-        self._kept: dict[int, list[Reservation]] = {}
-        self.reserved: dict[int, Reservation] = {}
+        if self._shared and view.accounts:
+            self._accounts = view.accounts(self._shared.by, self._shared.half_life)
+        self.reserved: dict[int, list[Reservation]] = {}
         self._chosen, self._until = -1, inf
 
     passes_on = True
@@ -113,11 +112,12 @@ class InLine(Agent):
 
     def in_order(self, view: View, requests: Sequence[Request]) -> list[Request]:
         """Sort requests by the order; where it is random, draw one. In front are those of the queues that go first."""
-        score = self._score
-        if score is None:
-            ordered = [requests[number] for number in self._rng.permutation(len(requests)).tolist()]
+        if self._shared:
+            ordered = sorted(requests, key=self._shared.order(self._accounts))
+        elif self._score:
+            ordered = sorted(requests, key=partial(self._score, view))
         else:
-            ordered = sorted(requests, key=lambda request: score(view, request))
+            ordered = [requests[number] for number in self._rng.permutation(len(requests)).tolist()]
         if view.queues:
             ordered.sort(key=lambda request: -view.queues.priority(request))
         return ordered
@@ -128,7 +128,7 @@ class InLine(Agent):
         earlier = {
             request.index: [promise._replace(start=max(promise.start, view.now)) for promise in promised]
             for request in line
-            if (promised := self._kept.get(request.index))
+            if (promised := self.reserved.get(request.index))
         }
         # What was promised stays so, or becomes earlier: who comes later in the order finds it taken.
         promises = earlier if self.backfilling == "conservative" else {}
@@ -136,7 +136,7 @@ class InLine(Agent):
             availability.reserve(promise)
         if availability.overdrawn:  # somebody runs for longer than expected, or a server has failed
             promises, earlier, availability = {}, {}, self._availability(view)
-        self._kept, self.reserved, first = {}, {}, True
+        self.reserved, first = {}, True
         for request in line:
             for promise in promises.get(request.index, ()):
                 availability.reserve(promise, -1)
@@ -153,9 +153,8 @@ class InLine(Agent):
                     promised = lasting
                 for promise in promised:
                     availability.reserve(promise)
-                    self.reserved[request.index] = promise
                 if promised:
-                    self._kept[request.index] = promised
+                    self.reserved[request.index] = promised
 
     def _availability(self, view: View) -> Availability:
         return Availability(view, self._running.look(view), self._places)
@@ -202,7 +201,7 @@ class InLine(Agent):
             return
         if self._reserves and self._chosen != first.index:
             promised = self._availability(view).earliest(first)
-            self.reserved = {first.index: promised[0]} if promised else {}
+            self.reserved = {first.index: promised} if promised else {}
             self._until = promised[0].start if promised else inf
         self._chosen = first.index
         for request in line if self._reserves else ():

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from binwright.agents import nested
 from binwright.agents.availability import RunningJobs
-from binwright.agents.nested_agent import inner
 from binwright.fabric.network import NetworkView
 from binwright.fabric.servers import with_room
 from binwright.simcore.errors import UserError
@@ -61,7 +61,7 @@ class Nilas(Agent):
     steps: Sequence[float] = (600.0, 1800.0, *(n * HOUR for n in (1, 2, 4, 8, 16)), *(n * DAY for n in (1, 2, 4, 7)))
 
     def __init__(self, agent: str = "best-fit", options: dict[str, Any] | None = None) -> None:
-        self.agent = inner(agent, options)
+        self.agent = nested(agent, options)
         self.any_size, self.on_devices = self.agent.any_size, self.agent.on_devices
         self._exits = Exits()
 

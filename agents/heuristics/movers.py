@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from binwright.agents import nested
 from binwright.agents.heuristics.servers.costs import BestFit
-from binwright.agents.nested_agent import inner
 from binwright.agents.rules.on_devices import choosing
 from binwright.fabric.compiled.numa_loop import fits
 from binwright.fabric.devices import Devices, DeviceView, in_python
@@ -35,7 +35,7 @@ class ByAgent(Mover):
     keeps_rules = reads_places = True
 
     def __init__(self, agent: str = "best-fit", options: dict[str, Any] | None = None) -> None:
-        self.agent = inner(agent, options)
+        self.agent = nested(agent, options)
         self.needs_lifetimes, self.only_devices = self.agent.needs_lifetimes, self.agent.on_devices
 
     def start(self, view: View, rng: np.random.Generator) -> None:

@@ -12,7 +12,6 @@ from typing import ClassVar
 from pydantic import Field
 
 from binwright.simcore.accounts import Accounts
-from binwright.simcore.errors import UserError
 from binwright.simcore.fields import Model, OneOf, PositiveNumber, PositiveTime, Text
 from binwright.simcore.registry import Registry
 from binwright.simcore.types import QUANTUM, Request, View
@@ -138,6 +137,11 @@ class FairShare(Model):
             factors[owner] = 2 ** (-(own + (bool(whole) - own) * share) / share)
         return factors
 
+    def order(self, accounts: Accounts) -> Callable[[Request], float]:
+        """Return what scores requests as of now, in billionths, so that equals stay in the order of arrival."""
+        factors = self.factors(accounts)
+        return lambda request: -round(factors[accounts.owner(request.index)], 9)
+
 
 class OtherOrder(OneOf):
     """An order with options of its own."""
@@ -148,22 +152,3 @@ class OtherOrder(OneOf):
 
 DEFAULTS: Mapping[str, FairShare] = {"fair": FairShare()}
 """Those that need no options."""
-
-
-class SharedOrder:
-    """Scores the requests of a run by who has used how much: the least is the first."""
-
-    def __init__(self, rule: FairShare, view: View) -> None:
-        self._rule = rule
-        self._accounts: Accounts | None = view.accounts and view.accounts(rule.by, rule.half_life)
-        self._now = -1.0
-        self._factors: dict[str, float] = {}
-
-    def __call__(self, view: View, request: Request) -> float:
-        """Score a request as of now, in billionths, so that equals stay in the order of arrival."""
-        accounts = self._accounts
-        if accounts is None:
-            raise UserError("nobody keeps account of what is used here", key="order", remedy="Take another order.")
-        if view.now != self._now:
-            self._now, self._factors = view.now, self._rule.factors(accounts)
-        return -round(self._factors[accounts.owner(request.index)], 9)

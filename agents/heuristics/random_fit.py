@@ -4,8 +4,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from binwright.agents import nested
 from binwright.agents.heuristics.networks.common import NetworkAgent, one_by_one
-from binwright.agents.nested_agent import inner
 from binwright.agents.rules.scan import places_with_room
 from binwright.fabric.compiled.numa_decisions import placement_of
 from binwright.fabric.multi_server import Filling, Flags, allow
@@ -103,7 +103,7 @@ class Feasible(Agent):
     reference = "ours: what of a method's failures is due to choices that could not work"
 
     def __init__(self, agent: str = "tetris", options: dict[str, Any] | None = None) -> None:
-        made = inner(agent, options)
+        made = nested(agent, options)
         if not isinstance(made, NetworkAgent | RandomFit):
             remedy = "Name an agent that takes servers from a network, such as tetris."
             raise UserError("does not choose servers one by one", key="agent", value=agent, remedy=remedy)

@@ -150,8 +150,8 @@ class Promising(InLine):
 
     def decide_line(self, view: View, requests: Any) -> Any:
         yield from super().decide_line(view, requests)
-        for row, one in self.reserved.items():
-            self.promised.setdefault(row, one.start)
+        for row, parts in self.reserved.items():
+            self.promised.setdefault(row, parts[0].start)
 
 
 @scaled(0.5)

@@ -31,8 +31,8 @@ class Promising(InLine):
 
     def decide_line(self, view: View, requests: Sequence[Request]) -> Any:
         yield from super().decide_line(view, requests)
-        for row, one in self.reserved.items():
-            Promising.promised.setdefault(row, one.start)
+        for row, parts in self.reserved.items():
+            Promising.promised.setdefault(row, parts[0].start)
 
 
 GPUS: list[dict[str, Any]] = [
