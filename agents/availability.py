@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from binwright.fabric.book import HeldDevices, Holding
 from binwright.fabric.devices import DeviceView, in_python
-from binwright.fabric.inventory import UNLIMITED
+from binwright.fabric.inventory import rooms_on
 from binwright.fabric.network import FAILED, NetworkView, Provisioned
 from binwright.simcore.types import (
     Agent,
@@ -30,7 +30,6 @@ from binwright.simcore.types import (
     Request,
     Share,
     View,
-    part,
 )
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
@@ -141,19 +140,25 @@ def add(level: Ints, amounts: Iterable[Amount], sign: int = 1) -> None:
         level[(..., *index)] += taken if sign > 0 else np.negative(taken)
 
 
-def servers_of(placement: Placement) -> tuple[int, ...]:
-    """Return the servers that count for rules of placement, also those that give only links."""
+def holding_of(view: View, request: Request, placement: Placement) -> Holding:
+    """Return what a request would hold by a placement, unchecked; servers that give only links count, too."""
     chosen = placement.chosen if isinstance(placement, Provisioned) else ()
-    return tuple(dict.fromkeys((*(share[0] for share in placement.shares), *chosen)))
+    servers = tuple(dict.fromkeys((*(share[0] for share in placement.shares), *chosen)))
+    on_links = placement.amounts if isinstance(placement, Embedding) else repeat(request.bandwidth)
+    devices: tuple[HeldDevices, ...] = ()
+    if isinstance(view, DeviceView) and isinstance(placement, OnDevices) and placement.devices:
+        devices = (HeldDevices(servers[0], placement.devices, in_python(request.demand[view.resource])[1]),)
+    return Holding(request.role, servers, placement.shares, (*zip(placement.links, on_links, strict=False),), devices)
 
 
 class Reservation(NamedTuple):
-    """Promises a job, or a part of a gang, a placement from a time on."""
+    """Promises a job, or a part of a gang, a placement from a time on, by which it will hold so much."""
 
     start: float
     duration: float
     placement: Placement
     request: Request
+    holding: Holding
 
 
 class Availability:
@@ -213,18 +218,6 @@ class Availability:
             held = held._replace(devices=tuple(each for each in devices if each.server == job.shares[0][0]))
         return self._amounts(held)
 
-    def _taken(self, request: Request, placement: Placement) -> list[Amount]:
-        """List what a placement takes."""
-        on_links = (
-            placement.amounts if isinstance(placement, Embedding) else (request.bandwidth,) * len(placement.links)
-        )
-        held = Holding(request.role, (), placement.shares, (*zip(placement.links, on_links, strict=True),))
-        if isinstance(placement, OnDevices) and self._devices:
-            [(server, _, share)] = placement.shares
-            each = in_python(share[self._devices.resource])[1]
-            held = held._replace(devices=(HeldDevices(server, placement.devices, each),))
-        return self._amounts(held)
-
     def _stays(self, request: Request) -> Floats:
         """Return how long a request stays on each server, float64 [servers]; on several, as on the slowest."""
         stays: Floats = np.broadcast_to(self._view.stays(request), self._shape[0])
@@ -234,36 +227,25 @@ class Availability:
         """Return what is free all the time from a start on, on each server for so long: int64 [places, kinds]."""
         return self._profile.least(start, stays[0] if self._network else stays[:, None])
 
-    def _rooms(self, request: Request, free: Ints) -> Ints:
-        """Count how many like this request fit, int64 [servers, nodes], or [servers, 1] where it takes all nodes.
-
-        Which devices have room is not looked at.
-        """
-        parts = [part(request.demand, node, self._shape[1]) for node in range(self._shape[1])]
-        each = np.array(parts if request.spread else request.demand)
-        fit = np.where(each > 0, free // np.maximum(each, 1), UNLIMITED).min(axis=2)
-        fit = np.minimum(np.maximum(fit, 0), UNLIMITED)
-        rooms: Ints = fit.min(axis=1, keepdims=True) if request.spread else fit
-        return rooms
-
     def _enough(self, request: Request, level: Ints) -> bool:
         """Tell whether there may be room for all parts of a request, on the servers of a network all together."""
         free = self._split(level)[0]
         if self._network:
             return bool((free.sum(axis=(0, 1)) >= request.demand).all())
-        return int(self._rooms(request, free).sum()) >= request.parts
+        return int(rooms_on(request, free).sum()) >= request.parts
 
     # -- promises ------------------------------------------------------------------------------------------------------
 
     def start(self, request: Request, placement: Placement, sign: int = 1) -> None:
         """Note that a request has just been placed, or, with sign -1, that it has not after all."""
         stays = float(self._stays(request)[placement.shares[0][0]])
-        self._profile.take(self.now, stays, self._taken(request, placement), sign)
+        held = holding_of(self._view, request, placement)
+        self._profile.take(self.now, stays, self._amounts(held), sign)
         (self._jobs.append if sign > 0 else self._jobs.remove)(Job(self.now + stays, placement.shares, request))
 
     def reserve(self, held: Reservation, sign: int = 1) -> None:
         """Promise a job its place; with sign -1, take the promise back."""
-        self._profile.take(held.start, held.duration, self._taken(held.request, held.placement), sign)
+        self._profile.take(held.start, held.duration, self._amounts(held.holding), sign)
         (self._reserved.append if sign > 0 else self._reserved.remove)(held)
 
     def earliest(self, request: Request) -> list[Reservation]:
@@ -276,16 +258,17 @@ class Availability:
                 and (placements := places(request, time, least))
             ):
                 first = (float(stays[placement.shares[0][0]]) for placement in placements)
-                return [*map(Reservation, repeat(time), first, placements, request.each())]
+                held = map(holding_of, repeat(self._view), request.each(), placements)
+                return [*map(Reservation, repeat(time), first, placements, request.each(), held)]
         return []
 
     def _tightest(self, request: Request, time: float, level: Ints) -> list[Placement]:
         """Place a request on the first server with room, parts of a gang first where there is less of it until then."""
-        rooms = self._rooms(request, self._split(level)[0])
+        rooms = rooms_on(request, self._split(level)[0])
         order = np.arange(rooms.size)
         if request.gang:
             until_then = np.minimum(level, self._profile.least(self.now, time - self.now))
-            order = np.argsort(self._rooms(request, self._split(until_then)[0]), axis=None, kind="stable")
+            order = np.argsort(rooms_on(request, self._split(until_then)[0]), axis=None, kind="stable")
         places = np.repeat(order, np.minimum(rooms.ravel()[order], request.parts))[: request.parts]
         ways = [divmod(place, rooms.shape[1]) for place in np.sort(places).tolist()]
         return [request.across(s, self._shape[1]) if request.spread else request.on(s, node) for s, node in ways]
@@ -296,15 +279,16 @@ class Availability:
         for each in request.each():
             open_to = may
             if each.gang and each.gang.rules.restricts:
-                rooms = np.where(may, self._rooms(each, self._split(level)[0]).sum(axis=1), 0)
+                rooms = np.where(may, rooms_on(each, self._split(level)[0]).sum(axis=1), 0)
                 open_to = may & self._view.rules.open_to_part(each, taken, rooms)
             shown, level = level.copy(), level.copy()
             shown[: len(may)][~open_to] = 0
             answer = self.decide(self._places, each, time, self._showing(shown, self._view))
             if not isinstance(answer, Placement):
                 return []
-            add(level, self._taken(each, answer), -1)
-            taken += servers_of(answer)
+            held = holding_of(self._view, each, answer)
+            add(level, self._amounts(held), -1)
+            taken += held.servers
             placements.append(answer)
         return placements
 
@@ -320,9 +304,10 @@ class Availability:
     def decide(self, agent: Agent, request: Request, start: float, view: View) -> Placement | Refusal | None:
         """Ask an agent where a request is to start then: not on servers where rules would break a promise by that."""
         while isinstance(answer := agent.decide(view, request), Placement):
-            broken = [server for server in servers_of(answer) if self._breaks(request, server, start)]
+            servers = holding_of(view, request, answer).servers
+            broken = [server for server in servers if self._breaks(request, server, start)]
             if not any(request.demand):  # it fits on servers that show nothing, too
-                return None if broken or not self._may(request, start)[[*servers_of(answer)]].all() else answer
+                return None if broken or not self._may(request, start)[[*servers]].all() else answer
             if not broken:
                 break
             free = view.free.copy()
@@ -337,7 +322,7 @@ class Availability:
         first = request.gang.first if request.gang else request.index
         gone = [job.request.index for job in self._jobs if job.end <= time]
         come = [
-            (servers_of(held.placement), held.request.role)
+            (held.holding.servers, held.request.role)
             for held in self._reserved
             if not first <= held.request.index < first + request.parts
             and held.start <= time < held.start + held.duration
@@ -352,7 +337,7 @@ class Availability:
         end, more = start + float(self._stays(request)[server]), ((server,), request.role)
         return any(
             (self._may(held.request, held.start) & ~self._may(held.request, held.start, more))[
-                [*servers_of(held.placement)]
+                [*held.holding.servers]
             ].any()
             for held in self._reserved
             if start <= held.start < end and held.request.index != request.index
@@ -364,16 +349,16 @@ class Availability:
             return False
         start, lasts = promised[0].start, promised[0].duration
         need = self._nothing.copy()
-        add(need, chain.from_iterable(self._taken(held.request, held.placement) for held in promised))
+        add(need, chain.from_iterable(self._amounts(held.holding) for held in promised))
         failed = self._network.link_free[[link for held in promised for link in held.placement.links]] == FAILED
         return bool((self._profile.least(start, lasts) >= need).all() and not failed.any()) and all(
-            self._may(held.request, start)[[*servers_of(held.placement)]].all() for held in promised
+            self._may(held.request, start)[[*held.holding.servers]].all() for held in promised
         )
 
     @property
     def overdrawn(self) -> bool:
         """Whether somewhere more is promised than there will be."""
-        held = chain.from_iterable(self._taken(held.request, held.placement) for held in self._reserved)
+        held = chain.from_iterable(self._amounts(held.holding) for held in self._reserved)
         return bool((self._profile.levels[:, [index[0] for index, _ in held]] < 0).any())
 
     # -- who starts now ------------------------------------------------------------------------------------------------

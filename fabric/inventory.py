@@ -19,6 +19,14 @@ UNLIMITED = 2**31
 NO_MOVES: Mapping[int, Sequence[int]] = {}
 
 
+def rooms_on(request: Request, free: Ints) -> Ints:
+    """Count how many like this request fit on each node, int64 [servers, nodes], or [servers, 1] if it takes all."""
+    nodes = range(free.shape[1])
+    each = np.array([part(request.demand, node, len(nodes)) for node in nodes] if request.spread else request.demand)
+    fit = np.where(each > 0, free // np.maximum(each, 1), UNLIMITED).min(axis=2)
+    return np.maximum(fit.min(axis=1, keepdims=True) if request.spread else fit, 0)
+
+
 class Inventory:
     """Knows what the servers have, what is free, and what keeps requests out.
 
@@ -204,10 +212,7 @@ class Inventory:
 
         `free` int64 [servers, nodes, resources] is what the servers have, or as much as they have when empty.
         """
-        parts = [part(request.demand, node, self._nodes) for node in range(self._nodes)]
-        each = np.array(parts if request.spread else request.demand)
-        fit = np.where(each > 0, free // np.maximum(each, 1), UNLIMITED).min(axis=2)
-        rooms: Ints = fit.min(axis=1) if request.spread else np.minimum(fit, UNLIMITED // self._nodes).sum(axis=1)
+        rooms: Ints = np.minimum(rooms_on(request, free), UNLIMITED // self._nodes).sum(axis=1)
         return rooms if self.devices is None else self.devices.rooms(request, rooms, free is self._capacity)
 
     # -- why not -------------------------------------------------------------------------------------------------------

@@ -10,15 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from binwright.agents import nested
+from binwright.agents.availability import holding_of
 from binwright.agents.heuristics.servers.costs import BestFit
 from binwright.agents.rules.on_devices import choosing
 from binwright.fabric.compiled.numa_loop import fits
-from binwright.fabric.devices import Devices, DeviceView, in_python
+from binwright.fabric.devices import Devices, DeviceView
 from binwright.fabric.network import NetworkView
 from binwright.fabric.servers import give
 from binwright.simcore.jit import kernel
 from binwright.simcore.moves import Move, Mover, Running
-from binwright.simcore.types import QUANTUM, Agent, Embedding, Floats, Ints, OnDevices, Placement, Request, View
+from binwright.simcore.types import QUANTUM, Agent, Floats, Ints, Placement, Request, View
 
 Flags = npt.NDArray[np.bool_]
 
@@ -73,7 +74,8 @@ class Draft:
             view = replace(view, devices=Devices(*(array.copy() for array in view.devices)))
         elif isinstance(view, NetworkView):
             view = replace(view, link_free=view.link_free.copy())
-        self._view, self._total = view, np.maximum(view.capacity.sum(axis=1), 1)
+        self._view: Any = view
+        self._total = np.maximum(view.capacity.sum(axis=1), 1)
         self.fullness: Floats = 1 - (self.free.sum(axis=1) / self._total).mean(axis=1)
         """The share of each server's resources that is held, on average, float64 [servers]."""
 
@@ -115,17 +117,16 @@ class Draft:
 
     def hold(self, request: Request, placement: Placement, sign: int = 1) -> None:
         """Take what a placement holds, or with sign -1 give it back."""
-        for server, node, amounts in placement.shares:
+        holding = holding_of(self._view, request, placement)
+        for server, node, amounts in holding.shares:
             self.free[server, node] -= np.array(amounts) * sign
             self.fullness[server] = 1 - (self.free[server].sum(axis=0) / self._total[server]).mean()
-        if isinstance(self._view, DeviceView) and isinstance(placement, OnDevices) and placement.devices:
-            server, own = placement.shares[0][0], self._view.devices
-            _, part = in_python(request.demand[self._view.resource])
-            own.free[server, list(placement.devices)] -= sign * part
-            own.held[server, len(placement.devices) if part == QUANTUM else 0] += sign
-        if isinstance(self._view, NetworkView):
-            each: Any = placement.amounts if isinstance(placement, Embedding) else request.bandwidth
-            self._view.link_free[list(placement.links)] -= np.array(each, np.int64) * sign
+        for server, devices, each in holding.devices:
+            own: Devices = self._view.devices
+            own.free[server, list(devices)] -= sign * each
+            own.held[server, len(devices) if each == QUANTUM else 0] += sign
+        for link, amount in holding.links if isinstance(self._view, NetworkView) else ():
+            self._view.link_free[link] -= amount * sign
 
     def in_use(self) -> Flags:
         """Tell which servers hold anything, bool [servers]."""
