@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from binwright.agents.rules.scan import places_with_room
 from binwright.fabric.compiled.numa_decisions import placement_of
 from binwright.simcore.types import Agent, Placement, Request, View
 
@@ -32,16 +33,11 @@ class Policy(Agent):
 
 def observed(view: View, request: Request) -> dict[str, npt.NDArray[Any]]:
     """Make what `binwright/Numa-v0` shows of a request: `free`, `request` and `mask`."""
-    nodes = view.capacity.shape[1]
     largest = np.maximum(view.capacity.max(axis=(0, 1)), 1)
-    demand = np.array(request.demand, np.int64)
-    if request.spread:
-        parts = np.array([amounts for _, _, amounts in request.across(0, nodes).shares], np.int64)
-        fits = (np.arange(nodes) == 0) & np.all(view.free >= parts, axis=(1, 2))[:, None]
-    else:
-        fits = np.all(view.free >= demand, axis=2)
+    mask = np.zeros(view.capacity[:, :, 0].size, np.int8)
+    mask[places_with_room(view.free, request.demand, request.spread)] = 1
     return {
         "free": (view.free / np.maximum(view.capacity, 1)).astype(np.float32),
-        "request": np.append(demand / largest, request.spread).astype(np.float32),
-        "mask": fits.reshape(-1).astype(np.int8),
+        "request": np.append(request.demand / largest, request.spread).astype(np.float32),
+        "mask": mask,
     }

@@ -43,6 +43,11 @@ class EpisodeBatch(ABC):
         result = self.episodes.many.result
         return {"placed": result[:, 0], "rejected": result[:, 1]}
 
+    def shown(self) -> tuple[Seen, Seen]:
+        """Return copies of what is seen, and of `info`, which has the mask, too."""
+        seen, info = ({name: array.copy() for name, array in part.items()} for part in (self.seen, self.info))
+        return seen, {**info, "action_mask": seen["mask"]}
+
     def act(self) -> None:
         """Step all simulations with `choices`, and show what they are then; those that are over do not change."""
         self.episodes.step(self.choices)
@@ -200,7 +205,7 @@ class BatchVector(VectorEnv[Seen, npt.NDArray[np.int64], npt.NDArray[Any]]):
             if each is not None:
                 self._rngs[i], _ = seeding.np_random(each)
             self.batch.begin(i, self._rngs[i], each)
-        return self._shown()
+        return self.batch.shown()
 
     def step(
         self, actions: npt.NDArray[np.int64]
@@ -216,10 +221,5 @@ class BatchVector(VectorEnv[Seen, npt.NDArray[np.int64], npt.NDArray[Any]]):
         batch.act()
         for i in again:
             batch.begin(i, self._rngs[i], None)
-        seen, info = self._shown()
+        seen, info = batch.shown()
         return seen, batch.episodes.many.rewards.copy(), batch.episodes.over.copy(), self._never.copy(), info
-
-    def _shown(self) -> tuple[Seen, dict[str, Any]]:
-        seen = {name: array.copy() for name, array in self.batch.seen.items()}
-        info = {name: array.copy() for name, array in self.batch.info.items()}
-        return seen, {**info, "action_mask": seen["mask"]}

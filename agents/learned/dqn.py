@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
@@ -146,8 +147,7 @@ class DQN(NumaTrainer):
         if self.telling:
             self.replays = discriminative_episodes(training, self._seeds, self.shares, rules_of(SIMPLE[:3]))[0]
         else:
-            shares = [self.shares[number % len(self.shares)] for number in range(self.pool)]
-            pairs = zip(self._seeds.tolist(), shares, strict=True)
+            pairs = zip(self._seeds.tolist(), cycle(self.shares), strict=False)
             self.replays = [replays_of(training, [number], [share])[0] for number, share in pairs]
         if self.reward == "residual-capacity":
             draws = map(training.draw, self._seeds.tolist())

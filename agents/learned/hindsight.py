@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from binwright.agents.learned.loop import Count, Positive, Share
-from binwright.agents.learned.numa import SIMPLE, discriminative_episodes, rules_of
+from binwright.agents.learned.numa import NODES, SIMPLE, discriminative_episodes, rules_of
 from binwright.agents.learned.ppo import descend
 from binwright.agents.learned.value import (
     HIDDEN,
@@ -23,6 +23,7 @@ from binwright.agents.learned.value import (
     worth,
 )
 from binwright.agents.learned.weights import extra
+from binwright.agents.rules.scan import places_with_room
 from binwright.agents.world import World
 from binwright.simcore.rng import stream
 from binwright.simcore.types import Floats, Ints, Request
@@ -136,12 +137,13 @@ def places_of(
     """
     demand = np.array(request.demand)
     half = demand // 2
-    taken = [[demand - half, half]] if request.spread else [[demand, half * 0], [half * 0, demand]]
-    left = free[:, None] - np.array(taken)  # [servers, choices, nodes, resources]
-    server, choice = np.nonzero((left >= 0).all(axis=(2, 3)))
-    before, after = inputs_of(free, capacity)[server], inputs_of(left, capacity[:, None])[server, choice]
-    rows = np.concatenate([before, after, capacity[server].reshape(len(server), INPUTS)], axis=1)
-    before = np.concatenate([before, fitting_on(free[server], sizes)], axis=1)
-    after = np.concatenate([after, fitting_on(left[server, choice], sizes)], axis=1)
+    taken = np.array([[demand - half, half]] if request.spread else [[demand, half * 0], [half * 0, demand]])
+    codes = places_with_room(free, request.demand, request.spread)
+    free, capacity = free[codes // NODES], capacity[codes // NODES]
+    left = free - taken[codes % NODES]
+    before, after = inputs_of(free, capacity), inputs_of(left, capacity)
+    rows = np.concatenate([before, after, capacity.reshape(len(codes), INPUTS)], axis=1)
+    before = np.concatenate([before, fitting_on(free, sizes)], axis=1)
+    after = np.concatenate([after, fitting_on(left, sizes)], axis=1)
     first = np.sort(np.unique(rows, axis=0, return_index=True)[1])
-    return (server * 2 + choice)[first].tolist(), before[first], after[first]
+    return codes[first].tolist(), before[first], after[first]

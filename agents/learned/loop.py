@@ -36,7 +36,6 @@ TRAINING = 2**40
 """Seeds of training requests start here: far from those of any scenario."""
 PATIENCE = 10.0
 """Seconds between two checkpoints at least; the last iteration has one."""
-OTHER_VERSION = "this checkpoint is of another version of binwright"
 ANEW = "Give --fresh to begin again, or name another folder with --out."
 
 
@@ -124,8 +123,6 @@ class Training:
     def __init__(self, course: Course, folder: Path, seed: int) -> None:
         self.course, self.folder, self.seed, self.rows = course, folder, seed, list[Row]()
         self.trainer, self._file, self._state = course.trainer(), folder / "state.pt", dict[str, Any]()
-        if (old := folder / "state.safetensors").exists():
-            raise UserError(OTHER_VERSION, file=old, remedy=ANEW)
         if self._file.exists():
             self._resume()
 
@@ -147,7 +144,7 @@ class Training:
             raise UserError(f"this checkpoint was trained on other terms: {was}", file=self._file, remedy=ANEW)
         self._state = saved["trainer"]
         if self._state.keys() != {*self.trainer.state}:
-            raise UserError(OTHER_VERSION, file=self._file, remedy=ANEW)
+            raise UserError("this checkpoint is of another version of binwright", file=self._file, remedy=ANEW)
         # A log may be ahead of the checkpoint, never behind.
         log = pl.read_parquet(self.folder / "log.parquet").filter(pl.col("step") <= saved["step"])
         self.rows = [{key: value for key, value in row.items() if value is not None} for row in log.to_dicts()]

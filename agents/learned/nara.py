@@ -161,10 +161,6 @@ def _common(weights: Reals, at: int, chosen: Reals, states: Reals, cluster: Real
     return common
 
 
-FEATURES = ("enough free", "chosen")
-"""What the weights are for: see `binwright.agents.environments.observation`."""
-
-
 class Scoring(NamedTuple):
     """Holds what Nara looks at, its network, and scratch.
 
@@ -255,7 +251,7 @@ class Nara(NetworkAgent):
 
 def described(view: View) -> dict[str, Any]:
     """Return what the notes beside the weights say they were trained for."""
-    return {"agent": "nara", "features": list(FEATURES), "resources": list(view.resources)}
+    return {"agent": "nara", "resources": list(view.resources)}
 
 
 @dataclass

@@ -182,13 +182,6 @@ def value_of(weights: Floats, sizes: Floats) -> Compiled:
     return Compiled(value_es, (np.concatenate([weights[:SIZE], known_sizes(sizes, weights[SIZE:])]),))
 
 
-def begun(sizes: Floats) -> Floats:
-    """Return the weights with which training begins, without the network, which counts for nothing then."""
-    mean, scale = beginning(sizes, np.random.default_rng(0))
-    scale[TERMS:SIZE] = 0
-    return mean * scale
-
-
 def described(view: View, agent: str) -> dict[str, Any]:
     """Return what the notes beside an agent's weights say they were trained for."""
     return {"agent": agent, "resources": list(view.resources), "nodes": NODES, "hidden": HIDDEN}
@@ -214,7 +207,9 @@ class ValueES(ScanAgent):
         sizes = read(self._file)[0].get("sizes", NO_SIZES).astype(np.float64)
         shapes: dict[str, tuple[int, ...]] = {"weights": (SIZE + PER_SIZE * len(sizes),)}
         weights = fitting(self._file, shapes, described(view, self.name))["weights"].astype(np.float64)
-        self.numbers = value_of(begun(sizes) if self._untrained else weights, sizes).weights
+        if self._untrained:
+            weights = np.prod(beginning(sizes, rng), axis=0)
+        self.numbers = value_of(weights, sizes).weights
         self.get_ready(view)
 
 

@@ -191,6 +191,7 @@ def check(args: Namespace) -> int:
     from binwright.checker import agent_of, check_agent
 
     spec = agent_of(read_yaml("AGENT", args.agent))
+    note(f"{spec.label} plays in small worlds; what is new to this machine is compiled first, up to half a minute")
     print_line(str(check_agent(spec.name, **spec.options)))
     return 0
 

@@ -1,20 +1,20 @@
 """Tries every rack as the one to start from: Best home."""
 
-from math import isfinite
-from typing import NamedTuple
+from typing import Annotated, NamedTuple, TypeAlias
 
 import numpy as np
+from pydantic import Field
 
 from binwright.agents.heuristics.networks.common import NetworkAgent, largest, one_by_one
 from binwright.fabric.multi_server import COMPLETE, Filling, joins, may_be_chosen
 from binwright.fabric.network import NetworkView
 from binwright.fabric.topology import Indices
-from binwright.simcore.errors import UserError
 from binwright.simcore.jit import lean, lean_inlined
 from binwright.simcore.types import Amounts, Ints
 
 WHOLE = 1000
 """Weights are multiples of one part in this many."""
+Weight: TypeAlias = Annotated[float, Field(ge=0, le=WHOLE)]
 MOST = 2**62
 """More than any share."""
 
@@ -167,10 +167,7 @@ class BestHome(NetworkAgent):
     reference = "ours: the page 'Agents' has the rule and the measurements"
     rule = staticmethod(best_home)
 
-    def __init__(self, stranded: float = 0.5, cut_off: float = 0.0) -> None:
-        for name, weight in (("stranded", stranded), ("cut_off", cut_off)):
-            if not (isfinite(weight) and 0 <= weight <= WHOLE):
-                raise UserError(f"must be from 0 to {WHOLE}", key=name, value=weight)
+    def __init__(self, stranded: Weight = 0.5, cut_off: Weight = 0.0) -> None:
         self.weights = round(stranded * WHOLE), round(cut_off * WHOLE)
 
     def scratch(self, view: NetworkView, room: Filling, rng: np.random.Generator) -> RackIndex:

@@ -45,10 +45,10 @@ def scores_of(view: NetworkView, room: Filling, links: Links = "own") -> Scores:
 
 
 def scales(most: list[int]) -> list[float]:
-    """Return what free x demand of each resource, and of bandwidth, is multiplied with.
+    """Return the weight of free x demand for each resource and for bandwidth, of which a server has `most` at most.
 
-    That makes it the product of both as shares of the largest server, times something common to all: whole numbers,
-    which floats hold exactly up to 2^53, so that ties are ties.
+    Weights are as 1 / most^2, so that shares of the largest server count, and 0 where there is none. As the smallest
+    such whole numbers they keep scores whole, which floats hold exactly up to 2^53: equal scores are equal.
     """
     common = lcm(*(each**2 for each in most if each))
     scale = [common // each**2 if each else 0 for each in most]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from binwright.agents import AGENTS
 from binwright.agents.learned import ppo
 from binwright.agents.learned.mlp import dense
-from binwright.agents.learned.nara import FEATURES, WIDTH, NaraTrainer, Wiring, infer, joined, shapes, wiring
+from binwright.agents.learned.nara import WIDTH, NaraTrainer, Wiring, infer, joined, shapes, wiring
 from binwright.agents.learned.nara_network import PolicyNetwork
 from binwright.agents.learned.ppo import Proximal
 from binwright.agents.learned.weights import read, write
@@ -187,7 +187,6 @@ def test_weights_for_something_else_are_refused(weights: Path, tmp_path: Path) -
         started(nara(path=str(weights)), "cluster.node={mem: 10, cpu: 10}")
     other = tmp_path / "other.safetensors"
     for arrays, changed, said in (
-        ({}, {"features": ["free", *FEATURES]}, "trained with features "),
         ({}, {"agent": "value-es"}, "trained with agent value-es, not with nara"),
         ({"logit.bias": np.zeros(2, np.float32)}, {}, "not the weights of this network"),
     ):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from binwright.agents import AGENTS
 from binwright.agents.heuristics.servers.costs import best_fit, best_fit_loose, first_fit, internal, worst_fit
-from binwright.agents.learned.value import begun, value_of
+from binwright.agents.learned.value import beginning, value_of
 from binwright.agents.rules.scan import ScanAgent
 from binwright.fabric import inventory
 from binwright.fabric.cluster import NEVER, Cluster
@@ -122,7 +122,8 @@ def test_rules_following_changes_decide_as_the_scan(rule: Any, nodes: int, kept:
 @scaled(1)
 def test_learned_rules_following_changes_decide_as_the_scan(kept: int, seed: int) -> None:
     sizes = np.array([[1.0, 1.0, 0.0, 1.0], [2.0, 3.0, 1.0, 0.5]])
-    follow(value_of(begun(sizes), sizes), 2, kept, seed, DEMANDS)
+    weights, scale = beginning(sizes, np.random.default_rng(seed))
+    follow(value_of(weights * scale, sizes), 2, kept, seed, DEMANDS)
 
 
 @given(cases(), st.sampled_from([(best_fit, bounded), (bounded, bounded)]))
