@@ -24,7 +24,8 @@ def rooms_on(request: Request, free: Ints) -> Ints:
     nodes = range(free.shape[1])
     each = np.array([part(request.demand, node, len(nodes)) for node in nodes] if request.spread else request.demand)
     fit = np.where(each > 0, free // np.maximum(each, 1), UNLIMITED).min(axis=2)
-    return np.maximum(fit.min(axis=1, keepdims=True) if request.spread else fit, 0)
+    rooms: Ints = np.maximum(fit.min(axis=1, keepdims=True) if request.spread else fit, 0)
+    return rooms
 
 
 class Inventory:

@@ -87,8 +87,8 @@ class Draft:
     def showing(self, open_to: Flags) -> View:
         """Return a view for an agent that is to see only these servers, bool [servers], with what would be free."""
         free = np.where(open_to[:, None, None], self.free, 0)
-        holds_more = isinstance(self._view, DeviceView | NetworkView)
-        return replace(self._view, free=free) if holds_more else self._view.showing(free)
+        view: View = self._view
+        return replace(view, free=free) if isinstance(view, DeviceView | NetworkView) else view.showing(free)
 
     def request(self, item: int) -> Request:
         return self.running.request(int(self.running.row[item]))

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from binwright.agents.heuristics.servers.candidates import MIXED, Filter, candidates, counts
+from binwright.agents.heuristics.servers.candidates import MIXED, Filter, counts
 from binwright.agents.learned.dqn import DQN, DQNAgent, QNetwork
 from binwright.agents.learned.mlp import forward
 from binwright.agents.learned.numa import check_servers
-from binwright.agents.learned.replay import Decisions, exploring, write
+from binwright.agents.learned.replay import Decisions, exploring_scan
 from binwright.agents.learned.weights import find
 from binwright.simcore.jit import kernel
 from binwright.simcore.types import Amounts, Floats, Ints, View
@@ -18,8 +18,8 @@ from binwright.simcore.types import Amounts, Floats, Ints, View
 NODES, RESOURCES = 2, 2
 LAYERS, WIDTH = 6, 32
 """Of the network: layers with weights, and units of those between."""
-BEST, INTERNAL, LOOKAHEAD, DECOMPOSITION = range(4)
-"""Places in `how`: candidates of Best-Fit and of `internal`; as 0 or 1 the other two operators."""
+LOOKAHEAD, DECOMPOSITION = 2, 3
+"""Places in `how` of these operators, as 0 or 1; before them are how many candidates two rules name."""
 
 
 @kernel
@@ -103,20 +103,7 @@ def best_of(
     return best
 
 
-@kernel
-def cvd_rl(
-    free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: Floats, how: Floats, trajectory: Floats
-) -> int:
-    """Decide as a `Scan` with numbers: the network's, how to use it, and where to record it, if anywhere.
-
-    With a `trajectory`, which changes, it takes another candidate now and then.
-    """
-    codes = candidates(free, capacity, demand, spread, int(how[BEST]), int(how[INTERNAL]))
-    code = exploring(codes, trajectory)
-    if code < 0 and len(codes):
-        code = best_of(free, capacity, demand, spread, weights, how, codes)
-    write(free, demand, spread, codes, code, trajectory)
-    return code
+cvd_rl = exploring_scan(best_of)
 
 
 class CvdRL(DQNAgent):

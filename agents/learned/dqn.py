@@ -49,7 +49,7 @@ class QNetwork(NamedTuple):
 class DQNAgent(ScanAgent):
     """Decides by a network that a `DQN` trains; one that sees the whole cluster is for as many servers only.
 
-    Its kernel has the numbers weights, `QNetwork.how`, and a trajectory to record to. Without a file it is untrained.
+    Its kernel is an `exploring_scan`, with the numbers weights and `QNetwork.how`. Without a file it is untrained.
     """
 
     name: ClassVar[str]

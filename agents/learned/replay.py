@@ -6,8 +6,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from binwright.agents.heuristics.servers.candidates import candidates
 from binwright.agents.rules.scan import drawn
-from binwright.simcore.jit import kernel
+from binwright.simcore.jit import kernel, named_after
 from binwright.simcore.types import Amounts, Floats, Ints
 
 ROWS, EPSILON, SLOTS, STOPS, SEED, DRAWN, HEAD = range(7)
@@ -86,6 +87,26 @@ def write(free: Ints, demand: Amounts, spread: bool, codes: Ints, code: int, tra
         trajectory[at + i] = codes[i] if i < len(codes) else -1
     for i, amount in enumerate(free.flat):
         trajectory[at + slots + i] = amount
+
+
+def exploring_scan(choose: Any) -> Any:
+    """Make a `Scan` of a kernel that chooses among candidates, of which it tries others and records what it did.
+
+    `choose(free, capacity, demand, spread, weights, how, codes)` returns one of `codes`. The scan has the numbers
+    `weights`, `how`, which begins with the two counts for `candidates`, and a trajectory, which changes.
+    """
+
+    def scan(
+        free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: Floats, how: Floats, trajectory: Floats
+    ) -> int:
+        codes = candidates(free, capacity, demand, spread, int(how[0]), int(how[1]))
+        code = exploring(codes, trajectory)
+        if code < 0 and len(codes):
+            code = choose(free, capacity, demand, spread, weights, how, codes)
+        write(free, demand, spread, codes, code, trajectory)
+        return code
+
+    return kernel(named_after(choose, scan, "_exploring"))
 
 
 CHOSEN, DIFFERENT, CELLS = range(3)

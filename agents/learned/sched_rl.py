@@ -4,10 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from binwright.agents.heuristics.servers.candidates import candidates
 from binwright.agents.learned.dqn import DQN, DQNAgent, QNetwork
 from binwright.agents.learned.mlp import forward
-from binwright.agents.learned.replay import NONE, Decisions, exploring, write
+from binwright.agents.learned.replay import Decisions, exploring_scan
 from binwright.agents.learned.weights import find
 from binwright.simcore.errors import UserError
 from binwright.simcore.jit import kernel
@@ -18,7 +17,9 @@ HIDDEN, WIDTH = 2, 128
 
 
 @kernel
-def best_of(free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: Floats, codes: Ints) -> int:
+def best_of(
+    free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: Floats, how: Floats, codes: Ints
+) -> int:
     """Return the candidate with the largest advantage, the first of equals; `weights` are what decisions need."""
     servers, nodes, resources = free.shape
     room, end = np.empty((2, max(WIDTH, free.size + resources + 1))), free.size + resources
@@ -30,22 +31,6 @@ def best_of(free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: 
     return int(codes[advantages[codes].argmax()])
 
 
-@kernel
-def sched_rl(
-    free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: Floats, how: Floats, trajectory: Floats
-) -> int:
-    """Decide as a `Scan` with numbers, for the cluster of the training only.
-
-    With a `trajectory`, which changes, it takes another place now and then, and records what it did.
-    """
-    codes = candidates(free, capacity, demand, spread, 0, 0)
-    code = exploring(codes, trajectory)
-    if code < 0 and len(codes):
-        code = best_of(free, capacity, demand, spread, weights, codes)
-    write(free, demand, spread, codes, code, trajectory)
-    return code
-
-
 class SchedRL(DQNAgent):
     """The place with the largest advantage, by one network that sees the whole cluster.
 
@@ -55,7 +40,7 @@ class SchedRL(DQNAgent):
 
     name = "sched-rl"
     reference = "Sheng et al. 2022, Learning to schedule multi-NUMA virtual machines, Pattern Recognition 121, 108254"
-    scan = staticmethod(sched_rl)
+    scan = staticmethod(exploring_scan(best_of))
     any_size = False
 
     def __init__(self, weights: str = "huawei-10", path: str | None = None) -> None:
@@ -68,7 +53,7 @@ class SchedRL(DQNAgent):
             raise UserError(problem, key="agents", remedy="Take another agent, such as internal.")
         sizes = (view.capacity.size + resources + 1, *(WIDTH,) * HIDDEN, servers * nodes)
         described = {"agent": "sched-rl", "servers": servers, "nodes": nodes, "layers": list(sizes)}
-        return QNetwork(sizes, NONE, described | {"resources": list(view.resources)})
+        return QNetwork(sizes, np.zeros(2), described | {"resources": list(view.resources)})
 
 
 @dataclass

@@ -34,7 +34,7 @@ from binwright.fabric.ranking import (
 )
 from binwright.fabric.servers import fits_node, fits_spread
 from binwright.simcore.errors import KernelError
-from binwright.simcore.jit import Kernel, inlined, kernel, lean, lean_inlined
+from binwright.simcore.jit import Kernel, inlined, kernel, lean, lean_inlined, named_after
 from binwright.simcore.jit.cost_functions import (
     ANY,
     NOTHING,
@@ -195,17 +195,10 @@ def cheapest(cost: Callable[..., Any], worth_it: int = SERVERS_WORTH_IT) -> Scan
     ) -> int:
         return follow(free, capacity, demand, spread, (a,), log, known, trees)
 
-    rule: Any = _named(cost, with_one if own else plain)
-    rule.incremental = _named(cost, one_following if own else following, "_following")
+    rule: Any = kernel(named_after(cost, with_one if own else plain))
+    rule.incremental = kernel(named_after(cost, one_following if own else following, "_following"))
     rule.cost, rule.worth_it = of, worth_it
     return cast(Scan, rule)
-
-
-def _named(cost: Callable[..., Any], form: Callable[..., Any], ending: str = "") -> Any:
-    """Make a kernel of a form of a rule. Kept machine code is named after the function that somebody wrote."""
-    form.__module__, form.__doc__ = cost.__module__, cost.__doc__
-    form.__name__, form.__qualname__ = cost.__name__ + ending, cost.__qualname__ + ending
-    return kernel(form)
 
 
 @inlined

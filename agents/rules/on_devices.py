@@ -7,7 +7,7 @@ import numpy as np
 
 from binwright.fabric.devices import Devices, DeviceView, fits_server, fitting, in_python, on_devices, tightest, wanted
 from binwright.simcore.errors import UserError
-from binwright.simcore.jit import inlined, lean, prepared
+from binwright.simcore.jit import inlined, lean, named_after, prepared
 from binwright.simcore.types import Agent, Amounts, Ints, Placement, Refusal, Request, View
 
 
@@ -67,10 +67,8 @@ def cheapest_on_devices(cost: Callable[[At, Amounts, DeviceDemand, Any], tuple[f
         code: int = (best << left.shape[1]) + taken
         return code
 
-    # Kept machine code is named after the function that somebody wrote.
-    scan.__module__, scan.__name__, scan.__qualname__ = cost.__module__, cost.__name__, cost.__qualname__
-    scan.__doc__ = cost.__doc__
-    return lean(scan)
+    named: DeviceScan = named_after(cost, scan)
+    return lean(named)
 
 
 class DeviceAgent(Agent):

@@ -179,6 +179,13 @@ reordering = _decorator(fastmath={"contract", "reassoc", "nsz", "arcp"}, error_m
 """For a function whose sums may be added up in any order: faster, with other last bits."""
 
 
+def named_after(function: Callable[..., object], form: Callable[..., object], ending: str = "") -> Any:
+    """Name a form of a function as that, and return it: kept machine code is named after what somebody wrote."""
+    form.__module__, form.__doc__ = function.__module__, function.__doc__
+    form.__name__, form.__qualname__ = function.__name__ + ending, function.__qualname__ + ending
+    return form
+
+
 @contextmanager
 def postponed() -> Iterator[None]:
     """Keep `prepared` from compiling within it, for agents that are started only to see whether they refuse to."""

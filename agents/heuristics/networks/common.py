@@ -9,7 +9,7 @@ import numpy as np
 from binwright.fabric.multi_server import GOES_ON, Filling, begin, choose, filling
 from binwright.fabric.network import NetworkView, Provisioned
 from binwright.simcore.errors import UserError
-from binwright.simcore.jit import lean, prepared
+from binwright.simcore.jit import lean, named_after, prepared
 from binwright.simcore.types import Agent, Amounts, Ints, Refusal, Request, View
 
 Rule: TypeAlias = Callable[[Any, Ints, Ints, Amounts, int, bool], int]
@@ -49,10 +49,7 @@ def one_by_one(following: Callable[..., int]) -> Any:
             status = choose(room, free, link_free, server, bandwidth)
         return status
 
-    # Kept machine code is named after the function that somebody wrote.
-    rule.__module__, rule.__doc__ = following.__module__, following.__doc__
-    rule.__name__ = rule.__qualname__ = f"{following.__name__}_taken"
-    return lean(rule)
+    return lean(named_after(following, rule, "_taken"))
 
 
 def network_of(agent: Agent, view: View) -> NetworkView:
