@@ -53,6 +53,15 @@ def give(free: Ints, demand: Amounts, server: int, node: int, count: int) -> Non
 
 
 @inlined
+def free_on(free: Ints, server: int, resource: int) -> int:
+    """Add up what is free of a resource on all nodes of a server."""
+    amount = 0
+    for node in range(free.shape[1]):
+        amount += free[server, node, resource]
+    return amount
+
+
+@inlined
 def show(left: Ints, free: Ints, server: int) -> None:
     """Have a server look as it is; changes `free`, of the shape of `left`."""
     for n in range(free.shape[1]):

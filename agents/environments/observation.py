@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from binwright.fabric.compiled.many_networks import NetworkEpisodes
 from binwright.fabric.multi_server import Filling
+from binwright.fabric.servers import free_on
 from binwright.fabric.topology import Topology
 from binwright.simcore.jit import lean, prepared
 from binwright.simcore.jit.bundle import row_of
@@ -105,7 +106,7 @@ def observe(
     for r in range(resources):
         before, same, left = 0, _enough(text, 0, need[r]), 0
         for server in range(len(free)):
-            amount = _free_on(free, server, r)
+            amount = free_on(free, server, r)
             if amount != before:  # many are alike
                 before, same = amount, _enough(text, amount, need[r])
             nodes[server, r] = same
@@ -129,22 +130,13 @@ def deduct(free: Ints, link_free: Ints, room: Filling, bandwidth: int, seen: Obs
     for place in range(room.counts[0]):
         server = room.servers[place]
         for r in range(len(room.need)):
-            amount = _free_on(free, server, r)
+            amount = free_on(free, server, r)
             for share in range(room.counts[1]):
                 amount -= room.amounts[share, r] if room.places[share, 0] == server else 0
             nodes[server, r] = _enough(True, amount, room.need[r])
     for place in range(room.counts[2]):
         link = room.links[place]
         seen.edges[link] = _enough(True, link_free[link] - bandwidth, bandwidth)
-
-
-@lean
-def _free_on(free: Ints, server: int, resource: int) -> int:
-    """Add up what is free of a resource on all nodes of a server."""
-    amount = 0
-    for node in range(free.shape[1]):
-        amount += free[server, node, resource]
-    return amount
 
 
 @lean

@@ -12,7 +12,9 @@ from binwright.agents.learned.mlp import forward
 from binwright.agents.learned.numa import check_servers
 from binwright.agents.learned.replay import Decisions, exploring_scan
 from binwright.agents.learned.weights import find
+from binwright.fabric.servers import share
 from binwright.simcore.jit import kernel
+from binwright.simcore.record import SPREAD
 from binwright.simcore.types import Amounts, Floats, Ints, View
 
 NODES, RESOURCES = 2, 2
@@ -49,11 +51,7 @@ def server_features(
     width = RESOURCES * (1 + (not ahead))
     for n in range(NODES):
         for r in range(RESOURCES):
-            takes = 0
-            if node >= 0 and spread:
-                takes = demand[r] // 2 + (n < demand[r] % 2)
-            elif n == node:
-                takes = demand[r]
+            takes = share(demand[r], SPREAD if spread else node, n, NODES) if node >= 0 else 0
             left, of = free[server, n, r], capacity[server, n, r]
             seen[n * width + r] = (left - takes if ahead else left) / of
             if not ahead:

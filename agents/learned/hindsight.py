@@ -25,6 +25,8 @@ from binwright.agents.learned.value import (
 from binwright.agents.learned.weights import extra
 from binwright.agents.rules.scan import places_with_room
 from binwright.agents.world import World
+from binwright.fabric.servers import give
+from binwright.simcore.record import SPREAD
 from binwright.simcore.rng import stream
 from binwright.simcore.types import Floats, Ints, Request
 
@@ -135,12 +137,11 @@ def places_of(
     That is its inputs, and what fits of `sizes` float64 [k, 4]. Of places that leave the same shares on a server that
     had the same before, the first stands for all.
     """
-    demand = np.array(request.demand)
-    half = demand // 2
-    taken = np.array([[demand - half, half]] if request.spread else [[demand, half * 0], [half * 0, demand]])
     codes = places_with_room(free, request.demand, request.spread)
     free, capacity = free[codes // NODES], capacity[codes // NODES]
-    left = free - taken[codes % NODES]
+    left = free.copy()
+    for place, code in enumerate(codes.tolist()):
+        give(left, request.demand, place, SPREAD if request.spread else code % NODES, -1)
     before, after = inputs_of(free, capacity), inputs_of(left, capacity)
     rows = np.concatenate([before, after, capacity.reshape(len(codes), INPUTS)], axis=1)
     before = np.concatenate([before, fitting_on(free, sizes)], axis=1)

@@ -20,8 +20,10 @@ from binwright.agents.learned.weights import Tensors, extra, find, fitting
 from binwright.agents.rules.scan import ScanAgent, places_with_room
 from binwright.agents.world import World
 from binwright.fabric.cluster import Cluster
+from binwright.fabric.servers import share
 from binwright.simcore.errors import UserError
 from binwright.simcore.jit import kernel
+from binwright.simcore.record import SPREAD
 from binwright.simcore.rng import stream
 from binwright.simcore.types import Amounts, Compiled, Floats, Ints, View
 from binwright.simcore.workload import Workload
@@ -109,8 +111,7 @@ def padrl(
         for n in range(2):
             node = first if n == 0 else 1 - first
             for r in range(2):
-                # Of a spread request the first node takes the odd quanta.
-                taken = demand[r] // 2 + (n < demand[r] % 2) if spread else demand[r] * (n == 0)
+                taken = share(demand[r], SPREAD if spread else 0, n, NODES)
                 left, of = free[server, node, r], capacity[server, node, r]
                 place[n * 2 + r], place[4 + n * 2 + r] = left / of, (left - taken) / of
         mask[code], hidden[:], scores[code] = 1.0, common, 0.0

@@ -28,8 +28,10 @@ from binwright.agents.rules.cheapest_place import cheapest
 from binwright.agents.rules.scan import ScanAgent
 from binwright.agents.world import World
 from binwright.fabric.ledger import Ledger
+from binwright.fabric.servers import give
 from binwright.simcore.jit import inlined, kernel, lean
 from binwright.simcore.ordered_sums import rows_dot
+from binwright.simcore.record import SPREAD
 from binwright.simcore.rng import stream
 from binwright.simcore.types import Compiled, Floats, Ints, View
 from binwright.simcore.workload import Workload
@@ -95,15 +97,11 @@ def room(cpu: float, mem: float, other_cpu: float, other_mem: float, known: Floa
 def remaining(free: Floats, codes: Floats, demand: Floats, spread: Floats, known: Floats, levels: Floats) -> None:
     """Write to levels [n] what still fits on a server after each placement, on average over the servers.
 
-    `free` [n, servers, 2, 2], `demand` [n, 2] quanta, `codes` [n], and `spread` [n] are as in a trajectory; spread
-    requests take their odd quanta of the first node.
+    `free` [n, servers, 2, 2], `demand` [n, 2] quanta, `codes` [n], and `spread` [n] are as in a trajectory.
     """
     for b in range(len(free)):
         left, chosen, node = free[b].copy(), int(codes[b]) // 2, int(codes[b]) % 2
-        for r in range(2):
-            half = demand[b, r] // 2 if spread[b] > 0 else 0.0
-            left[chosen, node, r] -= demand[b, r] - half
-            left[chosen, 1 - node, r] -= half
+        give(left, demand[b], chosen, SPREAD if spread[b] > 0 else node, -1)
         levels[b] = 0.0
         for server in left:
             levels[b] += room(server[0, 0], server[0, 1], server[1, 0], server[1, 1], known, 0) / len(left)

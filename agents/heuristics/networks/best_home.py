@@ -8,6 +8,7 @@ from pydantic import Field
 from binwright.agents.heuristics.networks.common import NetworkAgent, largest, one_by_one
 from binwright.fabric.multi_server import COMPLETE, Filling, joins, may_be_chosen
 from binwright.fabric.network import NetworkView
+from binwright.fabric.servers import free_on
 from binwright.fabric.topology import Indices
 from binwright.simcore.jit import lean, lean_inlined
 from binwright.simcore.types import Amounts, Ints
@@ -50,9 +51,7 @@ def look(index: RackIndex, free: Ints) -> None:
     """Write what every server has free."""
     for server in range(len(free)):
         for r in range(free.shape[2]):
-            amount = 0
-            for node in range(free.shape[1]):
-                amount += free[server, node, r]
+            amount = free_on(free, server, r)
             index.free[server, r], index.shares[server, r] = amount, share(amount, index.most[r])
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from binwright.agents.heuristics.networks.common import NetworkAgent, largest, one_by_one
 from binwright.fabric.multi_server import Filling, has_any, may_be_chosen, reaches
 from binwright.fabric.network import NetworkView
+from binwright.fabric.servers import free_on
 from binwright.fabric.topology import Indices, adjacency
 from binwright.simcore.jit import lean, lean_inlined
 from binwright.simcore.types import Floats, Ints
@@ -77,9 +78,7 @@ def _score(of: Scores, free: Ints, link_free: Ints, server: int, owner: int) -> 
     resources: int = free.shape[2]
     points, anything = 0.0, False
     for r in range(resources):
-        amount = 0
-        for node in range(free.shape[1]):
-            amount += free[server, node, r]
+        amount = free_on(free, server, r)
         points += amount * of.weights[r]
         anything |= amount > 0
     if owner >= 0:
