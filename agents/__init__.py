@@ -1,15 +1,9 @@
-"""Lists the agents and the movers: a name maps to a class; and makes the agent that another one names.
+"""Lists the agents and the movers: a name maps to a class.
 
 Others add theirs by the entry point groups `binwright.agents` and `binwright.movers`.
 """
 
-from collections.abc import Mapping
-from inspect import signature
-from typing import Any
-
-from binwright.simcore.errors import UserError
 from binwright.simcore.registry import Registry
-from binwright.simcore.types import Agent
 
 AGENTS = Registry(
     "agent",
@@ -62,19 +56,3 @@ MOVERS = Registry(
         "empty": "binwright.agents.heuristics.movers:Empty",
     },
 )
-
-
-def nested(name: str, options: Mapping[str, Any] | None) -> Agent:
-    """Make the agent that an option of another one names; a mistake is reported under `agent` or `options`."""
-    try:
-        kind = AGENTS.load(name)
-    except UserError as error:
-        error.key = "agent"
-        raise
-    try:
-        signature(kind).bind(**(options or {}))
-    except TypeError as error:
-        known = ", ".join(signature(kind).parameters) or "none"
-        raise UserError(f"{name}: {error}", key="options", value=options, remedy=f"Options: {known}.") from None
-    made: Agent = kind(**(options or {}))
-    return made

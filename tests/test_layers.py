@@ -15,7 +15,7 @@ from tests.support import ROOT
 LADDERS = {
     "": ("simcore", "workloads fabric", "agents", "analysis", "scenarios"),
     "agents": (
-        "nested rules", "policy world", "availability", "environments formulas",
+        "rules", "policy world", "availability", "environments formulas",
         "heuristics", "learned solver",
     ),
     "agents.heuristics": (

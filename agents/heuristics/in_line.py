@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from binwright.agents import nested
 from binwright.agents.availability import Availability, AvailabilityProfile, Reservation, RunningJobs
 from binwright.agents.heuristics.orders import (
     BUILT_IN,
@@ -21,7 +20,7 @@ from binwright.agents.heuristics.orders import (
     OtherOrder,
 )
 from binwright.agents.heuristics.servers.costs import BestFit, FirstFit
-from binwright.agents.rules.on_devices import choosing
+from binwright.agents.rules.on_devices import choosing, nested
 from binwright.fabric.network import NetworkView
 from binwright.simcore.errors import UnknownName, UserError, suggest
 from binwright.simcore.types import Agent, Compiled, InOrder, Placement, Refusal, Request, View

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from binwright.agents import nested
 from binwright.agents.availability import RunningJobs
+from binwright.agents.rules.on_devices import nested
 from binwright.fabric.network import NetworkView
 from binwright.fabric.servers import with_room
 from binwright.simcore.errors import UserError

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from binwright.agents import nested
 from binwright.agents.availability import holding_of
 from binwright.agents.heuristics.servers.costs import BestFit
-from binwright.agents.rules.on_devices import choosing
+from binwright.agents.rules.on_devices import choosing, nested
 from binwright.fabric.compiled.numa_loop import fits
 from binwright.fabric.devices import Devices, DeviceView
 from binwright.fabric.network import NetworkView

@@ -4,8 +4,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from binwright.agents import nested
 from binwright.agents.heuristics.networks.common import NetworkAgent, one_by_one
+from binwright.agents.rules.on_devices import nested
 from binwright.agents.rules.scan import places_with_room
 from binwright.fabric.compiled.numa_decisions import placement_of
 from binwright.fabric.multi_server import Filling, Flags, allow

@@ -1,10 +1,12 @@
-"""Builds agents for servers with devices: rules that choose a server and devices, and any agent for servers."""
+"""Builds agents for servers with devices: rules that choose a server and devices, and any agent that others name."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from inspect import signature
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from binwright.agents import AGENTS
 from binwright.fabric.devices import Devices, DeviceView, fits_server, fitting, in_python, on_devices, tightest, wanted
 from binwright.simcore.errors import UserError
 from binwright.simcore.jit import inlined, lean, named_after, prepared
@@ -152,3 +154,19 @@ class WithDevices(Agent):
 def choosing(agent: Agent, view: View) -> Agent:
     """Return an agent that places on what is shown: one for servers has its devices chosen where there are some."""
     return WithDevices(agent) if isinstance(view, DeviceView) and not agent.on_devices else agent
+
+
+def nested(name: str, options: Mapping[str, Any] | None) -> Agent:
+    """Make the agent that an option of another one names; a mistake is reported under `agent` or `options`."""
+    try:
+        kind = AGENTS.load(name)
+    except UserError as error:
+        error.key = "agent"
+        raise
+    try:
+        signature(kind).bind(**(options or {}))
+    except TypeError as error:
+        known = ", ".join(signature(kind).parameters) or "none"
+        raise UserError(f"{name}: {error}", key="options", value=options, remedy=f"Options: {known}.") from None
+    made: Agent = kind(**(options or {}))
+    return made
