@@ -109,10 +109,10 @@ class VMFirstFit(Agent):
 
 
 def fitting(free: Ints, size: Ints, most: int) -> Ints:
-    """Count the machines of a size [resources] that fit on each node, int64 [servers, nodes], up to so many."""
-    rooms = np.full(free.shape[:2], most)
+    """Count the machines of a size [resources] that fit into each part of `free` [..., resources], up to so many."""
+    rooms = np.full(free.shape[:-1], most)
     for r in np.flatnonzero(size):  # a minimum along the short last axis would be slow
-        np.minimum(rooms, free[:, :, r] // size[r], out=rooms)
+        np.minimum(rooms, free[..., r] // size[r], out=rooms)
     return rooms
 
 

@@ -85,7 +85,7 @@ class Fault(NamedTuple):
     """A declaration without which a problem might be possible."""
 
     what: str
-    """`RESOURCES CPU`, `FOES`, `REJECT`."""
+    """`RESOURCES CPU`, `FOES`."""
     line: int | None
     """Of the text; None where it comes from outside, such as by an option."""
 

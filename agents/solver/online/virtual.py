@@ -20,7 +20,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from binwright.agents.heuristics.virtual import connected, parts_of, warm
+from binwright.agents.heuristics.virtual import connected, fitting, parts_of, warm
 from binwright.agents.solver.backends.attempt import Utilfn, change, lift_out, put
 from binwright.agents.solver.backends.flat import Flat, Room
 from binwright.agents.solver.model.program import NULL, WIDE
@@ -155,15 +155,15 @@ class Nearby(Template):
         Of every level `attempts` groups are tried, with the balls in the order of their numbers.
         """
         free = self._targets["FREE"][0][self._near.order]
-        ends, fitting = self._near.ends, slots(free, least)
-        before = np.concatenate([[0], np.cumsum(np.minimum(fitting, balls))])
+        ends, slots = self._near.ends, fitting(free, least, balls)
+        before = np.concatenate([[0], np.cumsum(slots)])
         for level, starts in enumerate(self._starts):
             if level and len(starts) == len(self._starts[level - 1]):
                 continue  # the same groups again, such as servers of one node
             holds = before[ends[level, starts]] - before[starts] >= balls
-            room = slots(np.add.reduceat(free, starts)[holds], least)
+            room = fitting(np.add.reduceat(free, starts)[holds], least, WIDE)
             for start in starts[holds][np.argsort(room, kind="stable")[:attempts]].tolist():
-                if self._attempt(*self._fixed, fitting, balls, level, start):
+                if self._attempt(*self._fixed, slots, balls, level, start):
                     yield self._room.alloc
 
 
@@ -176,13 +176,6 @@ def nested(parts: Ints) -> tuple[Ints, list[Ints], Ints]:
     starts = [np.flatnonzero(change) for change in changes]
     ends = [np.repeat(np.append(first[1:], len(every)), np.diff(first, append=len(every))) for first in starts]
     return order, starts, np.array(ends)
-
-
-def slots(available: Ints, least: Ints) -> Ints:
-    """Count how many balls of at least this size [kinds] fit what is available [..., kinds]."""
-    some = least > 0
-    result: Ints = (available[..., some] // least[some]).min(axis=-1, initial=WIDE)
-    return result
 
 
 @kernel

@@ -151,9 +151,8 @@ class _Search:
         """Why no allocation places all balls."""
         self.goals: tuple[float, ...] = ()
         """What the goals have come to."""
-        self.unproven = self.compiling = self.stopped = False
-        """A proof was not looked for, as OR-Tools is not installed; time was over while kernels were compiled; the
-        search is to end."""
+        self.compiling = self.stopped = False
+        """Time was over while kernels were compiled; the search is to end."""
 
     def run_in_time(self) -> bool:
         """Search in a thread until that is done, or time is over; returns whether Ctrl-C ended it.
@@ -270,8 +269,7 @@ class _Search:
         all_alike = self.problem.objective is None and (self.problem.now == NULL).all()
         while not (over() or self.impossible or (all_alike and self.settled)):
             problem, best = self.problem.with_bins(self.bound), self.best
-            if not (exact.suits(problem) and exact.installed()):
-                self.unproven = exact.suits(problem)
+            if not (exact.installed() and exact.suits(problem)):
                 break
             begin = best.alloc if best is not None and best.rank == (0, 0, problem.bins) else None
             proof = exact.prove(problem, over, begin)
@@ -357,7 +355,8 @@ class _Search:
         if self.compiling:
             finding = f"finding {self.device} and " if self.device != "cpu" else ""
             yield f"{finding}compiling took longer than there was time; it goes on, for the next time"
-        if self.unproven and answer.status != "optimal" and not self.impossible:
+        proofs = self.ours and self.attempts is None and answer.status != "optimal" and not self.impossible
+        if proofs and not exact.installed() and exact.suits(answer.problem):
             yield f"fewer proofs are looked for without OR-Tools. {install('solver')}"
         for wish in answer.problem.wishes:
             if broken := wish.broken(answer.alloc):

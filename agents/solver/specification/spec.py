@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -136,10 +136,9 @@ class Spec:
         """Find declarations that together are impossible, and of which none can be left out; and say why.
 
         Nothing is found if all together are not impossible, or if `monotonic()` is `until` before that is known.
-        The number of balls and of bins is never at fault. `why` says why a problem is impossible, or nothing.
+        UTILFN and the numbers of balls and bins are never at fault. `why` says why a problem is impossible, or nothing.
         """
         limits = [node for kinds in LIMITS for node in self.tree.declarations if node.kind in kinds]
-        limits += islice((node for node in s.walk(self.tree.body) if node.kind == "reject"), 1)  # one for all
         untried, reason = [limits], why(self._limited_by(limits))
         while untried and reason:  # halves of halves: few of thousands of declarations take few tries
             if monotonic() > until:
@@ -147,10 +146,7 @@ class Spec:
             part = untried.pop()
             left_out = {id(node) for node in part}
             others = [node for node in limits if id(node) not in left_out]
-            without = ""
-            with suppress(SpecError):  # what follows REJECT is safe with it only
-                without = why(self._limited_by(others))
-            if without:
+            if without := why(self._limited_by(others)):
                 limits, reason = others, without
             elif len(part) > 1:
                 untried += [part[len(part) // 2 :], part[: len(part) // 2]]
@@ -161,17 +157,14 @@ class Spec:
     def _limited_by(self, kept: Sequence[s.Node]) -> Problem:
         """Make the problem without goals, and without limits other than these."""
         ids, limits = {id(node) for node in kept}, [*chain(*LIMITS), "goal", "least"]
-        declarations, body = list[s.Node](), self.tree.body
+        declarations = list[s.Node]()
         for node in self.tree.declarations:
             if id(node) in ids or node.kind not in limits:
                 declarations.append(node)
             elif node.kind == "family":  # UTILFN adds to it
                 unlimited = s.Node("number", node.at, (LARGEST, True))
                 declarations.append(replace(node, parts=(*node.parts[:2], unlimited)))
-        if not any(node.kind == "reject" for node in kept):
-            [nothing] = declared.statements(OUTSIDE, "if 0 == 1 end")
-            body = s.mapped(body, lambda part: nothing if isinstance(part, s.Node) and part.kind == "reject" else None)
-        return self._with_tree(s.Tree(tuple(declarations), body)).problem()
+        return self._with_tree(self.tree._replace(declarations=tuple(declarations))).problem()
 
     @contextmanager
     def _located(self) -> Iterator[None]:
