@@ -32,7 +32,7 @@ FIRST_FIT, TENANTS = "first fit", "whole tenants"
 LONGEST = 10_000_000
 """Seconds that a search may have: the system counts no billions of them."""
 PATIENCE = 2_000
-"""Attempts without a better answer after which wishes are given up, once all balls are placed."""
+"""Attempts for each number of bins after which wishes are given up."""
 RESERVE = 0.4
 """Seconds, or a quarter of the time if that is less, for what is cut short to come back, and again for an answer in
 plain Python if it does not, as it is being compiled."""
@@ -61,8 +61,8 @@ def solve(
     `time` in seconds ends everything, compilation too: by then, or within a second, there is an answer. `attempts`
     ends the search: with it and without `time` the answer depends on the problem, the search, the seed and `attempts`
     only. It counts the attempts in every grouping for one number of bins; without it the search ends sooner if the
-    answer is optimal, or all balls are placed and 2,000 attempts have not kept more of what is asked for WITH a
-    chance. A problem that is plainly impossible gets few attempts. Ctrl-C ends it as time does.
+    answer is optimal, or 2,000 attempts have not kept what is asked for WITH a chance. A problem that is plainly
+    impossible gets few attempts. Ctrl-C ends it as time does.
     """
     attempts = None if attempts is None else _whole("attempts", attempts, 1)
     if time is not None and not (isinstance(time, Real) and 0 < time <= LONGEST):
@@ -102,7 +102,7 @@ def searches(problem: Problem, device: str, search: str) -> dict[str, Attempts]:
 
 
 class _Over(Exception):
-    """Raised when time is over, or patience with wishes; or when nothing can be better."""
+    """Raised when time is over."""
 
 
 class _Best(NamedTuple):
@@ -143,8 +143,8 @@ class _Search:
         self.bound = self.most = problem.bins
         """No allocation of all balls has fewer bins, and none may have more."""
         self.best: _Best | None = None
-        self.checked = self.better = 0
-        """Attempts so far, and when the best was found."""
+        self.checked = 0
+        """Attempts so far."""
         self.tenants: Tenants | None = None
         """Those of several balls, where there are any: one that is not placed whole counts as not placed."""
         self.impossible = ""
@@ -191,7 +191,8 @@ class _Search:
             if self.ours and self.problem.searched:
                 self.fit(self.over)
             if not self.settled:
-                numbers = rounds(2, 1 if self.impossible else self.attempts)
+                patience = PATIENCE if self.problem.wishes else None
+                numbers = rounds(2, 1 if self.impossible else self.attempts or patience)
                 fewest(lambda: self.bound, self.most, self.bins, numbers, self.attempt)
         if self.device != "cpu":  # whether it is there is told
             list(self.searches[PUBLISHED](self.problem, 0, 0, 1, lambda: True))
@@ -205,7 +206,7 @@ class _Search:
         missing = 0 if left else sum(wish.missing(alloc) for wish in problem.wishes)
         rank = left, missing, problem.bins
         if self.best is None or rank < self.best.rank:
-            self.best, self.better = _Best(problem, alloc, search, rank), self.checked
+            self.best = _Best(problem, alloc, search, rank)
         return not (left or missing)
 
     @property
@@ -327,7 +328,7 @@ class _Search:
             self.look_at_clock()
 
     def look_at_clock(self) -> None:
-        """Tell how it goes, and stop in time, or when there is no hope for wishes."""
+        """Tell how it goes, and stop in time."""
         now, best = clock.monotonic(), self.best
         if self.over():
             raise _Over
@@ -335,10 +336,6 @@ class _Search:
             self.shown = now
             placed = best.problem.balls - best.alloc.count(NULL)
             self.progress(Progress(best.problem.bins, self.bound, placed, self.checked, now - self.start, self.goals))
-        hopeless = best is not None and best.rank[0] == 0 < best.rank[1]
-        waited = self.attempts is None and self.checked - self.better >= PATIENCE
-        if waited and hopeless:
-            raise _Over
 
     def last_resort(self) -> None:
         """Answer although time is over, by first fit with all bins: what can stay where it is does."""
