@@ -170,15 +170,13 @@ def reached(problem: Problem, alloc: Sequence[int], used: Sequence[int]) -> tupl
 
 
 def left(problem: Problem, alloc: Sequence[int]) -> list[dict[str, Any]]:
-    """Say for the first balls that are left out how many bins each rule keeps them out of."""
-    some = [ball for ball, place in enumerate(alloc) if place == NULL][: min(LEFT, CALLS // problem.bins)]
-    return [{"ball": ball, "in_the_way": summary(problem, alloc, ball)} for ball in some]
-
-
-def summary(problem: Problem, alloc: Sequence[int], ball: int) -> dict[str, int]:
-    """Count the bins that each rule keeps a ball out of, the most frequent rule first."""
-    rules = (dict.fromkeys(violation.rule for violation in broken) for broken in obstacles(problem, alloc, ball))
-    return dict(Counter(rule for broken in rules for rule in broken).most_common())
+    """Say for the first balls that are left out how many bins each rule keeps them out of, the most frequent first."""
+    result = []
+    for ball in np.flatnonzero(np.array(alloc) == NULL)[: min(LEFT, CALLS // problem.bins)].tolist():
+        rules = (dict.fromkeys(each.rule for each in broken) for broken in obstacles(problem, alloc, ball))
+        counts = Counter(rule for broken in rules for rule in broken)
+        result.append({"ball": ball, "in_the_way": dict(counts.most_common())})
+    return result
 
 
 def obstacles(problem: Problem, alloc: Sequence[int], ball: int) -> Iterator[list[Violation]]:

@@ -13,7 +13,7 @@ from binwright.agents.solver import problem
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.verify import faults
-from binwright.agents.solver.solving.answer import obstacles, summary
+from binwright.agents.solver.solving.answer import left, obstacles
 from binwright.cli import main
 from binwright.simcore.errors import UserError
 from tests.support.forms import forms
@@ -56,13 +56,13 @@ def test_every_rule_has_its_name() -> None:
     alloc = [0, 1, NULL, NULL]
     found = [[one.rule for one in them] for them in obstacles(given, alloc, 2)]
     assert found == [["FOES", "C"], ["C"], ["UTILFN"], ["DRAIN"]]
-    assert summary(given, alloc, 3) == {"C": 4, "DRAIN": 1}
+    assert left(given, alloc)[1] == {"ball": 3, "in_the_way": {"C": 4, "DRAIN": 1}}
     in_bin_0 = next(obstacles(given, alloc, 1))
     assert [one.text for one in in_bin_0] == ["ball 1 in bin 0: it is pinned to bin 1", "C[0]: 16 of 10"]
     with pytest.raises(UserError, match="there is no such ball"):
         list(obstacles(given, alloc, 4))
     apart = problem(TEXT.replace("FOES 0, 2", "DIFFERENT 0, 2"))
-    assert "DIFFERENT" in summary(apart, alloc, 2)
+    assert "DIFFERENT" in left(apart, alloc)[0]["in_the_way"]
     emptied = [*obstacles(changed(given, None, drain=[1]), [0, NULL, NULL, NULL], 2)][1]
     assert [(each.rule, each.text) for each in emptied] == [("DRAIN", "DRAIN[1]: 1 of 0")]
 
