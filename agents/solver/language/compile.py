@@ -12,18 +12,7 @@ from typing import TypeAlias
 from binwright.agents.solver.language import syntax as s
 from binwright.agents.solver.language.errors import LARGEST, NEST_LIMIT, At, SpecError, check_indices, look_up, refuse
 from binwright.agents.solver.language.tables import Table
-from binwright.agents.solver.language.values import (
-    BOOL,
-    INT,
-    PLACE,
-    QUANTITY,
-    Typed,
-    alike,
-    computed,
-    extreme,
-    negation,
-    op,
-)
+from binwright.agents.solver.language.values import BOOL, INT, PLACE, QUANTITY, Typed, alike, computed, extreme, op
 from binwright.agents.solver.language.writer import Writer
 from binwright.agents.solver.model.emit import indented, text
 from binwright.agents.solver.model.program import BALL, MICRO, NULL, WIDE, Code, Family
@@ -199,7 +188,7 @@ class Compiler(Writer):
         return family, op("+", family.offset, place), indices
 
     def _not_(self, node: s.Node, operand: s.Node) -> Typed:
-        return Typed.truth(negation(self.truth(operand)))
+        return Typed.truth(op("==", self.truth(operand), 0))
 
     def _absolute(self, node: s.Node, operand: s.Node) -> Typed:
         value = self.number(operand)
@@ -227,8 +216,8 @@ class Compiler(Writer):
             if place.low < 0 and number.low < 0:
                 _, (place, number) = alike(place, number)
                 once = self.repeatable(number.code)
-                same = op("and", op("<=", 0, once), op("==", place.code, once))
-                return same if truth else negation(same)
+                same = op("&", op("<=", 0, once), op("==", place.code, once))
+                return same if truth else op("==", same, 0)
         if left.kind != BOOL:
             _, (left, right) = alike(left, right)
         return op("==" if truth else "!=", left.code, right.code)
@@ -269,7 +258,7 @@ class Compiler(Writer):
         result = self.local()
         first, second = ([f"{result} = {text(code)}"] for code in (left, right))
         self.out += first
-        self.branch(result if both else negation(result), [*block, *second])
+        self.branch(result if both else op("==", result, 0), [*block, *second])
         return Typed.truth(result)
 
     def _extreme(self, node: s.Node, choice: str, *arguments: s.Node) -> Typed:

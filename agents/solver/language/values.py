@@ -63,11 +63,6 @@ def op(symbol: str, left: Code, right: Code) -> Code:
     return 0 if symbol == "*" and 0 in (left, right) else operation(symbol, left, right)
 
 
-def negation(test: Code) -> Code:
-    """Return the opposite of a test."""
-    return 1 - test if isinstance(test, int) else f"({test} == 0)"
-
-
 def alike(*values: Typed) -> tuple[str, list[Typed]]:
     """Convert all numbers to quantities if one of them is a quantity; returns their type, too."""
     if any(value.kind == QUANTITY for value in values):
