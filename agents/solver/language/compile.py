@@ -23,14 +23,6 @@ LoopRange: TypeAlias = tuple[Table | None, Code, Code, int, int, int]
 variable may be, at least and at most; and the rounds, at most."""
 
 
-UNARY: dict[str, Callable[[Typed], Typed]] = {
-    "negative": Typed.negated,
-    "floor": Typed.floored,
-    "ceil": lambda value: value.negated().floored().negated(),
-}
-"""What is computed of one number."""
-
-
 class Compiler(Writer):
     """Checks expressions and writes their code, a kind of node by the method of its name."""
 
@@ -41,10 +33,7 @@ class Compiler(Writer):
         self.step(node.at)
         if node.kind == "text":
             return Typed.of(INT, self.scope.number(node, of))
-        if node.kind in UNARY:
-            result = UNARY[node.kind](self.number(*node.parts))
-        else:
-            result = getattr(self, f"_{node.kind}")(node, *node.parts)
+        result: Typed = getattr(self, f"_{node.kind}")(node, *node.parts)
         if result.kind == PLACE and result.low < 0 and node in self.facts:
             result = result._replace(low=0)
         most = WIDE if result.kind == QUANTITY else WIDE // MICRO
@@ -190,6 +179,15 @@ class Compiler(Writer):
     def _not_(self, node: s.Node, operand: s.Node) -> Typed:
         return Typed.truth(op("==", self.truth(operand), 0))
 
+    def _negative(self, node: s.Node, operand: s.Node) -> Typed:
+        return self.number(operand).negated()
+
+    def _floor(self, node: s.Node, operand: s.Node) -> Typed:
+        return self.number(operand).floored()
+
+    def _ceil(self, node: s.Node, operand: s.Node) -> Typed:
+        return self.number(operand).negated().floored().negated()
+
     def _absolute(self, node: s.Node, operand: s.Node) -> Typed:
         value = self.number(operand)
         once, ends = self.repeatable(value.code), (abs(value.low), abs(value.high))
@@ -284,7 +282,8 @@ class Compiler(Writer):
                 yes, no = yes.micro(), no.micro()
         if self.ceiling is not None:
             self.out += then + other
-            result = op("+", no.code, op("*", test, op("-", yes.code, no.code)))
+            otherwise = self.repeatable(no.code)
+            result = op("+", otherwise, op("*", test, op("-", yes.code, otherwise)))
         else:
             result = self.local()
             sides = ([*block, f"{result} = {text(side.code)}"] for block, side in ((then, yes), (other, no)))

@@ -111,8 +111,6 @@ class _Model:
         """[units]: by bin; bins that it cannot be in are left out"""
         self.used: dict[int, Number] = {}
         """By dimension, those that something is added to."""
-        self.places: dict[int, Number] = {}
-        """By ball, those whose bins goals read."""
         self.operations = 0
         """Operations of the goals so far."""
 
@@ -257,11 +255,9 @@ class _Model:
 
     def _place(self, ball: int) -> Number:
         """Return the bin of a ball."""
-        if ball not in self.places:
-            places = self.there[int(self.problem.unit_of[ball])]
-            total = self.sat.LinearExpr.weighted_sum([*places.values()], [*places])
-            self.places[ball] = self._fix(_between(total, min(places), max(places)))
-        return self.places[ball]
+        places = self.there[int(self.problem.unit_of[ball])]
+        total = self.sat.LinearExpr.weighted_sum([*places.values()], [*places])
+        return _between(total, min(places), max(places))
 
     def _read(self, index: Number) -> Number:
         """Read the tables; an index outside of them is one that is not used."""
@@ -278,11 +274,9 @@ class _Model:
         return entry
 
     def _use(self, dim: int) -> Number:
-        """Return what is used of a dimension, a variable from then on."""
+        """Return what is used of a dimension, at most its ceiling."""
         used = self.used.get(dim, _of(0))
-        high = max(used.low, min(used.high, int(self.problem.ceiling[dim])))
-        used = self.used[dim] = self._fix(_between(used.value, used.low, high))
-        return used
+        return _between(used.value, used.low, max(used.low, min(used.high, int(self.problem.ceiling[dim]))))
 
     def _operation(self, symbol: str, x: Number, y: Number) -> Number:
         """Return what two values come to: a number, or an expression that is constrained to be that."""
