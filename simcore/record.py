@@ -1,6 +1,7 @@
 """What a run remembers of every request: one row each, in columns that are written in place."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -60,18 +61,25 @@ class Record:
             for some in blocks(before + by, before):
                 more[some] = value
             setattr(self, name, more)
+        # Memoryviews write one number several times faster than numpy's indexing.
+        self._outcome, self._reason, self._order = self.outcome.data, self.reason.data, self.order.data
+        self._decided: Any = self.decided.data
+        self._count = self.answers.data
 
     @property
     def sequence(self) -> npt.NDArray[np.int32]:
         """The rows that got their answer, in order: int32 [answers]."""
         return self.order[: self.answers[0]]
 
-    def code(self, reason: str) -> int:
-        """Return the place of a reason in `reasons`, to which one not heard before is added."""
+    def rejected(self, row: int, now: float, reason: str, parts: int = 1) -> None:
+        """Note that a request of so many parts got no place. A reason not heard before is added to `reasons`."""
         code = self._codes.setdefault(reason, len(self.reasons))
         if code == len(self.reasons):
             self.reasons.append(reason)
-        return code
+        self._order[self._count[0]] = row
+        self._count[0] += 1
+        for part in range(row, row + parts):
+            self._outcome[part], self._decided[part], self._reason[part] = REJECTED, now, code
 
     def interrupted(self, row: int, now: float) -> None:
         """Note that a request's holding period was cut short, by a failure or an eviction."""

@@ -294,12 +294,6 @@ def refuse(state: NumaState, row: int, parts: int, reason: int) -> None:
     state.answers[0] += 1
 
 
-@kernel
-def reject(run: Any, row: int, parts: int, reason: int) -> None:
-    """Note that a request gets no place as `refuse` does; `run` is what `bundled` has made."""
-    refuse(run.state, row, parts, reason)
-
-
 @inlined
 def leave(at: Ints) -> None:
     """Take the first out of the line; changes `at`."""

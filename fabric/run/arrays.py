@@ -8,7 +8,7 @@ import numpy as np
 
 from binwright.fabric.book import Holding
 from binwright.fabric.compiled import numa_loop as loop
-from binwright.fabric.compiled.numa_loop import NumaRequests, NumaState, begin, bundled, reject
+from binwright.fabric.compiled.numa_loop import NumaRequests, NumaState, advance, begin, bundled
 from binwright.fabric.compiled.tables import URGENT, Tables, no_tables
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.ranking import log_of
@@ -119,8 +119,7 @@ class RunArrays:
     def refuse(self, request: Request, reason: str) -> None:
         """Note that a request gets no place."""
         self.freed(request.index)
-        run = self._run or self.bundle()
-        self._reject(run, request.index, request.parts, self.record.code(reason))
+        self.record.rejected(request.index, self.now, reason, request.parts)
 
     @property
     def overflow(self) -> Overflow:
@@ -214,7 +213,7 @@ class RunArrays:
         self._run = None
 
     def bundle(self) -> Any:
-        """Return what the kernels `advance`, `begin` and `reject` take."""
+        """Return what the kernels `advance` and `begin` take."""
         if self._run is None:
             self.lay_out()
             self._time, self._waiting = self.state.clock.data, self.state.line.data
@@ -224,8 +223,10 @@ class RunArrays:
             if self._bind is None:
                 self._bind = prepared(bundled, *arrays)
                 run = self._bind(*arrays)
-                self._begin, self._reject = prepared(begin, run, 0, 0, 0, 0, 0.0), prepared(reject, run, 0, 0, 0)
+                self._begin = prepared(begin, run, 0, 0, 0, 0, 0.0)
             self._run = self._bind(*arrays)
+            if not (self._advance or self._rules.together):
+                self._advance = prepared(advance, self._run, 0.0)
         return self._run
 
     def order(self) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import inf
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -56,17 +55,12 @@ class GangPlacement:
             self._ledger.release(part.index)
         self.placed.clear()
 
-    def begin(self, head: Request) -> None:
-        """Begin the gang whose parts have their places."""
-        placed, first, run = list(self.placed), head.index, self._run
+    def complete(self, first: int) -> list[tuple[Request, int, int]]:
+        """Return the parts of the gang that has all its places, by its first row, and have none placed."""
+        placed = list(self.placed)
         self.placed.clear()
         self.lacked.pop(first, None)
-        stays = -1.0
-        if run.speeds:
-            rows, servers = range(first, first + len(placed)), [server for _, server, _ in placed]
-            stays = run.speeds.begin(rows, servers, self._rows.holding_time(first))
-        for part, server, node in placed:
-            run.begin(part, server, node, stays if part.index == first else inf)
+        return placed
 
     def lead(self, row: int) -> int:
         """Return the row of the first part of the gang that a row is a part of, or the row itself."""

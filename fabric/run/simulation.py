@@ -23,7 +23,6 @@ from binwright.simcore.accounts import Accounts
 from binwright.simcore.agent_calls import describe_request
 from binwright.simcore.errors import AgentError, InfeasiblePlacement
 from binwright.simcore.faults import Faults
-from binwright.simcore.jit import prepared
 from binwright.simcore.record import IMPOSSIBLE, SPREAD
 from binwright.simcore.rules import Overflow, Pacing
 from binwright.simcore.types import Placement, Refusal, Request
@@ -131,7 +130,6 @@ class Simulation(RunArrays):
             if quotas:
                 self.note_held()
             run = self._run or self.bundle()
-            self._advance = self._advance or prepared(loop.advance, run, 0.0)
             status = self._advance(run, inf if self.vain else clock.next)
             clock.pass_to(now := self._time[0])
             self.view.now = now
@@ -194,22 +192,16 @@ class Simulation(RunArrays):
             self._head, self.at[loop.JUST_ANSWERED] = None, 1
         if self.queues:
             self.queues.started(head.index)
-        if gang:
-            self.gangs.begin(head)
-            for part in head.each() if self.inside else ():
-                self._holdings.settle(part.index)
-            return
-        row, stays = request.index, -1.0
+        placed = self.gangs.complete(head.index) if gang else ((request, server, node),)
+        stays, run, held = -1.0, self._run or self.bundle(), loop.HOLDS if self.inside else loop.ELSEWHERE
         if self.speeds:
-            stays = self.speeds.begin([row], [server], self.rows.holding_time(row))
-        self.begin(request, server, node, stays)
-
-    # -- gangs ---------------------------------------------------------------------------------------------------
-
-    def begin(self, request: Request, server: int, node: int, stays: float) -> None:
-        """Note that a request or a part of a gang has its place, and for how long it stays: below 0 as its row says."""
-        run, held = self._run or self.bundle(), loop.HOLDS if self.inside else loop.ELSEWHERE
-        self._begin(run, request.index, server, SPREAD if request.spread else node, held, stays)
+            rows, servers = [part.index for part, _, _ in placed], [server for _, server, _ in placed]
+            stays = self.speeds.begin(rows, servers, self.rows.holding_time(rows[0]))
+        for part, server, node in placed:
+            self._begin(run, part.index, server, SPREAD if part.spread else node, held, stays)
+            stays = inf  # the others end with the first
+        for part, _, _ in placed if gang and self.inside else ():
+            self._holdings.settle(part.index)
 
     def move_end(self, duration: float, row: int) -> None:
         """Have a request or a gang that runs, by its first row, end after this time from now on instead."""
