@@ -83,7 +83,10 @@ def _key_of(queue: LineArrays, row: int, wait: float) -> int:
     key = queue.key
     if key.shape[1] == 1:
         return int(ordered(key[row, 0]))
-    return int(ordered(-((wait / key[row, 0]) ** key[row, 1]) * key[row, 2]))
+    by_time = wait / key[row, 0]
+    if key[row, 1] != 1.0:  # computing a power takes several times as long
+        by_time = by_time ** key[row, 1]
+    return int(ordered(-by_time * key[row, 2]))
 
 
 @lean
