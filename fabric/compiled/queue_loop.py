@@ -59,7 +59,7 @@ def go_line(
 
     `rule`, `weights` and `tables` are as for `numa_decisions.go`, but every part is an answer, and an offer is one at
     least. Whom limits of `tables` keep waiting is not offered. `together` are offered at once. The clock has something
-    to do at `until_event`. `levels` int64 [2, servers, nodes, resources] is scratch for what promises leave.
+    to do at `until_event`. `levels` int64 [any, servers, nodes, resources] is scratch for what promises leave.
 
     Changes `state`, `queue`, `tables` and `levels`; makes no arrays, which would take twice as long to compile.
     Returns how many answers were made, why it stopped, and the last answer.

@@ -36,8 +36,9 @@ class CompiledLoop:
         """The machine code of a loop and a rule."""
         self.queue: LineArrays | None = None
         self._order = InOrder()
-        self._levels = np.zeros((2, 0, 0, 0), np.int64)
-        """What promises of a compiled queue leave free, int64 [2, servers, nodes, resources]."""
+        self._levels = np.zeros((3, 0, 0, 0), np.int64)
+        """What promises of a compiled queue leave free, twice, and what it shows: int64 [3, servers, nodes, resources].
+        """
         self.follows = False
         """Do rules that can look only at what changed do so with few servers, too?"""
 
@@ -136,9 +137,12 @@ class CompiledLoop:
         drop_evicted(self.queue, run.holds)
         backfilling, hides = queue_line.BACKFILLING.index(how.backfilling), how.backfilling in ("easy", "conservative")
         if self._levels.shape[1] != len(run.state.left):
-            self._levels = np.zeros((2, *run.state.left.shape), np.int64)
+            self._levels = np.zeros((3, *run.state.left.shape), np.int64)
         argument, columns = as_argument(rule.scan, run.state.free.shape[2], rule.weights), run.requests
-        state = run.state._replace(free=run.state.left.copy()) if hides else run.state
+        state = run.state
+        if hides:
+            self._levels[2] = state.left
+            state = state._replace(free=self._levels[2])
         arrays = columns._replace(priority=run.order()), state, self.queue, run.tables, self._levels
         form = *argument, *arrays, backfilling, run.overflow.together
         return self._compiled(go_line, form)
@@ -146,17 +150,11 @@ class CompiledLoop:
     # -- wrong answers -------------------------------------------------------------------------------------------
 
     def _complain(self, row: int, code: int) -> None:
-        """Raise the ledger's own error for an answer that it refuses; the parts before it give back their places."""
-        run, record = self._run, self._run.record
-        request = run.request(row)
-        placed = int(np.count_nonzero(record.server[row : row + request.parts] >= 0))
+        """Raise the ledger's own error for an answer that it refuses; the run is over."""
+        run, request = self._run, self._run.request(row)
+        placed = int(np.count_nonzero(run.record.server[row : row + request.parts] >= 0))
         part = request._replace(index=row + placed) if request.gang else request
-        run.holds[row : row + placed] = loop.HOLDS
         try:
             run.ledger.apply(part, placement_of(code, part, run.view.free.shape[1]))
         except InfeasiblePlacement as error:
             raise InfeasiblePlacement(f"{describe_request(part, run.view.resources)}: {error}") from None
-        finally:
-            for each in range(row, row + placed):
-                run.ledger.release(each)
-                record.server[each] = record.node[each] = -1
