@@ -310,18 +310,15 @@ def _take_place(
         return -1
     server = place // nodes
     hold(requests, run, row, server, SPREAD if requests.spread[row] else place - server * nodes, loop.ELSEWHERE, -1.0)
-    _move(shown, i, requests, run, row, -1)
+    _move(many, shown, i, requests, run, row, -1)
     return COMPLETE
 
 
 @lean_inlined
-def _release_place(many: Many, shown: NumaShown, i: int, requests: NumaRequests, run: NumaState, row: int) -> None:
-    _move(shown, i, requests, run, row, 1)
-
-
-@lean_inlined
-def _move(shown: NumaShown, i: int, requests: NumaRequests, run: NumaState, row: int, sign: int) -> None:
-    """Take what a row asks for where it lies, or give it back, and show what is free there."""
+def _move(
+    many: Many, shown: NumaShown, i: int, requests: NumaRequests, run: NumaState, row: int, sign: int = 1
+) -> None:
+    """Give back what a row asks for where it lies, or take it (sign -1), and show what is free there."""
     free, server = run.free, run.server[row]
     move(run.left, free, run.log, demand_of(requests.demand, row, requests.nothing), server, run.node[row], sign)
     for node in range(free.shape[1]):
@@ -329,4 +326,4 @@ def _move(shown: NumaShown, i: int, requests: NumaRequests, run: NumaState, row:
             shown.free[i, server, node, r] = free[server, node, r] / shown.installed[server, node, r]
 
 
-NUMA = stepping(_offer_place, _take_place, _release_place)
+NUMA = stepping(_offer_place, _take_place, _move)

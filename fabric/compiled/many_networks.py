@@ -101,7 +101,7 @@ def _offer_servers(many: Many, state: NetworkState, i: int, requests: NumaReques
         clock[loop.NOW] = due[0]
         while at[loop.ENDS] > 0 and due[0] <= clock[loop.NOW]:
             end_next(run, None, many.tables, requests.demand, requests.nothing)
-            _release(many, state, i, requests, run, at[loop.ROW])
+            _move(many, state, i, requests, run, at[loop.ROW])
     requests.arrival[row] = clock[loop.NOW]
     room, bandwidth = row_of(state.filling, i), many.offers.bandwidth[i, row]
     begin(room, demand)
@@ -127,7 +127,7 @@ def _take_server(
         status = -1
     if status == COMPLETE:
         _write(many, state, i, room, row)
-        _move(many, state, i, run, row, -1)
+        _move(many, state, i, requests, run, row, -1)
         hold(requests, run, row, -1, -1, loop.ELSEWHERE, -1.0)
     return int(status)
 
@@ -152,8 +152,10 @@ def _write(many: Many, state: NetworkState, i: int, room: Filling, row: int) -> 
 
 
 @lean_inlined
-def _move(many: Many, state: NetworkState, i: int, run: NumaState, row: int, sign: int) -> None:
-    """Take what the log says that a row holds (sign -1), or give it back (sign 1)."""
+def _move(
+    many: Many, state: NetworkState, i: int, requests: NumaRequests, run: NumaState, row: int, sign: int = 1
+) -> None:
+    """Give back what the log says that a row holds, or take it (sign -1)."""
     log, held, resources = state.log[i], many.offers.held[i, row], state.room.shape[1]
     for at in range(held[0], held[1], 2 + resources):
         for r in range(resources):
@@ -162,11 +164,6 @@ def _move(many: Many, state: NetworkState, i: int, run: NumaState, row: int, sig
             state.room[i, r] += amount
     for at in range(held[1], held[2]):
         state.link_free[i, log[at]] += sign * many.offers.bandwidth[i, row]
-
-
-@lean_inlined
-def _release(many: Many, state: NetworkState, i: int, requests: NumaRequests, run: NumaState, row: int) -> None:
-    _move(many, state, i, run, row, 1)
 
 
 @lean
@@ -178,4 +175,4 @@ def _has_room(state: NetworkState, i: int, demand: Ints) -> bool:
     return fits
 
 
-NETWORKS = stepping(_offer_servers, _take_server, _release)
+NETWORKS = stepping(_offer_servers, _take_server, _move)
