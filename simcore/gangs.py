@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -87,13 +86,3 @@ class Gangs:
         rows = np.repeat(np.arange(len(self.parts)), self.parts)
         first = np.cumsum(self.parts) - self.parts
         return rows, replace(self.take(rows), first=first[rows])
-
-    def with_back(self, back: Sequence[Gang]) -> Gangs:
-        """Return them with more rows: those that were sent back, of these gangs."""
-        assert self.first is not None
-        return Gangs(
-            np.append(self.parts, [gang.parts for gang in back]),
-            np.append(self.of, [self.rules.index(gang.rules) for gang in back]),
-            self.rules,
-            np.append(self.first, [gang.first for gang in back]),
-        )

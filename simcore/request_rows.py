@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from binwright.simcore.gangs import Gang
 from binwright.simcore.lifetime_info import LifetimeOracle
 from binwright.simcore.record import Record
 from binwright.simcore.types import Floats, HiddenLifetimeRequest, Ints, Request
@@ -54,7 +53,9 @@ class RequestRows:
         if back:
             of = np.array([*range(len(rows)), *(self.source(request.index) for request in back)])
             if gangs := rows.gangs:
-                gangs = gangs.with_back([each.gang or Gang(each.index, 1, gangs.rules[0]) for each in back])
+                assert gangs.first is not None
+                first = [*gangs.first.tolist(), *(each.gang.first if each.gang else each.index for each in back)]
+                gangs = replace(gangs.take(of), first=np.array(first))
             rows = replace(
                 replace(rows, age=None, foresight=None, watched=None, requested=None).take(of),
                 arrival=np.append(rows.arrival, [request.arrival for request in back]),
