@@ -4,7 +4,7 @@ After Weng and others 2023, "Beware of Fragmentation" (FGD): a request drawn at 
 what the server's devices have free counts as fragmented where the request could not take it there.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -21,25 +21,16 @@ TOP = 0.95
 """The share of all requests that the most usual kinds make up which are looked at."""
 
 
-class Typical(NamedTuple):
-    """Holds the most usual kinds of requests.
-
-    `kinds` int64 [k, 4] are quanta of cpu, quanta of each device, the number of devices, and the bits of their models;
-    `share` float64 [k] adds up to 1.
-    """
-
-    kinds: Ints
-    share: Floats
-
-
 def cpu_of(view: DeviceView) -> int:
     """Return the place of the cpu among the resources; -1 where there is none."""
     return view.resources.index("cpu") if "cpu" in view.resources else -1
 
 
-def typical(view: DeviceView, top: float = TOP) -> Typical:
-    """Select the most usual kinds of requests, as few as make up the share `top` of all.
+def typical(view: DeviceView, top: float = TOP) -> tuple[Ints, Floats]:
+    """Select the most usual kinds of requests, as few as make up the share `top` of all, and the share of each.
 
+    The kinds int64 [k, 4] are quanta of cpu, quanta of each device, the number of devices, and the bits of their
+    models; the shares float64 [k] add up to 1.
     Of equally usual ones those with most cpu come first, then with most of each device, then with most devices.
     """
     counts: dict[tuple[int, int, int, int], int] = {}
@@ -57,7 +48,7 @@ def typical(view: DeviceView, top: float = TOP) -> Typical:
         covered += counts[ordered[rows]]
         rows += 1
     share = [counts[kind] / every / (covered / every) for kind in ordered[:rows]]
-    return Typical(np.array(ordered[:rows], np.int64).reshape(-1, 4), np.array(share))
+    return np.array(ordered[:rows], np.int64).reshape(-1, 4), np.array(share)
 
 
 @kernel
@@ -65,7 +56,7 @@ def fragments(cpu: int, left: Ints, count: int, model: int, kinds: Ints, share: 
     """Write to `out` float64 [CAUSES] a server's fragments by cause, in thousandths of a device; returns their sum.
 
     The server has `cpu` quanta free, and `left` int64 [any] of its first `count` devices, which are of `model`; `kinds`
-    and `share` are as in `Typical`. What is usable is in `out`, and not in the sum.
+    and `share` are those of `typical`. What is usable is in `out`, and not in the sum.
     """
     total = 0
     for device in range(count):
@@ -130,34 +121,3 @@ def stranded(free: Ints, devices: Devices, flavours: Ints, resource: int) -> Int
             if left[server, device] < least:
                 lost[resource] += left[server, device]
     return lost
-
-
-@kernel
-def follow(
-    cpu: Ints, left: Ints, counts: Ints, model: Ints, kinds: Ints, share: Floats, events: Ints, out: Floats
-) -> None:
-    """Write to `out` float64 [decisions, CAUSES] the fragments of all servers after every decision, in thousandths.
-
-    `cpu` int64 [servers] and `left` int64 [servers, most] are free at the beginning, and change; `counts` and `model`
-    are as in `Devices`. `events` int64 [any, 5], in order: after which decision, the server, the bits of devices, and
-    how much more is free from then on of cpu and of each of these.
-    """
-    now, by_server, new = np.zeros(out.shape[1]), np.zeros((len(cpu), out.shape[1])), np.zeros(out.shape[1])
-    for server in range(len(cpu)):
-        fragments(cpu[server], left[server], counts[server], model[server], kinds, share, by_server[server])
-        for cause in range(len(now)):
-            now[cause] += by_server[server, cause]
-    event = 0
-    for decision in range(len(out)):
-        while event < len(events) and events[event, 0] <= decision:
-            server, devices = events[event, 1], events[event, 2]
-            cpu[server] += events[event, 3]
-            for device in range(counts[server]):
-                left[server, device] += events[event, 4] * (devices >> device & 1)
-            fragments(cpu[server], left[server], counts[server], model[server], kinds, share, new)
-            for cause in range(len(now)):
-                now[cause] += new[cause] - by_server[server, cause]
-                by_server[server, cause] = new[cause]
-            event += 1
-        for cause in range(len(now)):
-            out[decision, cause] = now[cause]

@@ -11,9 +11,10 @@ from binwright.analysis.measure.definition import Definition, define, table
 from binwright.analysis.measure.finished_run import FinishedRun, ratio
 from binwright.analysis.measure.stays import Order
 from binwright.fabric.devices import empty_devices
-from binwright.fabric.fragmentation import CAUSES, USABLE, cpu_of, follow, typical
+from binwright.fabric.fragmentation import CAUSES, USABLE, cpu_of, fragments, typical
 from binwright.simcore.extras import pl
-from binwright.simcore.types import QUANTUM, Floats
+from binwright.simcore.jit import kernel
+from binwright.simcore.types import QUANTUM, Floats, Ints
 
 
 def history(run: FinishedRun) -> pl.DataFrame | None:
@@ -47,7 +48,7 @@ def history(run: FinishedRun) -> pl.DataFrame | None:
     events = events[np.argsort(events[:, 0], kind="stable")]
     room = view.capacity[:, 0, cpu].copy() if cpu >= 0 else np.zeros(len(left), np.int64)
     out = np.zeros((len(answered), len(CAUSES)))
-    follow(room, left, counts, model, *typical(view), events, out)
+    _follow(room, left, counts, model, *typical(view), events, out)
     change = np.zeros(len(answered) + 1, np.int64)
     np.add.at(change, placed_at, amounts)
     np.subtract.at(change, gone_at, amounts)
@@ -55,8 +56,39 @@ def history(run: FinishedRun) -> pl.DataFrame | None:
     arrived = demand[:, view.resource].cumsum()[answered] / QUANTUM
     total = int(view.devices.there.sum())
     columns = {"row": answered.astype(np.int64), "arrived": arrived, "allocated": allocated, "free": total - allocated}
-    fragments = zip(CAUSES, (out / 1000).T, strict=True)
-    return pl.DataFrame({**columns, **{f"fragments_{cause}": part for cause, part in fragments}})
+    by_cause = zip(CAUSES, (out / 1000).T, strict=True)
+    return pl.DataFrame({**columns, **{f"fragments_{cause}": part for cause, part in by_cause}})
+
+
+@kernel
+def _follow(
+    cpu: Ints, left: Ints, counts: Ints, model: Ints, kinds: Ints, share: Floats, events: Ints, out: Floats
+) -> None:
+    """Write to `out` float64 [decisions, CAUSES] the fragments of all servers after every decision, in thousandths.
+
+    `cpu` int64 [servers] and `left` int64 [servers, most] are free at the beginning, and change; `counts` and `model`
+    are as in `Devices`. `events` int64 [any, 5], in order: after which decision, the server, the bits of devices, and
+    how much more is free from then on of cpu and of each of these.
+    """
+    now, by_server, new = np.zeros(out.shape[1]), np.zeros((len(cpu), out.shape[1])), np.zeros(out.shape[1])
+    for server in range(len(cpu)):
+        fragments(cpu[server], left[server], counts[server], model[server], kinds, share, by_server[server])
+        for cause in range(len(now)):
+            now[cause] += by_server[server, cause]
+    event = 0
+    for decision in range(len(out)):
+        while event < len(events) and events[event, 0] <= decision:
+            server, devices = events[event, 1], events[event, 2]
+            cpu[server] += events[event, 3]
+            for device in range(counts[server]):
+                left[server, device] += events[event, 4] * (devices >> device & 1)
+            fragments(cpu[server], left[server], counts[server], model[server], kinds, share, new)
+            for cause in range(len(now)):
+                now[cause] += new[cause] - by_server[server, cause]
+                by_server[server, cause] = new[cause]
+            event += 1
+        for cause in range(len(now)):
+            out[decision, cause] = now[cause]
 
 
 LOWER: dict[str, Any] = {"better": "lower"}

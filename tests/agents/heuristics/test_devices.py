@@ -56,9 +56,9 @@ def shares_of(ledger: Ledger, kinds: list[tuple[Ask, int]], top: float = 1.0) ->
     """The most usual kinds for the slow rules, once the ledger was told of them."""
     rows = [(ask.cpu, ask.mem, ask.gpu, sum(1 << model for model in ask.models), count) for ask, count in kinds]
     ledger.view.usual = np.array(rows, np.int64)
-    found = typical(ledger.view, top)
-    bits = [frozenset(model for model in (0, 1) if row[3] >> model & 1) for row in found.kinds.tolist()]
-    kept = zip(found.kinds.tolist(), bits, found.share.tolist(), strict=True)
+    found, share = typical(ledger.view, top)
+    bits = [frozenset(model for model in (0, 1) if row[3] >> model & 1) for row in found.tolist()]
+    kept = zip(found.tolist(), bits, share.tolist(), strict=True)
     return [(row[0], row[1], row[2], models, share) for row, models, share in kept]
 
 
@@ -80,10 +80,10 @@ def test_fgd_agrees_with_its_reference(case: Case, ask: Ask, kinds: list[tuple[A
 def test_fragments_add_up_to_what_is_free(case: Case, kinds: list[tuple[Ask, int]]) -> None:
     ledger, servers = case
     shares = shares_of(ledger, kinds)
-    found, out = typical(ledger.view, 1.0), np.zeros(len(CAUSES))
+    usual, out = typical(ledger.view, 1.0), np.zeros(len(CAUSES))
     for server in servers:
         left = np.array(server.left or [0], np.int64)
-        total = fragments(server.cpu, left, len(server.left), server.model, found.kinds, found.share, out)
+        total = fragments(server.cpu, left, len(server.left), server.model, *usual, out)
         assert out == pytest.approx(reference.fragments(server, shares))
         assert total == pytest.approx(reference.fragmented(server, shares))
         assert out.sum() == pytest.approx(sum(server.left) / 1000)
