@@ -2,32 +2,25 @@
 
 import hashlib
 import os
-import site
 import stat
-import sys
-import sysconfig
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
 from typing import TypeAlias
-
-from binwright.simcore.files import user_cache
 
 PACKAGE = Path(__file__).parents[1]
 """The folder of the package `binwright`. In a checkout its sub-packages are symbolic links to the folders beside it."""
 SUBPACKAGES = ("agents", "analysis", "fabric", "scenarios", "simcore", "workloads")
 OURS = {name: (PACKAGE / name).resolve() for name in SUBPACKAGES}
 """Our sub-packages that determine results, and where they are."""
-CHANGED = "changed while it was used"
-"""Instead of the digest of a module's file that this process may have imported with other contents."""
 
 Stamp: TypeAlias = tuple[int, int, int, int] | None
 """What tells a file from what it was before it was written to, renamed or exchanged; None where there is none."""
 
-_OURS = tuple(f"{folder}{os.sep}" for folder in (PACKAGE.resolve(), *OURS.values()))
+OUR_FOLDERS = tuple(f"{folder}{os.sep}" for folder in (PACKAGE.resolve(), *OURS.values()))
 _began = time.time_ns()
 _stamped: ContextVar[dict[str, Stamp] | None] = ContextVar("files that were asked for", default=None)
 
@@ -72,37 +65,17 @@ def digest_of(file: Path) -> str:
         return ""
 
 
-def as_imported(module: str, file: Path) -> str:
-    """Digest the file of a module; CHANGED if this process may have imported another one."""
-    try:
-        return CHANGED if module in sys.modules and is_edited(file) else digest_of(file)
-    except OSError:
-        return CHANGED
-
-
 def is_edited(file: Path) -> bool:
-    """Tell whether a file was written after this process began."""
-    return file.stat().st_mtime_ns > _began
+    """Tell whether a file was written after this process began, or is gone."""
+    try:
+        return file.stat().st_mtime_ns > _began
+    except OSError:
+        return True
 
 
 def is_ours(file: Path) -> bool:
     """Tell whether a file is of our packages."""
-    return str(file).startswith(_OURS)
-
-
-def from_outside(file: Path) -> bool:
-    """Tell whether a file is neither ours, nor Python's, nor of an installed package."""
-    return not str(file).startswith(_known())
-
-
-@cache
-def _known() -> tuple[str, ...]:
-    """How files begin that are ours, Python's or of installed packages, or that we can make again."""
-    folders = {Path(path).resolve() for path in (*sysconfig.get_paths().values(), site.getusersitepackages())}
-    folders -= {Path(sys.prefix).resolve()}  # the environment's folder: what one works on may lie there
-    with suppress(RuntimeError):  # a user without a home
-        folders.add(user_cache().resolve())
-    return (*_OURS, *(f"{folder}{os.sep}" for folder in folders))
+    return str(file).startswith(OUR_FOLDERS)
 
 
 @cache

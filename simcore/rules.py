@@ -1,27 +1,11 @@
-"""The rules of a run: the pace of its requests, what becomes of those that fit nowhere, and who gives way to them."""
+"""The rules of a run: the pace of its requests, and what becomes of those that fit nowhere."""
 
 from dataclasses import dataclass
-from math import nan
 from typing import Literal
 
 from pydantic import Field
 
 from binwright.simcore.fields import Model, PositiveTime
-
-
-@dataclass(slots=True)
-class Eviction:
-    """Tells of a request that was told to give way: which row, for which, when, until when, and what became of it.
-
-    `lost` are the seconds of its work that were lost.
-    """
-
-    row: int
-    by: int
-    notice: float
-    end: float = nan
-    outcome: Literal["noticed", "evicted", "ended", "called off"] = "noticed"
-    lost: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

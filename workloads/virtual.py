@@ -15,11 +15,11 @@ from typing import Annotated, Any, ClassVar, Self, TypeAlias
 import numpy as np
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
-from binwright.simcore.amounts import NamedAmounts
 from binwright.simcore.fields import Count, Index, Model, OneOf, PositiveNumber, Shown, checked, wrong
 from binwright.simcore.rng import stream
 from binwright.simcore.types import Floats, Ints, VirtualNetwork
 from binwright.simcore.units import BANDWIDTH, amount
+from binwright.workloads.amounts import NamedAmounts
 
 MOST = 1_000_000
 """Machines of a network."""

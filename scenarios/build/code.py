@@ -2,8 +2,12 @@
 
 import ast
 import hashlib
+import os
+import site
 import sys
+import sysconfig
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
@@ -12,6 +16,7 @@ from uuid import uuid4
 
 from binwright.simcore import file_tracking
 from binwright.simcore.file_tracking import OURS
+from binwright.simcore.files import user_cache
 
 SHOWING = ("analysis/figures/", "analysis/report/")
 """Of ours, what shows results and does not make any."""
@@ -52,7 +57,7 @@ def of(thing: object) -> str:
 
 def _imported(name: str, file: Path) -> Iterator[tuple[str, str]]:
     """Yield a module and all that it imports from outside, each with its digest."""
-    home = "" if file_tracking.from_outside(file) else name.partition(".")[0]
+    home = "" if _from_outside(file) else name.partition(".")[0]
     waiting, seen = [(name, file)], {name}
     while waiting:
         name, file = waiting.pop()
@@ -61,8 +66,8 @@ def _imported(name: str, file: Path) -> Iterator[tuple[str, str]]:
             file_tracking.stamp(file)
             yield "", _digest(file.read_bytes())
         else:
-            digest = file_tracking.as_imported(name, file)
-            yield name, uuid4().hex if digest == file_tracking.CHANGED else digest
+            edited = name in sys.modules and file_tracking.is_edited(file)
+            yield name, uuid4().hex if edited else file_tracking.digest_of(file)
         for wanted in _imports(file, name):
             if wanted not in seen and (source := _file_of(wanted, home)):
                 waiting.append((wanted, source))
@@ -95,7 +100,22 @@ def _file_of(name: str, home: str) -> Path | None:
     if spec is None or not spec.has_location or spec.origin is None:
         return None
     file = Path(spec.origin).resolve()
-    return file if name.partition(".")[0] == home or file_tracking.from_outside(file) else None
+    return file if name.partition(".")[0] == home or _from_outside(file) else None
+
+
+def _from_outside(file: Path) -> bool:
+    """Tell whether a file is neither ours, nor Python's, nor of an installed package."""
+    return not str(file).startswith(_known())
+
+
+@cache
+def _known() -> tuple[str, ...]:
+    """Return how files begin that are ours, Python's or of installed packages, or that we can make again."""
+    folders = {Path(path).resolve() for path in (*sysconfig.get_paths().values(), site.getusersitepackages())}
+    folders -= {Path(sys.prefix).resolve()}  # the environment's folder: what one works on may lie there
+    with suppress(RuntimeError):  # a user without a home
+        folders.add(user_cache().resolve())
+    return (*file_tracking.OUR_FOLDERS, *(f"{folder}{os.sep}" for folder in folders))
 
 
 def _spec(name: str) -> ModuleSpec | None:

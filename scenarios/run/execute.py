@@ -25,8 +25,28 @@ from binwright.scenarios.run.progress import PORTION, OnProgress, Reporter
 from binwright.scenarios.run.sandbox import STARTING, limited
 from binwright.simcore.memmap import blocks
 from binwright.simcore.record import REJECTED
-from binwright.simcore.rng import TrackedGenerator, stream
+from binwright.simcore.rng import stream
 from binwright.simcore.types import Agent
+
+
+class TrackedGenerator(np.random.Generator):
+    """A generator that knows whether anything was drawn from it, or from what it spawned."""
+
+    def __init__(self, generator: np.random.Generator) -> None:
+        super().__init__(generator.bit_generator)
+        self._before = str(self.bit_generator.state)
+        self._spawned: list[TrackedGenerator] = []
+
+    def spawn(self, n_children: int) -> list[np.random.Generator]:
+        """Make children as numpy does, whose draws count, too."""
+        children = [TrackedGenerator(np.random.Generator(bits)) for bits in self.bit_generator.spawn(n_children)]
+        self._spawned += children
+        return [*children]
+
+    @property
+    def drawn(self) -> bool:
+        """Whether there was a draw."""
+        return str(self.bit_generator.state) != self._before or any(child.drawn for child in self._spawned)
 
 
 def execute(run: Run, folder: Path, on_progress: OnProgress = lambda progress: None) -> dict[str, Any]:

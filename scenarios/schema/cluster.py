@@ -11,11 +11,11 @@ from binwright.scenarios.features.overcommit import Predict
 from binwright.scenarios.features.placement import KnownServers, Labels
 from binwright.scenarios.features.server_labels import SERVER
 from binwright.scenarios.schema.network import Network
-from binwright.simcore.amounts import NamedAmounts, Units
 from binwright.simcore.errors import UserError, suggest
 from binwright.simcore.fields import Count, Index, Keys, Model, Names, Text, checked, known_resources, wrong
 from binwright.simcore.units import many_of
 from binwright.workloads import TRACES, WITH_SERVERS
+from binwright.workloads.amounts import NamedAmounts, Units
 from binwright.workloads.traces.presets import ServerFile
 
 DEVICE = "gpu"

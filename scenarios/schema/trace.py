@@ -12,7 +12,6 @@ from binwright.scenarios.features import with_keys
 from binwright.scenarios.features.placement import PlacementKeys
 from binwright.scenarios.schema.cluster import ClusterSpec
 from binwright.scenarios.schema.workload_kind import WorkloadKind
-from binwright.simcore.amounts import TIMES, Units, measure_of_column
 from binwright.simcore.errors import UserError, suggest
 from binwright.simcore.fields import (
     Keys,
@@ -29,6 +28,7 @@ from binwright.simcore.fields import (
 )
 from binwright.simcore.units import COUNT, DATA, TIME, amount, measure_of
 from binwright.workloads import TRACES
+from binwright.workloads.amounts import TIMES, Units, measure_of_column
 from binwright.workloads.parts import Parts
 from binwright.workloads.traces.check import TEXTS
 from binwright.workloads.traces.filters import REMEDY, check_conditions

@@ -22,7 +22,6 @@ from binwright.scenarios.features.placement import PlacementKeys, WeightedRole
 from binwright.scenarios.schema.cluster import DEVICE, ClusterSpec
 from binwright.scenarios.schema.trace import Trace
 from binwright.scenarios.schema.workload_kind import Roled, WorkloadKind, some_weight
-from binwright.simcore.amounts import checked_amount, show_amounts
 from binwright.simcore.errors import WorkloadError, suggest
 from binwright.simcore.fields import (
     Count,
@@ -45,6 +44,7 @@ from binwright.simcore.types import QUANTUM, Floats, Form, Ints
 from binwright.simcore.units import quanta
 from binwright.simcore.workload import Workload as Requests
 from binwright.workloads import ARRIVALS, LIFETIMES, WORKLOADS
+from binwright.workloads.amounts import checked_amount, show_amounts
 from binwright.workloads.arrivals import Bursty, Fixed, Poisson
 from binwright.workloads.demands import DEMANDS
 from binwright.workloads.lifetimes import Empirical, Exponential, Lognormal, pick

@@ -1,8 +1,8 @@
 """Priorities and preemption: less urgent requests give way to one that fits nowhere."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from math import inf, isnan
+from dataclasses import dataclass, replace
+from math import inf, isnan, nan
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
@@ -16,7 +16,6 @@ from binwright.scenarios.features.overflow import AfterPreemption, Word
 from binwright.simcore.agent_calls import describe_request, raised
 from binwright.simcore.fields import Model, PositiveTime, Shown, Text, Time, checked, wrong
 from binwright.simcore.registry import Registry
-from binwright.simcore.rules import Eviction
 from binwright.simcore.types import QUANTUM, Request, View
 from binwright.simcore.unions import PlainOrMapping
 
@@ -90,6 +89,21 @@ VICTIM_RULES = Registry(
     "binwright.victims",
     {rule.__name__: f"{__name__}:{rule.__name__}" for rule in (fewest, lowest, youngest, cheapest)},
 )
+
+
+@dataclass(slots=True)
+class Eviction:
+    """Tells of a request that was told to give way: which row, for which, when, until when, and what became of it.
+
+    `lost` are the seconds of its work that were lost.
+    """
+
+    row: int
+    by: int
+    notice: float
+    end: float = nan
+    outcome: Literal["noticed", "evicted", "ended", "called off"] = "noticed"
+    lost: float = 0.0
 
 
 class Preemption:

@@ -11,13 +11,13 @@ from pydantic import Field
 from binwright.fabric.compiled.tables import CounterBook, counters_of
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.feature import Feature, Named, Point, chosen, way, way_at
-from binwright.simcore.amounts import NamedAmounts
 from binwright.simcore.errors import UserError, suggest
 from binwright.simcore.fields import Keys, Model, PositiveTime, Shown, Where, known_resources, wrong
 from binwright.simcore.record import QUEUE
 from binwright.simcore.roles import where_of
 from binwright.simcore.types import Agent, Ints, Request
 from binwright.simcore.units import by_place
+from binwright.workloads.amounts import NamedAmounts
 from binwright.workloads.labels import matching, words_of
 
 

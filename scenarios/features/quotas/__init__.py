@@ -10,7 +10,6 @@ from binwright.fabric.mask import NO_BOUND
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.feature import Feature, Named, Point, chosen
 from binwright.scenarios.features.preemption import Preempt, Preemption
-from binwright.simcore.amounts import NamedAmounts
 from binwright.simcore.errors import suggest
 from binwright.simcore.fields import Model, PositiveTime, Text, Where, known_resources, wrong
 from binwright.simcore.jit import prepared
@@ -18,6 +17,7 @@ from binwright.simcore.record import QUOTA
 from binwright.simcore.roles import where_of
 from binwright.simcore.types import Ints, Request
 from binwright.simcore.units import by_place
+from binwright.workloads.amounts import NamedAmounts
 from binwright.workloads.labels import matching
 
 
