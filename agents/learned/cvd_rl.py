@@ -11,7 +11,7 @@ from binwright.agents.learned.dqn import DQN, DQNAgent, QNetwork
 from binwright.agents.learned.mlp import forward
 from binwright.agents.learned.numa import check_servers
 from binwright.agents.learned.replay import Decisions, exploring_scan
-from binwright.agents.learned.weights import find
+from binwright.agents.learned.weights import described, find
 from binwright.fabric.servers import share
 from binwright.simcore.jit import kernel
 from binwright.simcore.record import SPREAD
@@ -134,15 +134,9 @@ class CvdRL(DQNAgent):
         lookahead, decomposition = self._operators
         how = np.array([*self._candidates, lookahead, decomposition], np.float64)
         shape = sizes(how, len(view.capacity))
-        described = {
-            "agent": self.name,
-            "resources": list(view.resources),
-            "lookahead": lookahead,
-            "decomposition": decomposition,
-            **({} if decomposition else {"servers": len(view.capacity)}),
-            "layers": list(shape),
-        }
-        return QNetwork(shape, how, described)
+        of_servers = {} if decomposition else {"servers": len(view.capacity)}
+        operators = {"lookahead": lookahead, "decomposition": decomposition}
+        return QNetwork(shape, how, described(self.name, view, **operators, **of_servers, layers=list(shape)))
 
 
 @dataclass

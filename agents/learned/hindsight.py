@@ -123,10 +123,8 @@ def inputs_of(free: Ints, capacity: Ints) -> Floats:
     First cpu and mem of the node that has less free, then those of the other.
     """
     shares = free / capacity
-    inputs = shares.reshape(*shares.shape[:-2], INPUTS)
-    cpu, mem, other_cpu, other_mem = np.moveaxis(inputs, -1, 0)
-    swap = (cpu > other_cpu) | ((cpu == other_cpu) & (mem > other_mem))
-    return np.where(swap[..., None], np.roll(inputs, 2, axis=-1), inputs)
+    order = np.lexsort((shares[..., 1], shares[..., 0]))
+    return np.take_along_axis(shares, order[..., None], axis=-2).reshape(*shares.shape[:-2], INPUTS)
 
 
 def places_of(

@@ -15,7 +15,7 @@ from binwright.agents.heuristics.networks.common import NetworkAgent, one_by_one
 from binwright.agents.learned.loop import TRAINING, Count, Share, Trainer, arrays_of
 from binwright.agents.learned.mlp import add_products, dense, flatten
 from binwright.agents.learned.ppo import Batch, Proximal, masked, returns_of, standardised
-from binwright.agents.learned.weights import Tensors, extra, find, fitting, read
+from binwright.agents.learned.weights import Tensors, described, extra, find, fitting, read
 from binwright.agents.world import World
 from binwright.fabric.multi_server import Filling, Flags, allow
 from binwright.fabric.network import NetworkView, Provisioned
@@ -227,7 +227,7 @@ class Nara(NetworkAgent):
     def scratch(self, view: NetworkView, room: Filling, rng: np.random.Generator) -> Scoring:
         topology, resources = view.topology, len(view.resources)
         text = read(self._file)[1].get("form") == "text"
-        tensors = fitting(self._file, shapes(resources, text), described(view))
+        tensors = fitting(self._file, shapes(resources, text), described("nara", view))
         servers, switches = topology.servers, topology.switches
         self._duration = np.zeros(1)
         return Scoring(
@@ -247,11 +247,6 @@ class Nara(NetworkAgent):
     def decide(self, view: View, request: Request) -> Provisioned | Refusal | None:
         self._duration[0] = request.duration
         return super().decide(view, request)
-
-
-def described(view: View) -> dict[str, Any]:
-    """Return what the notes beside the weights say they were trained for."""
-    return {"agent": "nara", "resources": list(view.resources)}
 
 
 @dataclass
@@ -340,4 +335,4 @@ class NaraTrainer(Proximal, Trainer):
         return {"acceptance": float(results[0] / results.sum())}
 
     def weights(self) -> tuple[Tensors, dict[str, Any]]:
-        return arrays_of(self.policy.state_dict()), {**described(self._playing.view), "form": "text"}
+        return arrays_of(self.policy.state_dict()), described("nara", self._playing.view, form="text")

@@ -16,7 +16,7 @@ from binwright.agents.learned.mlp import add_products, dense, flatten
 from binwright.agents.learned.numa import NODES, SIMPLE, NumaTrainer, check_servers, discriminative_episodes, rules_of
 from binwright.agents.learned.ppo import Batch, Proximal, descend, masked
 from binwright.agents.learned.replay import NONE
-from binwright.agents.learned.weights import Tensors, extra, find, fitting
+from binwright.agents.learned.weights import Tensors, described, extra, find, fitting
 from binwright.agents.rules.scan import ScanAgent, places_with_room
 from binwright.agents.world import World
 from binwright.fabric.cluster import Cluster
@@ -43,6 +43,8 @@ SHAPES = {
     "place.weight": (HIDDEN, PLACE),
     "score.weight": (HIDDEN,),
 }
+NOTES = {"nodes": NODES, "sizes": [CELLS, FORECAST, HIDDEN]}
+"""What the weights are for, beside resources."""
 SIZE = sum(int(np.prod(shape)) for shape in SHAPES.values())
 MEMORY = 2 * CELLS + FORECAST
 AHEAD = 100
@@ -155,15 +157,9 @@ class PADRL(ScanAgent):
     def start(self, view: View, rng: np.random.Generator) -> None:
         check_servers(view, "padrl")
         weights, memory, _ = self.numbers
-        weights[:] = joined(fitting(self._file, SHAPES, described(view)))
+        weights[:] = joined(fitting(self._file, SHAPES, described("padrl", view, **NOTES)))
         self.get_ready(view)
         memory[:] = 0.0
-
-
-def described(view: View) -> dict[str, Any]:
-    """Return what the notes beside the weights say they were trained for."""
-    sizes = [CELLS, FORECAST, HIDDEN]
-    return {"agent": "padrl", "resources": list(view.resources), "nodes": NODES, "sizes": sizes}
 
 
 def joined(tensors: Tensors) -> Floats:
@@ -334,4 +330,4 @@ class PADRLTrainer(Proximal, NumaTrainer):
         return self._rule(NONE)
 
     def weights(self) -> tuple[Tensors, dict[str, Any]]:
-        return arrays_of(self.tensors), described(self.view)
+        return arrays_of(self.tensors), described("padrl", self.view, **NOTES)

@@ -7,7 +7,7 @@ import numpy as np
 from binwright.agents.learned.dqn import DQN, DQNAgent, QNetwork
 from binwright.agents.learned.mlp import forward
 from binwright.agents.learned.replay import Decisions, exploring_scan
-from binwright.agents.learned.weights import find
+from binwright.agents.learned.weights import described, find
 from binwright.simcore.errors import UserError
 from binwright.simcore.jit import kernel
 from binwright.simcore.types import Amounts, Floats, Ints, View
@@ -52,8 +52,8 @@ class SchedRL(DQNAgent):
             problem = "sched-rl is for servers that are all alike, as are their nodes"
             raise UserError(problem, key="agents", remedy="Take another agent, such as internal.")
         sizes = (view.capacity.size + resources + 1, *(WIDTH,) * HIDDEN, servers * nodes)
-        described = {"agent": "sched-rl", "servers": servers, "nodes": nodes, "layers": list(sizes)}
-        return QNetwork(sizes, np.zeros(2), described | {"resources": list(view.resources)})
+        of = described(self.name, view, servers=servers, nodes=nodes, layers=list(sizes))
+        return QNetwork(sizes, np.zeros(2), of)
 
 
 @dataclass

@@ -23,7 +23,7 @@ from binwright.agents.learned.numa import (
     play_all,
     rules_of,
 )
-from binwright.agents.learned.weights import Tensors, find, fitting, read
+from binwright.agents.learned.weights import Tensors, described, find, fitting, read
 from binwright.agents.rules.cheapest_place import cheapest
 from binwright.agents.rules.scan import ScanAgent
 from binwright.agents.world import World
@@ -112,6 +112,8 @@ SIZE = TERMS + (INPUTS + 2) * HIDDEN
 """Weights: of the terms; then of the network, for all hidden units those of each input, the biases, and what
 they count."""
 
+NOTES = {"nodes": NODES, "hidden": HIDDEN}
+"""What the weights are for, beside resources."""
 KNOWN: Floats = np.array([23.9, 1.02, 1.61, 2.10, 0.94, 0.56])
 """Weights of the terms that an earlier evolution strategy found, without a network."""
 LARGE, MIDDLE, SMALL = (0.8, 0.71), (0.4, 0.355), (0.2, 0.177)
@@ -180,11 +182,6 @@ def value_of(weights: Floats, sizes: Floats) -> Compiled:
     return Compiled(value_es, (np.concatenate([weights[:SIZE], known_sizes(sizes, weights[SIZE:])]),))
 
 
-def described(view: View, agent: str) -> dict[str, Any]:
-    """Return what the notes beside an agent's weights say they were trained for."""
-    return {"agent": agent, "resources": list(view.resources), "nodes": NODES, "hidden": HIDDEN}
-
-
 class ValueES(ScanAgent):
     """The place that costs its server least of its worth, a small function whose weights evolution found.
 
@@ -204,7 +201,7 @@ class ValueES(ScanAgent):
         check_servers(view, self.name)
         sizes = read(self._file)[0].get("sizes", NO_SIZES).astype(np.float64)
         shapes: dict[str, tuple[int, ...]] = {"weights": (SIZE + PER_SIZE * len(sizes),)}
-        weights = fitting(self._file, shapes, described(view, self.name))["weights"].astype(np.float64)
+        weights = fitting(self._file, shapes, described(self.name, view, **NOTES))["weights"].astype(np.float64)
         if self._untrained:
             weights = np.prod(beginning(sizes, rng), axis=0)
         self.numbers = value_of(weights, sizes).weights
@@ -251,7 +248,7 @@ class ValueTrainer(NumaTrainer):
 
     def weights(self) -> tuple[Tensors, dict[str, Any]]:
         sizes = {"sizes": self._known} if len(self._known) else {}
-        return {"weights": self.average * self._scale, **sizes}, described(self.view, self.agent)
+        return {"weights": self.average * self._scale, **sizes}, described(self.agent, self.view, **NOTES)
 
 
 @dataclass

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from binwright.simcore.errors import ExtraNeeded, UserError, suggest
 from binwright.simcore.extras import install
 from binwright.simcore.files import replacing
+from binwright.simcore.types import View
 
 Tensors: TypeAlias = dict[str, npt.NDArray[Any]]
 SHIPPED = Path(__file__).parent / "weights"
@@ -61,6 +62,11 @@ def find(agent: str, weights: str, path: str | None) -> Path:
     if weights not in known:
         raise UserError("no weights of that name", key="weights", value=weights, remedy=suggest(weights, known))
     return known[weights]
+
+
+def described(agent: str, view: View, **more: Any) -> dict[str, Any]:
+    """Return what the notes beside an agent's weights say they were trained for."""
+    return {"agent": agent, "resources": list(view.resources), **more}
 
 
 def fitting(file: Path, shapes: Mapping[str, tuple[int, ...]], wanted: Mapping[str, Any]) -> Tensors:

@@ -32,7 +32,7 @@ from binwright.fabric.ranking import (
     keep,
     put,
 )
-from binwright.fabric.servers import fits_node, fits_spread
+from binwright.fabric.servers import fits_node, fits_spread, share
 from binwright.simcore.errors import KernelError
 from binwright.simcore.jit import Kernel, inlined, kernel, lean, lean_inlined, named_after
 from binwright.simcore.jit.cost_functions import (
@@ -44,12 +44,11 @@ from binwright.simcore.jit.cost_functions import (
     on_stack,
     ordered,
 )
+from binwright.simcore.record import SPREAD
 from binwright.simcore.types import Amounts, Floats, Ints
 
 GIVEN = 4
 """Arguments of a cost before the rule's own numbers."""
-SPREAD = -1
-"""The node of a request that takes a part of every node."""
 
 
 @lean_inlined
@@ -59,8 +58,7 @@ def write_taken(taken: Ints, demand: Amounts, spread: bool) -> None:
     for choice in range(1 if spread else choices):
         for node in range(nodes):
             for r in range(resources):
-                amount = demand[r] // nodes + (node < demand[r] % nodes) if spread else demand[r] * (node == choice)
-                taken[choice, node, r] = amount
+                taken[choice, node, r] = share(demand[r], SPREAD if spread else choice, node, nodes)
 
 
 def cheapest(cost: Callable[..., Any], worth_it: int = SERVERS_WORTH_IT) -> Scan:

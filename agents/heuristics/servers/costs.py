@@ -4,10 +4,11 @@ from typing import Literal
 
 import numpy as np
 
-from binwright.agents.rules.cheapest_place import SPREAD, cheapest, left
+from binwright.agents.rules.cheapest_place import cheapest, left
 from binwright.agents.rules.scan import ScanAgent, places_with_room
 from binwright.simcore.jit import inlined, kernel
 from binwright.simcore.jit.cost_functions import ANY
+from binwright.simcore.record import SPREAD
 from binwright.simcore.types import Amounts, Ints
 
 
