@@ -189,10 +189,12 @@ def _topology(name: str = "") -> None:
 def check(args: Namespace) -> int:
     """Answer `binwright agents check AGENT`."""
     from binwright.checker import agent_of, check_agent
+    from binwright.commands.progress import StatusLine
 
     spec = agent_of(read_yaml("AGENT", args.agent))
-    note(f"{spec.label} plays in small worlds; what is new to this machine is compiled first, up to half a minute")
-    print_line(str(check_agent(spec.name, **spec.options)))
+    with StatusLine("agents check", said=f"{spec.label} plays in small worlds"):
+        found = check_agent(spec.name, **spec.options)
+    print_line(str(found))
     return 0
 
 
