@@ -55,7 +55,7 @@ class Breaks(Agent):
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"agents": ["best-fit", {"solver": {"attempts": 0}}]}, "agents.1 (solver(attempts=0)): attempts: is out of"),
+        ({"agents": ["best-fit", {"solver": {"attempts": 0}}]}, "agents.1.solver.attempts: expected 1 or more, got 0"),
         ({"agents": ["nulb"]}, "agents.0 (nulb): NULB takes servers from a network"),
         ({"agents": ["best-fit", "sched-rl"], "cluster": SERVERS["cluster"] | {"servers": 11}}, "agents.1 (sched-rl)"),
         ({"agents": ["value-es"], "sweep": {"product": {"cluster.nodes": [2, 1]}}},

@@ -144,7 +144,9 @@ def from_places(now: Now, balls: Sequence[str], bins: Sequence[str], at: At) -> 
     places = []
     for place in now:
         try:
-            number: Any = int(place) if isinstance(place, str) and not bins else place
+            number: Any = place
+            if isinstance(place, str) and not bins and "_" not in place:  # which int would read
+                number = int(place)
             places.append(numbers[number] if number in numbers else index(number))
         except (TypeError, ValueError):
             problem = f"{wrong}: {short(str(place), 40)} is no bin here"
