@@ -12,7 +12,7 @@ from time import perf_counter, process_time
 
 from binwright.agents.solver import problem
 from binwright.agents.solver.backends import cpu, opencl
-from binwright.agents.solver.backends.numbered_attempts import Found, never
+from binwright.agents.solver.backends.cpu import Found
 from binwright.agents.solver.backends.opencl import opencl_devices
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import MICRO
@@ -58,8 +58,8 @@ def main(devices: list[str]) -> None:
         "generated, cpu": cpu.attempts(general, 1, 0, most),
     }
     for device in (one for one in opencl_devices() if not one.reason):
-        made = opencl.made(given, device, 1, 0, most, never)
-        runs[f"dense, {device.name} ({device.driver})"] = made
+        made = opencl.attempts(given, 1, 0, most, device=device)
+        runs[f"dense, {device.name}"] = made
     print(f"Load when it began: {os.getloadavg()[0]:.1f} on {len(os.sched_getaffinity(0))} cores.\n")
     print("| search | attempts per second | per second of processor time |\n| --- | --- | --- |")
     for name, found in runs.items():

@@ -140,9 +140,7 @@ def _devices() -> None:
 
     known = opencl_devices()
     for device in known:
-        usable = f"no: {device.reason}" if device.reason else "yes"
-        driver = f"{device.platform} {device.driver}"
-        entry(device.name, driver, kind=device.kind, usable=usable)
+        entry(device.name, f"cannot be used: {device.reason}" if device.reason else "can be used")
     if all(device.reason for device in known):
         print_line(f"No OpenCL device can be used.\n{INSTALL}")
 

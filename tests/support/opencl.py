@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from binwright.agents.solver.backends import cpu, opencl
-from binwright.agents.solver.backends.numbered_attempts import Found
+from binwright.agents.solver.backends.cpu import Found
 from binwright.agents.solver.backends.opencl import Device, choose
 from binwright.agents.solver.model.problem import Problem
 from binwright.simcore.errors import UserError

@@ -235,20 +235,6 @@ def lift(flat: Flat, room: Room, count: int) -> int:
 
     Returns how many units are left then; -1 if there was no wish.
     """
-    lifted = False
-    for i in range(count):
-        unit = room.left[i]
-        while unit != NULL:
-            for at in range(flat.units[unit], flat.units[unit + 1]):
-                ball = flat.unit_balls[at]
-                for k in range(flat.of[ball], flat.of[ball + 1]):
-                    number = flat.of_sets[k]
-                    if flat.chance[number] < MICRO and room.imposed[number]:
-                        room.imposed[number] = 0
-                        lifted = True
-            unit = room.after[unit]
-    if not lifted:
-        return -1
     total = 0
     for i in range(count):
         unit = room.left[i]
@@ -256,6 +242,17 @@ def lift(flat: Flat, room: Room, count: int) -> int:
             room.placed[total] = unit
             total += 1
             unit = room.after[unit]
+    lifted = False
+    for i in range(total):
+        for at in range(flat.units[room.placed[i]], flat.units[room.placed[i] + 1]):
+            ball = flat.unit_balls[at]
+            for k in range(flat.of[ball], flat.of[ball + 1]):
+                number = flat.of_sets[k]
+                if flat.chance[number] < MICRO and room.imposed[number]:
+                    room.imposed[number] = 0
+                    lifted = True
+    if not lifted:
+        return -1
     for i in range(total):
         room.left[i] = room.placed[i]
         room.after[room.left[i]] = NULL

@@ -18,14 +18,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from binwright.agents.solver.backends.attempt import attempt
-from binwright.agents.solver.backends.cpu import CALLED
+from binwright.agents.solver.backends.cpu import CALLED, Found, Over, never
 from binwright.agents.solver.backends.flat import Flat, Room, lengths
 from binwright.agents.solver.backends.kernel_c import HEAD, Printer
-from binwright.agents.solver.backends.numbered_attempts import Found, Over, never
 from binwright.agents.solver.model.emit import utilfn
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import NULL
-from binwright.agents.solver.model.random import word
 from binwright.agents.solver.specification.load import load_problem
 from binwright.simcore.errors import UserError
 from binwright.simcore.extras import LazyModule, need
@@ -65,52 +63,37 @@ class Device(NamedTuple):
 
     handle: Any
     """As pyopencl knows it."""
-    platform: str
-    driver: str
-    """Its version."""
     name: str
-    kind: str
-    """`GPU`, `CPU`, or `other`."""
+    """With its platform, and the version of its driver."""
     reason: str = ""
     """Why it cannot be used; empty if it can: it has made the attempt that devices are tried with."""
-
-    def __str__(self) -> str:
-        return f"{self.name} ({self.platform} {self.driver})"
 
 
 @cache
 def installed() -> list[Device]:
-    """Return every OpenCL device, untried: graphics cards, then others, each by platform, driver and name.
+    """Return every OpenCL device, untried: graphics cards, then others, each by name.
 
     The order of the ICD loader depends on the order of files in a folder.
     """
     need("pyopencl", "solver", what="OpenCL")
-    known = list[Device]()
+    known = list[Any]()
     with suppress(cl.Error):  # no driver at all
         for platform in cl.get_platforms():
             with suppress(cl.Error):  # a driver whose hardware is missing
-                for on in platform.get_devices():
-                    kinds = cl.device_type
-                    kind = "GPU" if on.type & kinds.GPU else "CPU" if on.type & kinds.CPU else "other"
-                    driver = on.driver_version.strip()
-                    known.append(Device(on, platform.name.strip(), driver, on.name.strip(), kind))
-    return sorted(known, key=lambda device: (device.kind != "GPU", *device[1:]))
+                known += platform.get_devices()
+    named = [Device(on, f"{on.name.strip()} ({on.platform.name} {on.driver_version.strip()})") for on in known]
+    return sorted(named, key=lambda device: (not device.handle.type & cl.device_type.GPU, device.name))
 
 
 @cache
 def tried(device: Device) -> Device:
     """Try a device: build the kernel for a small problem, and make an attempt of which the outcome is known."""
     try:
-        *_, outcome = made(load_problem(PROBE), device, 1, 0, 1, never)
-    except cl.Error as error:
-        return device._replace(reason=fault(error))
-    return device if outcome.where.tolist() == EXPECTED else device._replace(reason="it computes wrong numbers")
-
-
-def fault(error: Exception) -> str:
-    """Return one line of what pyopencl raised: the compiler's first error, if there is one."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return next((line for line in lines if "error:" in line), lines[0] if lines else repr(error))[:300]
+        *_, outcome = attempts(load_problem(PROBE), 1, 0, 1, device=device)
+    except UserError as error:
+        return device._replace(reason=error.problem)
+    right = outcome.where.tolist() == EXPECTED
+    return device if right else device._replace(reason=f"{device.name} computes wrong numbers")
 
 
 def opencl_devices() -> list[Device]:
@@ -120,40 +103,39 @@ def opencl_devices() -> list[Device]:
 
 def choose() -> Device:
     """Return the first device that can be used."""
-    unusable = []
+    reasons = []
     for device in map(tried, installed()):
         if not device.reason:
             return device
-        unusable.append(f"{device} cannot be used: {device.reason}")
-    problem = "; ".join(unusable) or "there is no OpenCL device"
+        reasons.append(device.reason)
+    problem = "; ".join(reasons) or "there is no OpenCL device"
     raise UserError(problem, key="device", value="opencl", remedy=REMEDY)
 
 
-def attempts(problem: Problem, seed: int, first: int, count: int, over: Over = never) -> Iterator[Found]:
-    """Make attempts, each in every grouping, on the first usable device, as `numbered_attempts.Attempts` says."""
-    device = choose()
-    try:
-        yield from made(problem, device, seed, first, count, over)
-    except cl.Error as error:
-        text = f"{device} fails at this problem: {fault(error)}"
-        raise UserError(text, key="device", value="opencl", remedy=REMEDY) from error
-
-
-def made(problem: Problem, device: Device, seed: int, first: int, count: int, over: Over) -> Iterator[Found]:
-    """Make attempts on a device, which may fail."""
-    session, ways = Session(problem, device.handle), len(problem.groupings)
+def attempts(
+    problem: Problem, seed: int, first: int, count: int, over: Over = never, *, device: Device | None = None
+) -> Iterator[Found]:
+    """Make attempts, each in every grouping, on the first usable device or this one, as `cpu.Attempts` says."""
+    device = device or choose()
+    ways = len(problem.groupings)
     at, end, size = first * ways, (first + count) * ways, 1
     best = Found(len(problem.units) + 1, np.full(problem.balls, NULL), first, 0)
-    while at < end and best.left:
-        began = monotonic()
-        found = session.make(seed, at, min(size, end - at), over)
-        if found is None:
-            break
-        best = min(best, found, key=lambda each: each.left)
-        at += found.checked
-        size = min(4 * found.checked, int(found.checked * WAVE / max(monotonic() - began, 1e-6)))
-        size = max(1, min(size, session.most))
-        yield best._replace(checked=at - first * ways)
+    try:
+        session = Session(problem, device.handle)
+        while at < end and best.left:
+            began = monotonic()
+            found = session.make(seed, at, min(size, end - at), over)
+            if found is None:
+                break
+            best = min(best, found, key=lambda each: each.left)
+            at += found.checked
+            size = min(4 * found.checked, int(found.checked * WAVE / max(monotonic() - began, 1e-6)))
+            size = max(1, min(size, session.most))
+            yield best._replace(checked=at - first * ways)
+    except cl.Error as error:  # of what it says the compiler's first error, or else one line
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [repr(error)]
+        reason = next((line for line in lines if "error:" in line), lines[0])[:300]
+        raise UserError(f"{device.name} fails: {reason}", key="device", value="opencl", remedy=REMEDY) from error
     if at == first * ways:
         yield best._replace(left=len(problem.units))
 
@@ -220,7 +202,7 @@ class Session:
         if over():
             return None
         size, left = -(-count // self._beside) * self._beside, np.empty(count, np.int64)
-        numbers = np.int64(word(seed)), np.int64(first), np.int64(count)
+        numbers = np.int64(seed), np.int64(first), np.int64(count)
         launch = self._kernel(self._queue, (size,), (self._beside,), *self._buffers, *numbers)
         self._queue.flush()
         try:

@@ -5,13 +5,15 @@ from typing import Any, cast
 
 import numpy as np
 
-from binwright.agents.solver.backends.numbered_attempts import LOOK, Over, never
+from binwright.agents.solver.backends.cpu import LOOK, Over, never
 from binwright.agents.solver.model.problem import Matrix
 from binwright.agents.solver.model.program import NULL
 from binwright.simcore.jit import kernel
 from binwright.simcore.ordered_sums import rows_dot
 from binwright.simcore.types import Ints
 
+BLOCK = 8
+"""Bins that first fit passes over at once, if it can."""
 TINY = Matrix(np.full((3, 1), 2), np.full((3, 1), 3), (), np.arange(3)[:, None])
 """What searches are compiled with."""
 
@@ -64,60 +66,39 @@ def next_fit(packing: Matrix) -> Ints:
 
 
 @kernel
-def fits(demand: Ints, ball: int, free: Ints, target: int) -> bool:
-    """Tell whether free [bins, d] of the target is enough for demand [balls, d] of the ball."""
+def fits(demand: Ints, ball: int, free: Ints, at: int) -> bool:
+    """Tell whether free [..., d] is enough there for demand [balls, d] of the ball."""
     for d in range(demand.shape[1]):  # noqa: SIM110 (no generators in kernels)
-        if demand[ball, d] > free[target, d]:
+        if demand[ball, d] > free[at, d]:
             return False
     return True
-
-
-@kernel
-def take(demand: Ints, ball: int, free: Ints, target: int, sign: int) -> None:
-    """Take what a ball needs off free [bins, d] of the target, or give it back."""
-    for d in range(demand.shape[1]):
-        free[target, d] -= sign * demand[ball, d]
 
 
 @kernel
 def fit(demand: Ints, capacity: Ints, order: Ints, where: Ints, stop: Ints) -> bool:
     """Put balls in this order into the first bins that take them; writes their bins to `where` [balls].
 
-    Returns whether it was not stopped: `stop` [1] is set from outside.
+    Blocks of bins none of which has enough of some resource are passed over. Returns whether it was not stopped:
+    `stop` [1] is set from outside.
     """
-    bins, dims = capacity.shape
-    size = 1
-    while size < bins:
-        size *= 2
-    # Of each resource a tree, entry n with the larger of entries 2 n and 2 n + 1: what a bin of the subtree has free.
-    free = np.full((2 * size, dims), -1)
-    free[size : size + bins] = capacity
-    for node in range(size - 1, 0, -1):
-        for d in range(dims):
-            free[node, d] = max(free[2 * node, d], free[2 * node + 1, d])
-    before, start = -1, 0
+    free, bins, before, start = capacity.copy(), len(capacity), -1, 0
+    most = np.zeros((bins // BLOCK + 1, demand.shape[1]), np.int64)
+    for place in range(bins):
+        most[place // BLOCK] = np.maximum(most[place // BLOCK], free[place])
     for ball in order:
         if stop[0]:
             return False
-        same = before >= 0
-        for d in range(dims):
-            same = same and demand[ball, d] == demand[before, d]
-        if not same:  # where one ball finds no room, another one like it does not either
-            start = 0
-        node = size + start if start < bins else 0
-        while node > 0 and not (fits(demand, ball, free, node) and node >= size):
-            if fits(demand, ball, free, node):
-                node *= 2
-            else:
-                while node & 1:
-                    node >>= 1
-                node += 1 if node > 0 else 0
-        before, start = ball, node - size if node > 0 else bins
-        if node > 0:
-            where[ball] = node - size
-            take(demand, ball, free, node, 1)
-        while node > 1:
-            node >>= 1
-            for d in range(dims):
-                free[node, d] = max(free[2 * node, d], free[2 * node + 1, d])
+        # Where one ball finds no room, another one like it does not either.
+        place = start if before >= 0 and (demand[ball] == demand[before]).all() else 0
+        while place < bins and not fits(demand, ball, free, place):
+            place += 1
+            while place < bins and place % BLOCK == 0 and not fits(demand, ball, most, place // BLOCK):
+                place += BLOCK
+        before, start = ball, place
+        if place < bins:
+            where[ball] = place
+            free[place] -= demand[ball]
+            block = place - place % BLOCK
+            for d in range(demand.shape[1]):
+                most[block // BLOCK, d] = free[block : block + BLOCK, d].max()
     return True

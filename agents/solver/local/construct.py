@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from binwright.agents.solver.backends import attempt
+from binwright.agents.solver.backends.cpu import Over
 from binwright.agents.solver.backends.flat import Flat, room
-from binwright.agents.solver.backends.numbered_attempts import Over
 from binwright.agents.solver.model.emit import utilfn
 from binwright.agents.solver.model.evaluate import Added, evaluator, function_of
 from binwright.agents.solver.model.problem import Problem, Sets, joined

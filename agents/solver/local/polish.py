@@ -13,8 +13,7 @@ from typing import TypeAlias
 import numpy as np
 
 from binwright.agents.solver.backends.attempt import Utilfn
-from binwright.agents.solver.backends.cpu import compiled, compiled_problem
-from binwright.agents.solver.backends.numbered_attempts import Found, Over, best_of
+from binwright.agents.solver.backends.cpu import Found, Over, best_of, compiled, compiled_problem
 from binwright.agents.solver.local.search import SLICE, empty_bins, trim
 from binwright.agents.solver.local.state import (
     COUNT,
@@ -33,7 +32,7 @@ from binwright.agents.solver.local.state import (
 from binwright.agents.solver.model import emit
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import MICRO, NULL
-from binwright.agents.solver.model.random import IMPROVING, word
+from binwright.agents.solver.model.random import IMPROVING
 from binwright.agents.solver.model.verify import goals_of
 from binwright.simcore.jit import lean
 from binwright.simcore.types import Ints
@@ -248,7 +247,7 @@ def improved(
     `patience` have found nothing. Four runs begin with the same allocation. How far it comes depends on the seed and on
     `runs`.
     """
-    objective, stop, seed = problem.objective, np.zeros(1, np.int64), word(seed)
+    objective, stop = problem.objective, np.zeros(1, np.int64)
     assert objective is not None
     call, flat = compiled_problem(problem, elastic=True)
     source, constants = emit.goals(objective)

@@ -12,8 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from binwright.agents.solver.backends.attempt import Utilfn
-from binwright.agents.solver.backends.cpu import compiled_problem
-from binwright.agents.solver.backends.numbered_attempts import Found, Over, best_of, never
+from binwright.agents.solver.backends.cpu import Found, Over, best_of, compiled_problem, never
 from binwright.agents.solver.local.state import (
     COUNT,
     DRAWS,
@@ -35,7 +34,7 @@ from binwright.agents.solver.local.state import (
 )
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import MICRO, NULL
-from binwright.agents.solver.model.random import PLACING, word
+from binwright.agents.solver.model.random import PLACING
 from binwright.simcore.jit import lean
 
 SAMPLES = 4
@@ -301,8 +300,8 @@ def luby(number: int) -> int:
 
 
 def attempts(problem: Problem, seed: int, first: int, count: int, over: Over = never) -> Iterator[Found]:
-    """Make runs that place balls, as `numbered_attempts.Attempts` says."""
-    (call, flat), stop, seed = compiled_problem(problem, elastic=True), np.zeros(1, np.int64), word(seed)
+    """Make runs that place balls, as `cpu.Attempts` says."""
+    (call, flat), stop = compiled_problem(problem, elastic=True), np.zeros(1, np.int64)
     # Where the number of bins is searched, most runs are for too few bins.
     patience = (32 if problem.searched else 64) * len(problem.units)
 

@@ -13,11 +13,6 @@ PLACING, IMPROVING = -2, -3
 """The groups in the keys of local searches: no group of bins has them."""
 
 
-def word(number: int) -> int:
-    """Convert a number to one that is the same to `stream_kernel` and fits the signed 64 bits that kernels take."""
-    return (number + (1 << 63)) % (1 << 64) - (1 << 63)
-
-
 @kernel
 def stream_kernel(seed: int, group: int, attempt: int) -> np.uint64:
     """Return where a stream starts; numbers have 64 bits, with or without a sign."""

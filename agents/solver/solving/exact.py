@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from math import ceil
 from typing import Any, NamedTuple, cast
 
-from binwright.agents.solver.backends.numbered_attempts import LOOK, Over
+from binwright.agents.solver.backends.cpu import LOOK, Over
 from binwright.agents.solver.model import program as p
 from binwright.agents.solver.model.arithmetic import OPERATIONS, SYMBOLS
 from binwright.agents.solver.model.emit import goals

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from binwright.agents.solver.backends import cpu
-from binwright.agents.solver.backends.numbered_attempts import Attempts, Over, fewest, rounds
+from binwright.agents.solver.backends.cpu import Attempts, Over, fewest, rounds
 from binwright.agents.solver.backends.vectors import first_fit, is_loaded
 from binwright.agents.solver.local import polish
 from binwright.agents.solver.local import search as local_search

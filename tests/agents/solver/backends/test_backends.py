@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 import binwright as bw
 from binwright.agents.solver.backends import cpu
 from binwright.agents.solver.backends.attempt import Utilfn
+from binwright.agents.solver.backends.cpu import Found, never
 from binwright.agents.solver.backends.flat import Flat, Room, lengths
 from binwright.agents.solver.backends.flat import room as room_of
 from binwright.agents.solver.backends.kernel_c import HEAD, Printer
-from binwright.agents.solver.backends.numbered_attempts import Found, never
 from binwright.agents.solver.language.errors import SpecError
 from binwright.agents.solver.model.emit import utilfn
 from binwright.agents.solver.model.evaluate import evaluator, rejection

@@ -8,8 +8,8 @@ import pytest
 
 import binwright as bw
 from binwright.agents.solver.backends import cpu, opencl
+from binwright.agents.solver.backends.cpu import Found
 from binwright.agents.solver.backends.kernel_c import HEAD
-from binwright.agents.solver.backends.numbered_attempts import Found, never
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.specification.load import load_problem
 from binwright.cli import MISTAKE, main
@@ -29,7 +29,7 @@ def test_a_device_that_is_not_there(monkeypatch: pytest.MonkeyPatch, capsys: pyt
     assert "binwright list devices" in said
 
 
-FIRST, SECOND = (opencl.Device(None, "Some", "1.0", name, kind) for name, kind in (("first", "GPU"), ("second", "CPU")))
+FIRST, SECOND = opencl.Device("first", "first (Some 1.0)"), opencl.Device("second", "second (Some 1.0)")
 
 
 @pytest.fixture(autouse=True)
@@ -40,17 +40,23 @@ def _nothing_is_remembered() -> Iterator[None]:
 
 
 def test_a_device_that_does_not_work_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    def made(problem: Problem, device: opencl.Device, *_: object) -> Iterator[Found]:
-        if device == FIRST:
-            raise opencl.cl.RuntimeError("nothing\nerror: unknown target CPU")
-        yield Found(0, np.array(opencl.EXPECTED), 0, 1)
+    class Session:
+        """One device fails at all problems."""
+
+        def __init__(self, problem: Problem, handle: str) -> None:
+            if handle == "first":
+                raise opencl.cl.RuntimeError("nothing\nerror: unknown target CPU")
+            self.most = 1
+
+        def make(self, *_: object) -> Found:
+            return Found(0, np.array(opencl.EXPECTED), 0, 1)
 
     monkeypatch.setattr(opencl, "installed", lambda: [FIRST, SECOND])
-    monkeypatch.setattr(opencl, "made", made)
+    monkeypatch.setattr(opencl, "Session", Session)
     assert opencl.choose() == SECOND
     assert [not device.reason for device in bw.opencl_devices()] == [False, True]
     monkeypatch.setattr(opencl, "installed", lambda: [FIRST])
-    with pytest.raises(UserError, match=r"first \(Some 1.0\) cannot be used: error: unknown") as error:
+    with pytest.raises(UserError, match=r"first \(Some 1.0\) fails: error: unknown") as error:
         opencl.choose()
     assert "binwright list devices" in error.value.remedy
     assert "pocl-opencl-icd" in error.value.remedy
@@ -61,7 +67,7 @@ def test_a_driver_that_computes_wrong_numbers(monkeypatch: pytest.MonkeyPatch) -
     opencl.tried.cache_clear()
     wrong = HEAD.replace("value != 0", "value == 0").replace("!value", "value")
     monkeypatch.setattr("binwright.agents.solver.backends.opencl.HEAD", wrong)
-    assert opencl.tried(device).reason == "it computes wrong numbers"
+    assert opencl.tried(device).reason == f"{device.name} computes wrong numbers"
 
 
 def test_every_usable_device_gives_the_same_answer() -> None:
@@ -69,7 +75,7 @@ def test_every_usable_device_gives_the_same_answer() -> None:
     network = load_problem("network")
     *_, expected = cpu.attempts(network, 0, 0, 16)
     for device in (each for each in opencl.opencl_devices() if not each.reason):
-        *_, got = opencl.made(network, device, 0, 0, 16, never)
+        *_, got = opencl.attempts(network, 0, 0, 16, device=device)
         assert is_same(got, expected)
 
 
@@ -112,10 +118,10 @@ def is_same(one: Found, other: Found) -> bool:
 
 
 def test_attempts_beside_one_another_are_the_attempts(monkeypatch: pytest.MonkeyPatch) -> None:
-    device = opencl_device()
+    opencl_device()
     monkeypatch.setattr(opencl, "ON_PROCESSORS", 7)
     made = packing(14)
     for seed in (2, 3):
         *_, expected = reference.attempts(made, seed, 0, 12)
-        *_, got = opencl.made(made, device, seed, 0, 12, never)
+        *_, got = opencl.attempts(made, seed, 0, 12)
         assert is_same(got, expected)

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 import binwright as bw
 from binwright.agents.solver import problem
-from binwright.agents.solver.backends.cpu import compiled_problem
-from binwright.agents.solver.backends.numbered_attempts import never
+from binwright.agents.solver.backends.cpu import compiled_problem, never
 from binwright.agents.solver.local import state as s
 from binwright.agents.solver.local.search import attempts, begin, improve
 from binwright.agents.solver.model.problem import Problem
@@ -87,9 +86,7 @@ def test_threads_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     given = FORMS["pods"](0)
     answers = set()
     for threads in (1, 3):
-        monkeypatch.setattr(
-            "binwright.agents.solver.backends.numbered_attempts.usable_threads", lambda threads=threads: threads
-        )
+        monkeypatch.setattr("binwright.agents.solver.backends.cpu.usable_threads", lambda threads=threads: threads)
         [ours] = searches(given, "cpu", "ours").values()
         *_, found = ours(given, 7, 0, 6, never)
         answers.add((tuple(found.where.tolist()), found.attempt))

@@ -34,13 +34,6 @@ def test_python_and_numba_draw_the_same_bits(seed: int, group: int, attempt: int
     assert 0 <= reference.below(start, counter, n) < n
 
 
-@given(st.integers(-(2**80), 2**80))
-def test_seeds_of_any_size_are_the_same_stream_in_64_bits(seed: int) -> None:
-    word = random.word(seed)
-    assert -(2**63) <= word < 2**63
-    assert reference.stream(word, 1, 2) == reference.stream(seed, 1, 2)
-
-
 @pytest.mark.long
 def test_opencl_draws_the_same_bits() -> None:
     device = opencl_device()

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binwright.agents.solver.backends import cpu
+from binwright.agents.solver.backends.cpu import Found, Over, best_of, fewest, never, rounds
 from binwright.agents.solver.backends.flat import room
-from binwright.agents.solver.backends.numbered_attempts import Found, Over, best_of, fewest, never, rounds
 from binwright.agents.solver.local import search as local_search
 from binwright.agents.solver.local.search import luby
 from binwright.agents.solver.model.problem import Matrix, Problem
@@ -54,7 +54,7 @@ def test_a_success_has_the_lowest_number_whatever_the_threads(search: Any, bins:
     given, answers = packed(vectors(), bins), set()
     for threads in (1, 2, 7):
         with pytest.MonkeyPatch.context() as patch:
-            module = "binwright.agents.solver.backends.numbered_attempts"
+            module = "binwright.agents.solver.backends.cpu"
             patch.setattr(f"{module}.usable_threads", lambda threads=threads: threads)
             found = best(given, 5, 64, search=search)
         answers.add((found.left, found.attempt, *found.where.tolist()))
@@ -153,7 +153,7 @@ NOWHERE = np.zeros(0, np.int64)
 
 @pytest.fixture
 def four_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("binwright.agents.solver.backends.numbered_attempts.usable_threads", lambda: 4)
+    monkeypatch.setattr("binwright.agents.solver.backends.cpu.usable_threads", lambda: 4)
 
 
 @pytest.mark.usefixtures("four_threads")
