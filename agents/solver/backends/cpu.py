@@ -5,7 +5,7 @@ Those of the published search are compiled for the problem at hand: what they ar
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import lru_cache
 from itertools import islice
@@ -97,17 +97,20 @@ def fewest(
     bound: Callable[[], int],
     most: int,
     known: int | None,
-    rounds: Iterable[range],
+    end: int | None,
     attempt: Callable[[int, range], int | None],
 ) -> None:
-    """Look for an answer in fewer bins, round by round, each with its attempts, until there is one in `bound()` bins.
+    """Look for an answer in fewer bins, round by round, until there is one in `bound()` bins.
 
-    The bound may rise while attempts are made. A round tries it first, then halfway between what has just failed and
-    what is `known`; while nothing is known it goes up in steps of one, two, four, ..., to `most`. `attempt(bins,
-    attempts)` returns the fewest bins known then. So what is tried depends on the outcomes only; to stop in time is up
-    to `attempt`, which raises.
+    A round has two attempts, then twice as many as the one before, up to number `end`. It tries the bound first, which
+    may rise while attempts are made, then halfway between what has just failed and what is `known`; while nothing is
+    known it goes up in steps of one, two, four, ..., to `most`. `attempt(bins, attempts)` returns the fewest bins known
+    then. So what is tried depends on the outcomes only; to stop in time is up to `attempt`, which raises.
     """
-    for attempts in rounds:
+    number, size = 0, 2
+    while end is None or number < end:
+        attempts = range(number, number + size if end is None else min(number + size, end))
+        number, size = attempts.stop, 2 * size
         low, step, first = bound(), 0, True
         while known is None or low < known:
             high = low + 2 * step if known is None else known - 1
@@ -120,15 +123,6 @@ def fewest(
             low = max(low, bound())
         if known is not None and known <= bound():
             return
-
-
-def rounds(size: int, end: int | None = None) -> Iterator[range]:
-    """Iterate over the attempts of each round, twice as many in each, up to number `end`."""
-    first = 0
-    while end is None or first < end:
-        last = first + size if end is None else min(first + size, end)
-        yield range(first, last)
-        first, size = last, 2 * size
 
 
 @kernel

@@ -2,7 +2,8 @@
 
 A kernel that can be printed has whole numbers of 64 bits, booleans, the arrays of a `Flat` and a `Room` and parts of
 them; assignments, `if`, `while`, and `for` over a range whose variable nothing else assigns; and calls of other such
-kernels. Annotations say what its arguments are. UTILFN, which numba's kernels take as an argument, is a function in C.
+kernels. Annotations say what its arguments are; what else it assigns has a sign in C, whatever it is in Python. UTILFN,
+which numba's kernels take as an argument, is a function in C.
 """
 
 import ast
@@ -47,8 +48,6 @@ class Printer:
     def __init__(self, lengths: Mapping[str, int]) -> None:
         self.lengths = lengths
         self.printed: dict[str, str] = {}
-        self.returned: dict[str, str] = {}
-        """The types that they return."""
 
     @property
     def text(self) -> str:
@@ -65,9 +64,8 @@ class Printer:
         [node] = ast.parse(source).body
         assert isinstance(node, ast.FunctionDef)
         if node.name not in self.printed:
-            self.returned[node.name] = TYPES[_annotation(node.returns)]
             text = "\n".join(_Function(self, node, names).lines())
-            self.printed[node.name] = text
+            self.printed[node.name] = text  # behind those that it calls
 
 
 class _Function(ast.NodeTransformer):
@@ -79,26 +77,17 @@ class _Function(ast.NodeTransformer):
         self.utilfn = {name for name, kind in kinds.items() if kind == "Utilfn"}
         self.arguments = {name: kind for name, kind in kinds.items() if kind != "Utilfn"}
         loops = {ast.unparse(loop.target) for loop in ast.walk(node) if isinstance(loop, ast.For)}
-        self.locals: dict[str, str] = {}
-        for assigned in (part for part in ast.walk(node) if isinstance(part, ast.Assign)):
-            for target in assigned.targets:
-                if isinstance(target, ast.Name) and target.id not in self.arguments:
-                    assert target.id not in loops, f"{node.name} assigns the variable of a loop: {target.id}"
-                    self.locals.setdefault(target.id, self._kind(assigned.value))
+        targets = [target for part in ast.walk(node) if isinstance(part, ast.Assign) for target in part.targets]
+        assigned = {target.id for target in targets if isinstance(target, ast.Name)}
+        assert loops.isdisjoint(assigned), f"{node.name} assigns the variable of a loop"
+        self.locals = sorted(assigned - self.arguments.keys())
         self.known = {*self.arguments, *self.locals, *loops}
-
-    def _kind(self, value: ast.expr) -> str:
-        """Return the type of a local by what is assigned to it first: what a kernel returns, or a whole number."""
-        name = ast.unparse(value.func) if isinstance(value, ast.Call) else ""
-        if callable(self.names.get(name)):
-            self.printer.add(self.names[name])
-        return self.printer.returned.get(name, TYPES["int"])
 
     def lines(self) -> Iterator[str]:
         """Print the function."""
         arguments = [f"{TYPES[kind]}{name}" for name, kind in self.arguments.items()]
-        yield f"static inline {self.printer.returned[self.node.name]}{self.node.name}({', '.join(arguments)}) {{"
-        yield from (f"{kind}{name} = 0;" for name, kind in self.locals.items())
+        yield f"static inline {TYPES[_annotation(self.node.returns)]}{self.node.name}({', '.join(arguments)}) {{"
+        yield from (f"long {name} = 0;" for name in self.locals)
         yield from self.block(self.node.body)
         yield "}"
 

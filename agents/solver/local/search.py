@@ -16,7 +16,6 @@ from binwright.agents.solver.backends.cpu import Found, Over, best_of, compiled_
 from binwright.agents.solver.local.state import (
     COUNT,
     DRAWS,
-    SPREAD,
     TOTAL,
     UNITS,
     State,
@@ -39,6 +38,8 @@ from binwright.simcore.jit import lean
 
 SAMPLES = 4
 """Bins in which a unit's weight is measured."""
+SPREAD = 2048
+"""By how many 1024ths chance may raise a weight."""
 SLICE = 1000
 """Moves between two looks at the clock."""
 LIGHTEST = 8
@@ -50,7 +51,7 @@ def order(state: State, many: int) -> None:
     """Sort the offered units by Shell's sort: heavier ones first, each weight bent by chance."""
     key, offered, gap = state.key, state.offered, many
     for i in range(many):
-        key[i] = state.weight[offered[i]] * (1024 + drawn(state, state.tally[SPREAD]))
+        key[i] = state.weight[offered[i]] * (1024 + drawn(state, SPREAD))
     while gap > 1:
         gap //= 2
         for i in range(gap, many):

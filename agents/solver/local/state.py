@@ -17,11 +17,9 @@ from binwright.agents.solver.model.random import below_kernel, stream_kernel
 from binwright.simcore.jit import lean, lean_inlined
 from binwright.simcore.types import Ints
 
-SPREADS = (2048, 4096, 512, 8192)
-"""By how many 1024ths chance may raise a weight, run by run."""
-COUNT, TOTAL, DRAWS, CLOCK, DIMS, UNITS, STREAM, SPREAD = range(8)
+COUNT, TOTAL, DRAWS, CLOCK, DIMS, UNITS, STREAM = range(7)
 """Entries of `tally`: unplaced units, their weight, random numbers drawn, the number of the move, how many dimensions
-and units it has changed; where random numbers of the run start, and by how many 1024ths chance may raise a weight."""
+and units it has changed; where random numbers of the run start."""
 
 
 class State(NamedTuple):
@@ -83,7 +81,7 @@ def new_state(problem: Problem, flat: Flat, stop: Ints) -> State:
     ]  # fmt: skip
     every = flat._replace(group_bins=np.arange(bins))
     return State(
-        every, room(problem)._replace(stop=stop), np.zeros(problem.balls, np.int64), np.zeros(8, np.int64), *arrays
+        every, room(problem)._replace(stop=stop), np.zeros(problem.balls, np.int64), np.zeros(7, np.int64), *arrays
     )
 
 
@@ -91,7 +89,6 @@ def new_state(problem: Problem, flat: Flat, stop: Ints) -> State:
 def begin_run(state: State, seed: int, group: int, number: int) -> None:
     """Let random numbers be those of run `number` of a seed."""
     state.tally[STREAM] = np.int64(stream_kernel(seed, group, number))
-    state.tally[SPREAD] = SPREADS[number % len(SPREADS)]
 
 
 @lean_inlined

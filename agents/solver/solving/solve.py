@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from binwright.agents.solver.backends import cpu
-from binwright.agents.solver.backends.cpu import Attempts, Over, fewest, rounds
+from binwright.agents.solver.backends.cpu import Attempts, Over, fewest
 from binwright.agents.solver.backends.vectors import first_fit, is_loaded
 from binwright.agents.solver.local import polish
 from binwright.agents.solver.local import search as local_search
@@ -192,8 +192,8 @@ class _Search:
                 self.fit(self.over)
             if not self.settled:
                 patience = PATIENCE if self.problem.wishes else None
-                numbers = rounds(2, 1 if self.impossible else self.attempts or patience)
-                fewest(lambda: self.bound, self.most, self.bins, numbers, self.attempt)
+                end = 1 if self.impossible else self.attempts or patience
+                fewest(lambda: self.bound, self.most, self.bins, end, self.attempt)
         if self.device != "cpu":  # whether it is there is told
             list(self.searches[PUBLISHED](self.problem, 0, 0, 1, lambda: True))
         if self.problem.objective is not None and self.best is not None and not self.best.rank[0]:
@@ -238,7 +238,7 @@ class _Search:
         else:
             units, over = units._replace(sets=problem.units), self.within(min(self.reserve, left))
 
-        fewest(lambda: self.bound, self.most, None, [range(1)], lambda bins, _: self.construct_into(bins, units, over))
+        fewest(lambda: self.bound, self.most, None, 1, lambda bins, _: self.construct_into(bins, units, over))
         if self.best is None or (2 * self.best.rank[0] > problem.balls and not over()):  # most are too large
             self.tenants = None
         self.look_at_clock()
