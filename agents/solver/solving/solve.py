@@ -320,6 +320,7 @@ class _Search:
         assert objective is not None
         if objective.bounds == goals_of(problem, best.alloc):
             return
+        self.look_at_clock()  # nothing begins, and is compiled, after the end
         patience = 100 if self.attempts is None and self.time is None else inf
         for run in polish.improved(problem, self.seed, best.alloc, self.attempts, self.over, patience):
             self.checked = before + run.checked
