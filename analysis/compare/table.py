@@ -174,7 +174,8 @@ def finding(table: Table, metric: Metric) -> str:
 
 
 def _none(metric: Metric, points: int) -> str:
-    return f"By {metric.heading}, no significant difference{f' at any of {points} points' * (points > 1)}"
+    where = f" between agents at any of {points} points" if points > 1 else ""
+    return f"By {metric.heading}, no significant difference{where}"
 
 
 def _best(ranked: Ranked) -> list[str]:

@@ -140,7 +140,8 @@ class Runs:
     """
 
     def __init__(self, question: "Question", folder: Path, jobs: int | None, finished: Callable[[Row], None]) -> None:
-        self.folder, self.failed = folder, dict[str, str]()
+        self.folder, self.failed, self.impossible = folder, dict[str, str](), 0.0
+        """And which share of the requests is larger than any server."""
         self._question, self._jobs, self._finished = question, jobs, finished
         self._pairs: Pairs = {}
         # Agents that are the same under two labels are run, and answered for, once.
@@ -211,6 +212,7 @@ class Runs:
         if failed := next((row for row in rows if row["status"] != "done"), None):
             self.failed.setdefault(agent, failed["error"])
             return
+        self.impossible = max(row["impossible"] / max(row["offered"], 1) for row in rows)
         random, means = any(row.get("random", True) for row in rows), []
         for name in (target.metric.name for target in self._question.targets):
             values = [row.get(name) for row in rows]
@@ -257,6 +259,8 @@ class Runs:
             agent, error = next(iter(self.failed.items()))
             return UserError(f"no agent's runs finished: {error.strip()}", key=agent)
         remedy = "Lower the target, look further with `size: {most: N}`, or turn its sign round."
+        if self.impossible:
+            remedy = f"{self.impossible:.1%} of the requests are larger than any server: give larger ones first."
         problem = f"no agent meets this with {many_of(self._question.most, 'server')}"
         return UserError(problem, key="until", value=self._question.until, remedy=remedy)
 

@@ -307,6 +307,7 @@ def test_an_agent_that_fails_stops_no_other(tiny: Path, capsys: pytest.CaptureFi
             ["--set", "size.most=2", "--seeds", "2"],
             "no agent meets this with 2 servers",
         ),
+        (["--set", "cluster.node.cpu=2", "--set", "size.most=2"], "% of the requests are larger than any server"),
         (
             ["--until", "allocation_cpu >= 99 %", "--set", "size.most=40"],
             "or turn its sign round",
