@@ -198,11 +198,12 @@ class Build(Constants):
             self.tables[name] = self._once(node, make)
 
     def _table_from(self, node: s.Node, name: str, file: str, columns: Sequence[str], of: str | None) -> None:
-        names = None if of is None else self.spec.names.setdefault(of, {})
-        folder = self.spec.file and self.spec.file.parent
-        make: Callable[[], Table] = partial(from_file, name, file, columns, folder, names, node.at)
-        if names is not None and name in self.spec.cells:
-            make = partial(from_names, name, self.spec.cells[name], names)
+        def make() -> Table:
+            names = None if of is None else self.spec.names.setdefault(of, {})
+            if names is not None and name in self.spec.cells:
+                return from_names(name, self.spec.cells[name], names)
+            return from_file(name, file, columns, self.spec.file and self.spec.file.parent, names, node.at)
+
         self._define(node, name, make)
         if of is not None:
             if of not in self.named:

@@ -16,7 +16,7 @@ from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.verify import faults
 from binwright.cli import main
-from tests.support.solving import NAMED
+from tests.support.solving import NAMED, problem
 
 NODES = "name,zone,cpu\nn-a,east,16\nn-b,east,16\nn-c,west,16\nn-d,west,16\n"
 PODS = """name,app,cpu,node,old
@@ -60,6 +60,12 @@ def test_same_names_in_several_tables_have_the_same_numbers(file: Path) -> None:
     answer = bw.solve(found, now=np.array([0, 0, 1, 2]).tolist(), time=10)
     assert answer.status == "optimal"
     assert [ball for ball, _, _ in answer.moves] == [1]
+
+
+def test_numbers_may_come_in_the_place_of_names() -> None:
+    text = 'TABLE NODE FROM "nodes.csv" COLUMN "name" AS node BALLS 1 BINS len(NODE) AS node RESOURCES C => 1'
+    numbered = problem(f"{text} procedure UTILFN(BALL, BIN, ALLOC) end", tables={"NODE": [0, 1, 2]})
+    assert (numbered.bins, numbered.bin_names) == (3, ())
 
 
 def test_answers_have_the_names_and_are_read_again(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
