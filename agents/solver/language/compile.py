@@ -35,7 +35,8 @@ class Compiler(Writer):
             return Typed.of(INT, self.scope.number(node, of))
         result: Typed = getattr(self, f"_{node.kind}")(node, *node.parts)
         if result.kind == PLACE and result.low < 0 and node in self.facts:
-            result = result._replace(low=0)
+            code = result.code if self.ceiling is None else op("max", result.code, 0)  # goals evaluate both sides
+            result = result._replace(low=0, code=code)
         most = WIDE if result.kind == QUANTITY else WIDE // MICRO
         remedy = "Choose a larger unit, or bound it with min(..., ...) and max(..., ...)."
         refuse(result.low < -most or result.high > most, "this may go beyond 1e12", remedy, node.at)

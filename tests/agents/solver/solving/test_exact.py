@@ -62,6 +62,7 @@ def test_optimal_answers_are_the_best_of_all_allocations(asked: Problem) -> None
         ("count(b in 3: (if ALLOC[b] == 0 then NULL else ALLOC[b]) != b - 1)", 3),
         ("count(b in 3: not (ALLOC[b] == 0 or ALLOC[b] == 2))", 3),
         ("if ALLOC[0] == 0 then 0 else " * 20 + "1", 1),
+        ("if (if ALLOC[0] < 2 then NULL else 0) == 0 then 2 // (1 + (if ALLOC[0] < 2 then NULL else 0)) else 1", 2),
     ],
 )
 def test_numbers_and_zeros_stand_beside_what_varies(goal: str, best: int) -> None:
