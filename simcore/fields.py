@@ -47,6 +47,12 @@ KINDS = {
     "bool_type": "true or false",
 }
 """What is to stand where pydantic finds something else."""
+REMEDIES = {
+    "string_type": "Put it in quotes if it looks like a number or a date.",
+    "tuple_type": "Write it like [first, second].",
+    "missing": "Write it like [first, second].",
+    "dict_type": "Write it like {key: value}.",
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # typing takes one type for another that is equal
@@ -84,9 +90,30 @@ def expected(detail: ErrorDetails) -> str:
     return f"expected {words or KINDS.get(detail['type']) or detail['msg'].removeprefix('Input should be ')}"
 
 
-def choices_of(detail: ErrorDetails) -> list[str]:
-    """List the words that pydantic expected one of; none where it expected something else."""
-    return re.findall(r"'([^']*)'", detail["ctx"]["expected"]) if detail["type"] == "literal_error" else []
+def keys_of(detail: ErrorDetails) -> Keys:
+    """Find the keys of a mistake, without the tags of unions, which stand in <brackets>."""
+    keys = tuple(key for key in detail["loc"] if not re.fullmatch(r"<[\w-]+>", str(key)))
+    return (*keys, *detail.get("ctx", {}).get("at", ()))
+
+
+def describe_mistake(detail: ErrorDetails) -> tuple[str, str, Any]:
+    """Say problem and remedy of what pydantic found, and the value if it is not simply what stands there."""
+    context = detail.get("ctx", {})
+    if detail["type"] == "binwright":
+        return context["problem"], context["remedy"], context["value"]
+    known = re.findall(r"'([^']*)'", context["expected"]) if detail["type"] == "literal_error" else []
+    if known:
+        return "is no known value", suggest(str(detail["input"]), known), None
+    if detail["type"] == "string_pattern_mismatch":
+        remedy = "Write letters, digits, spaces and . + - _, of which the first is a letter, a digit or _."
+        return "is not a name", remedy, None
+    if detail["type"] == "tuple_type" and isinstance(value := detail["input"], str):
+        return "expected a list", f"Write a list: [{value}].", None
+    if detail["type"] == "string_type" and isinstance(detail["input"], list):
+        return expected(detail), "Write one of them.", None
+    if detail["type"] == "too_short" and isinstance(detail["input"], Mapping):
+        return "is empty", f"Give at least {context['min_length']} of them.", None
+    return expected(detail), REMEDIES.get(detail["type"], ""), None
 
 
 def findings(error: PydanticCustomError | ValidationError) -> list[InitErrorDetails]:

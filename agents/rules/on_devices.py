@@ -1,15 +1,17 @@
 """Builds agents for servers with devices: rules that choose a server and devices, and any agent that others name."""
 
 from collections.abc import Callable, Mapping
-from inspect import signature
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from pydantic import ValidationError
 
 from binwright.agents import AGENTS
 from binwright.fabric.devices import Devices, DeviceView, fits_server, fitting, in_python, on_devices, tightest, wanted
 from binwright.simcore.errors import UserError
+from binwright.simcore.fields import describe_mistake, keys_of
 from binwright.simcore.jit import inlined, lean, named_after, prepared
+from binwright.simcore.options import check_options
 from binwright.simcore.types import Agent, Amounts, Ints, Placement, Refusal, Request, View
 
 
@@ -164,9 +166,10 @@ def nested(name: str, options: Mapping[str, Any] | None) -> Agent:
         error.key = "agent"
         raise
     try:
-        signature(kind).bind(**(options or {}))
-    except TypeError as error:
-        known = ", ".join(signature(kind).parameters) or "none"
-        raise UserError(f"{name}: {error}", key="options", value=options, remedy=f"Options: {known}.") from None
-    made: Agent = kind(**(options or {}))
+        made: Agent = kind(**check_options(kind, options))
+    except ValidationError as error:
+        mistake = error.errors(include_url=False)[0]
+        problem, remedy, value = describe_mistake(mistake)
+        key = ".".join(map(str, ("options", *keys_of(mistake))))
+        raise UserError(problem, key=key, value=mistake["input"] if value is None else value, remedy=remedy) from None
     return made

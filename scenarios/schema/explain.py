@@ -1,34 +1,25 @@
 """Pydantic's findings as the one message that a user needs, and where in a scenario a mistake is."""
 
-import re
 from collections.abc import Mapping
-from typing import Any
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from binwright.scenarios.schema.yaml_source import Source, dotted
-from binwright.simcore.errors import ScenarioError, UserError, as_one, suggest
-from binwright.simcore.fields import Keys, choices_of, expected
+from binwright.simcore.errors import ScenarioError, UserError, as_one
+from binwright.simcore.fields import Keys, describe_mistake, keys_of
 from binwright.simcore.removed import removed
-
-_REMEDIES = {
-    "string_type": "Put it in quotes if it looks like a number or a date.",
-    "tuple_type": "Write it like [first, second].",
-    "missing": "Write it like [first, second].",
-    "dict_type": "Write it like {key: value}.",
-}
 
 
 def explain(error: ValidationError, source: Source) -> UserError:
     """Turn findings into mistakes in the file's order, with their places; unknown keys, which explain others, first."""
-    result = [(_keys(detail), detail) for detail in error.errors(include_url=False) if not _follows(detail)]
+    result = [(keys_of(detail), detail) for detail in error.errors(include_url=False) if not _follows(detail)]
     result.sort(key=lambda item: (item[1]["msg"] != "unknown key", source.place(item[0]).line or 0))
     mistakes: dict[str, ScenarioError] = {}
     had_gone = set[Keys]()
     for keys, detail in result:
         place = source.place(keys)
-        problem, remedy, value = _say(detail)
+        problem, remedy, value = describe_mistake(detail)
         if problem in ("unknown key", "unknown option") and (instead := _instead(keys)):
             problem, remedy = "this key is gone", instead
             had_gone.add(keys[:-1])
@@ -64,28 +55,3 @@ def _follows(detail: ErrorDetails) -> bool:
     return detail["type"] == "too_short" and detail["ctx"]["min_length"] <= sum(
         item is not None for item in (value.values() if isinstance(value, Mapping) else value)
     )
-
-
-def _keys(detail: ErrorDetails) -> Keys:
-    """Find the keys of a mistake, without the tags of unions, which stand in <brackets>."""
-    keys = tuple(key for key in detail["loc"] if not re.fullmatch(r"<[\w-]+>", str(key)))
-    return (*keys, *detail.get("ctx", {}).get("at", ()))
-
-
-def _say(detail: ErrorDetails) -> tuple[str, str, Any]:
-    """Say problem and remedy, and the value if it is not simply what stands there."""
-    context = detail.get("ctx", {})
-    if detail["type"] == "binwright":
-        return context["problem"], context["remedy"], context["value"]
-    if known := choices_of(detail):
-        return "is no known value", suggest(str(detail["input"]), known), None
-    if detail["type"] == "string_pattern_mismatch":
-        remedy = "Write letters, digits, spaces and . + - _, of which the first is a letter, a digit or _."
-        return "is not a name", remedy, None
-    if detail["type"] == "tuple_type" and isinstance(value := detail["input"], str):
-        return "expected a list", f"Write a list: [{value}].", None
-    if detail["type"] == "string_type" and isinstance(detail["input"], list):
-        return expected(detail), "Write one of them.", None
-    if detail["type"] == "too_short" and isinstance(detail["input"], Mapping):
-        return "is empty", f"Give at least {detail['ctx']['min_length']} of them.", None
-    return expected(detail), _REMEDIES.get(detail["type"], ""), None
