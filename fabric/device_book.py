@@ -73,8 +73,9 @@ class DeviceBook(Book):
             if not 0 <= device < installed:
                 raise InfeasiblePlacement(f"there is no device {device} of server {server}, which has {installed}")
         if request.models and not request.models >> int(own.model[server]) & 1:
-            model = self._spec.models[own.model[server]]
-            raise InfeasiblePlacement(f"server {server} has devices of model {model}, which it does not take")
+            model, known = self._spec.models[own.model[server]], enumerate(self._spec.models)
+            takes = ", ".join(name for bit, name in known if request.models >> bit & 1) or "others"
+            raise InfeasiblePlacement(f"server {server} has devices of model {model}, and it takes {takes}")
         for device in devices:
             if own.free[server, device] < each:
                 free = say([int(own.free[server, device])], (self._view.resources[self._spec.resource],))

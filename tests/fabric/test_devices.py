@@ -129,7 +129,7 @@ def test_refuses_what_is_no_answer_for_devices() -> None:
         with pytest.raises(InfeasiblePlacement, match=said):
             ledger.apply(request, answer)
     other = request_of(Ask(1, 1, UNIT, frozenset({1})), 1)
-    with pytest.raises(InfeasiblePlacement, match="devices of model A, which it does not take"):
+    with pytest.raises(InfeasiblePlacement, match="devices of model A, and it takes B"):
         ledger.apply(other, placed(ask, 0, (0,)))
     assert ledger.reasons[ledger.why_not(other)] == "devices of other models"
 
