@@ -203,7 +203,7 @@ class ValueES(ScanAgent):
         shapes: dict[str, tuple[int, ...]] = {"weights": (SIZE + PER_SIZE * len(sizes),)}
         weights = fitting(self._file, shapes, described(self.name, view, **NOTES))["weights"].astype(np.float64)
         if self._untrained:
-            weights = np.prod(beginning(sizes, rng), axis=0)
+            weights = np.prod(beginning(sizes, np.random.default_rng(0)), axis=0)
         self.numbers = value_of(weights, sizes).weights
         self.get_ready(view)
 

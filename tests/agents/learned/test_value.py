@@ -8,11 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from binwright.agents import AGENTS
 from binwright.agents.learned.value import HIDDEN, SIZE, TERMS, beginning, fitting_on, sizes_of, value_of
 from binwright.agents.learned.weights import read
-from binwright.fabric.cluster import Cluster
+from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.ledger import Ledger
 from binwright.scenarios.learn.training import train
+from binwright.scenarios.run.execute import TrackedGenerator
 from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import UserError
 from binwright.simcore.types import Ints
@@ -81,6 +83,13 @@ def test_where_training_begins_only_what_still_fits_counts() -> None:
     first, scale = beginning(sizes, np.random.default_rng(1))
     assert (first * scale)[SIZE:].tolist() == [10, 0, 15, 0]
     assert not first[[*range(TERMS), *range(SIZE - HIDDEN, SIZE)]].any()
+
+
+def test_the_untrained_rule_is_no_random_one() -> None:
+    capacity, rng = np.full((1, 2, 2), 9), TrackedGenerator(np.random.default_rng(0))
+    view = Ledger(Cluster(("cpu", "mem"), capacity, (NEVER, NEVER), capacity[0])).view
+    AGENTS.load("value-es")(weights="large", untrained=True).start(view, rng)
+    assert not rng.drawn
 
 
 @pytest.mark.long
