@@ -161,10 +161,7 @@ def test_each_rule_on_a_few_servers(
 def test_on_many_servers_agents_see_what_rules_forbid() -> None:
     """What is shown differs from request to request, so that looking at what changed would not do."""
     many, asked = 300, asking((WEB, DB), [0, 0, 1, 1, 0])
-    ledger = Ledger(
-        cluster_of(many),
-        rules=rule_book(ServerLabels(many), [AtMost(at_most=1, of="web", per="server")]),
-    )
+    ledger = Ledger(cluster_of(many), rules=rule_book(ServerLabels(many), [AtMost(at_most=1, of="web", per="server")]))
     simulation, agent = Simulation(asked, ledger, expansion=[(2.5, 900)]), BestFit()
     agent.start(simulation.view, np.random.default_rng(0))
     play(simulation, agent)
@@ -224,10 +221,7 @@ def test_devices_and_rules_hold_together() -> None:
 
 
 def test_miscounting_is_found_and_so_is_who_writes() -> None:
-    ledger = Ledger(
-        cluster_of(2),
-        rules=rule_book(ServerLabels(2), [AtMost(at_most=1, of="web", per="server")]),
-    )
+    ledger = Ledger(cluster_of(2), rules=rule_book(ServerLabels(2), [AtMost(at_most=1, of="web", per="server")]))
     ledger.roles_of(asking((WEB,), []))
     ledger.apply(request(0, 0), request(0, 0).on(0, 0))
     recount(ledger)
