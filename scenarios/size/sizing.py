@@ -136,12 +136,11 @@ class Looked:
 class Runs:
     """Runs agents at sizes. `looked` has what each came to at each size, `failed` the first error of those that fail.
 
-    An agent of which a run fails is looked at no further.
+    An agent of which a run fails is looked at no further. `impossible` is the share of requests larger than any server.
     """
 
     def __init__(self, question: "Question", folder: Path, jobs: int | None, finished: Callable[[Row], None]) -> None:
         self.folder, self.failed, self.impossible = folder, dict[str, str](), 0.0
-        """And which share of the requests is larger than any server."""
         self._question, self._jobs, self._finished = question, jobs, finished
         self._pairs: Pairs = {}
         # Agents that are the same under two labels are run, and answered for, once.
@@ -260,7 +259,7 @@ class Runs:
             return UserError(f"no agent's runs finished: {error.strip()}", key=agent)
         remedy = "Lower the target, look further with `size: {most: N}`, or turn its sign round."
         if self.impossible:
-            remedy = f"{self.impossible:.1%} of the requests are larger than any server: give larger ones first."
+            remedy += f" {self.impossible:.1%} of the requests are larger than any server: give larger ones for these."
         problem = f"no agent meets this with {many_of(self._question.most, 'server')}"
         return UserError(problem, key="until", value=self._question.until, remedy=remedy)
 
