@@ -252,11 +252,8 @@ def test_an_agent_cannot_write_to_either_book() -> None:
 
 
 def test_those_who_wait_are_tried_again_when_the_prediction_falls() -> None:
-    capacity = np.full((1, 1, 1), 4 * QUANTUM)
-    ledger = Ledger(
-        Cluster(("cpu",), capacity, (10**18,), capacity[0]),
-        peaks=partial(PeakBook, predictors={0: LimitPeak(limit=0.5)}),
-    )
+    cluster = Cluster(("cpu",), np.full((1, 1, 1), 4 * QUANTUM), (10**18,), np.full((1, 1), 4 * QUANTUM))
+    ledger = Ledger(cluster, peaks=partial(PeakBook, predictors={0: LimitPeak(limit=0.5)}))
     run = Simulation(Workload.of_units([0.0, 1.0, 2.0], [1e4, 1e4, 1e4], {"cpu": 3}), ledger, Overflow("wait"))
     ledger.peaks.watch(run)
     begun = []
