@@ -16,7 +16,7 @@ from binwright.simcore.types import Amounts, Ints
 Bools: TypeAlias = npt.NDArray[np.bool_]
 WHERE, TAINT, RULES = range(3)
 """What keeps a role from a server: labels, a taint, or a rule, which is its place in the rules more than `RULES`."""
-BETWEEN, SPREAD, SAME = range(3)
+BETWEEN, SKEW, SAME = range(3)
 """What a check asks of the count: that it lies between its bounds; as much, above the smallest count; something, unless
 there is none anywhere, and in no more domains than its upper bound.
 """
@@ -80,10 +80,10 @@ def show(mask: Mask, view: RoleView, role: int, free: Ints) -> None:
         kind, low, high = checks[c, 0], checks[c, 1], checks[c, 2]
         start, less, rule = checks[c, 3], checks[c, 6], checks[c, 7]
         of, fewest, least, some = domains[checks[c, 4]], NO_BOUND, NO_BOUND, 0
-        for domain in range(checks[c, 5] if kind in (SPREAD, SAME) else 0):
+        for domain in range(checks[c, 5] if kind in (SKEW, SAME) else 0):
             fewest = min(fewest, counts[start + domain])
             some += counts[start + domain] != 0
-        if kind == SPREAD:
+        if kind == SKEW:
             for server in range(servers):
                 if out[server] < 0:
                     least = min(least, counts[start + of[server]])

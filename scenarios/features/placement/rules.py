@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field, model_validator
 
-from binwright.fabric.mask import BETWEEN, NO_BOUND, SAME, SPREAD
+from binwright.fabric.mask import BETWEEN, NO_BOUND, SAME, SKEW
 from binwright.scenarios.features.server_labels import ServerLabels
 from binwright.simcore.fields import Count, Index, Model, Shown, SomeNames, Text, Time, Where, wrong
 from binwright.simcore.roles import where_of
@@ -64,7 +64,7 @@ class Spread(Model):
 
     def check(self, group: str, several: bool) -> Check | None:
         """Return what the rule asks of a request of this group."""
-        return Check((group,), high=self.skew - 1, kind=SPREAD) if self.spread in (group, EVERY) else None
+        return Check((group,), high=self.skew - 1, kind=SKEW) if self.spread in (group, EVERY) else None
 
     def __str__(self) -> str:
         return f"{self.spread} is spread over {self.over}, skew {self.skew}"
