@@ -97,19 +97,19 @@ def fewest(
     bound: Callable[[], int],
     most: int,
     known: int | None,
-    end: int | None,
+    end: Callable[[], int],
     attempt: Callable[[int, range], int | None],
 ) -> None:
     """Look for an answer in fewer bins, round by round, until there is one in `bound()` bins.
 
-    A round has two attempts, then twice as many as the one before, up to number `end`. It tries the bound first, which
-    may rise while attempts are made, then halfway between what has just failed and what is `known`; while nothing is
-    known it goes up in steps of one, two, four, ..., to `most`. `attempt(bins, attempts)` returns the fewest bins known
-    then. So what is tried depends on the outcomes only; to stop in time is up to `attempt`, which raises.
+    A round has two attempts, then twice as many as the one before, up to number `end()`. It tries the bound first,
+    which may rise while attempts are made, then halfway between what has just failed and what is `known`; while nothing
+    is known it goes up in steps of one, two, four, ..., to `most`. `attempt(bins, attempts)` returns the fewest bins
+    known then. So what is tried depends on the outcomes only; to stop in time is up to `attempt`, which raises.
     """
     number, size = 0, 2
-    while end is None or number < end:
-        attempts = range(number, number + size if end is None else min(number + size, end))
+    while number < end():
+        attempts = range(number, min(number + size, end()))
         number, size = attempts.stop, 2 * size
         low, step, first = bound(), 0, True
         while known is None or low < known:

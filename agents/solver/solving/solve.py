@@ -32,7 +32,7 @@ FIRST_FIT, TENANTS = "first fit", "whole tenants"
 LONGEST = 10_000_000
 """Seconds that a search may have: the system counts no billions of them."""
 PATIENCE = 2_000
-"""Attempts for each number of bins after which wishes are given up."""
+"""Attempts for each number of bins after which wishes are given up, once all balls are placed."""
 RESERVE = 0.4
 """Seconds, or a quarter of the time if that is less, for what is cut short to come back, and again for an answer in
 plain Python if it does not, as it is being compiled."""
@@ -61,8 +61,8 @@ def solve(
     `time` in seconds ends everything, compilation too: by then, or within a second, there is an answer. `attempts`
     ends the search: with it and without `time` the answer depends on the problem, the search, the seed and `attempts`
     only. It counts the attempts in every grouping for one number of bins; without it the search ends sooner if the
-    answer is optimal, or 2,000 attempts have not kept what is asked for WITH a chance. A problem that is plainly
-    impossible gets few attempts. Ctrl-C ends it as time does.
+    answer is optimal, or all balls are placed and 2,000 attempts have not kept what is asked for WITH a chance. A
+    problem that is plainly impossible gets few attempts. Ctrl-C ends it as time does.
     """
     attempts = None if attempts is None else _whole("attempts", attempts, 1)
     if time is not None and not (isinstance(time, Real) and 0 < time <= LONGEST):
@@ -191,9 +191,7 @@ class _Search:
             if self.ours and self.problem.searched:
                 self.fit(self.over)
             if not self.settled:
-                patience = PATIENCE if self.problem.wishes else None
-                end = 1 if self.impossible else self.attempts or patience
-                fewest(lambda: self.bound, self.most, self.bins, end, self.attempt)
+                fewest(lambda: self.bound, self.most, self.bins, self.most_attempts, self.attempt)
         if self.device != "cpu":  # whether it is there is told
             list(self.searches[PUBLISHED](self.problem, 0, 0, 1, lambda: True))
         if self.problem.objective is not None and self.best is not None and not self.best.rank[0]:
@@ -219,6 +217,12 @@ class _Search:
         """Tell whether no allocation is better, leaving goals aside."""
         return self.bins is not None and self.bins <= self.bound
 
+    def most_attempts(self) -> int:
+        """Return how many attempts to make for each number of bins, by what is known so far."""
+        placed = self.best is not None and self.best.rank[0] == 0
+        patience = PATIENCE if placed and self.problem.wishes else 1 << 62
+        return 1 if self.impossible else self.attempts or patience
+
     def construct(self) -> None:
         """Place whole tenants, in plain Python, if there are several of several balls, for half of the time at most.
 
@@ -238,7 +242,7 @@ class _Search:
         else:
             units, over = units._replace(sets=problem.units), self.within(min(self.reserve, left))
 
-        fewest(lambda: self.bound, self.most, None, 1, lambda bins, _: self.construct_into(bins, units, over))
+        fewest(lambda: self.bound, self.most, None, lambda: 1, lambda bins, _: self.construct_into(bins, units, over))
         if self.best is None or (2 * self.best.rank[0] > problem.balls and not over()):  # most are too large
             self.tenants = None
         self.look_at_clock()

@@ -1,10 +1,14 @@
 """Sets with WITH: together (or apart) first, otherwise when they must, and the answer says which hold."""
 
+from collections.abc import Iterator
+
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import binwright as bw
+from binwright.agents.solver.backends.cpu import Found
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.verify import faults
@@ -71,6 +75,16 @@ def test_patience_with_wishes_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (answer.status, answer.placed) == ("solved", 6)
     assert len(answer.problem.wishes[0].broken(answer.alloc)) == 1
     assert 200 <= answer.checked < 400
+
+
+def test_patience_with_wishes_begins_when_all_balls_are_placed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def late(problem: Problem, seed: int, first: int, *_: object) -> Iterator[Found]:
+        left = int(first < 300)
+        yield Found(left, np.full(2, -left), first, 1)
+
+    monkeypatch.setattr("binwright.agents.solver.backends.cpu.attempts", late)
+    monkeypatch.setattr("binwright.agents.solver.solving.solve.PATIENCE", 200)
+    assert bw.solve(made("FRIENDS 0, 1 WITH 0.5", balls=2, bins=2), search="published").status == "optimal"
 
 
 @scaled(0.25)

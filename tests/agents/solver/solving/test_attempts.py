@@ -220,5 +220,5 @@ def test_search_for_the_fewest_bins_ends_at_the_optimum(
         assert tried < 1_000
         return known
 
-    fewest(lambda: bound, most, known, 1 << 60, attempt)
+    fewest(lambda: bound, most, known, lambda: 1 << 60, attempt)
     assert known == bound == least
