@@ -84,7 +84,7 @@ def compile_utilfn(body: s.Block, scope: Scope) -> tuple[Program, tuple[Family, 
     program = Program(
         body=tuple(code.written()),
         rejects=tuple(code.rejects),
-        steps=code.steps,
+        steps=max(1, code.steps),
         adds=code.adds,
         alloc_free=not code.reads_alloc,
         non_negative=min(lowest.values(), default=0) >= 0,

@@ -49,7 +49,7 @@ def installed() -> bool:
 def suits(problem: Problem) -> bool:
     """Tell whether a problem can be stated, leaving its goals aside, and is small enough."""
     choices = len(problem.units) * problem.bins
-    nodes = problem.balls * problem.bins * max(1, problem.program.steps)
+    nodes = problem.balls * problem.bins * problem.program.steps
     # Without goals local search answers larger ones sooner. So many nodes take half a second to state.
     most = CHOICES // 10 if problem.objective is None else CHOICES
     return problem.program.alloc_free and not problem.wishes and choices <= most and nodes <= 3_000_000
