@@ -144,7 +144,7 @@ def from_places(now: Now, balls: Sequence[str], bins: Sequence[str], at: At) -> 
     places = []
     for place in now:
         try:
-            number: Any = place
+            number: Any = str(place) if isinstance(place, bool) else place  # which is an index to Python
             if isinstance(place, str) and not bins and "_" not in place:  # which int would read
                 number = int(place)
             places.append(numbers[number] if number in numbers else index(number))

@@ -36,6 +36,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a mapping for a table": ({"tables": {"D": {0: 1, 1: 2, 2: 3, 3: 2}}}, "tables['D']: is no table"),
     "a number for a table": ({"tables": {"D": 3}}, "tables['D']: is no table"),
     "a ball too few": ({"now": {0: 1, 2: 1}}, "now does not say where balls are: its balls are not these"),
+    "a truth value for a bin": ({"now": [True]}, "True is no bin here"),
     "too many bins": ({"now": [0] * 6}, "does not say where the balls are"),
 }
 
