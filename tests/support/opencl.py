@@ -33,6 +33,12 @@ def _beside(*given: Any) -> Iterator[Found]:
         yield from _attempts(*given)
 
 
+def answer(backend: Callable[..., Iterator[Found]], problem: Problem, seed: int, first: int, count: int) -> object:
+    """What the attempts come to, but for how many were made: that depends on how many run at a time."""
+    *_, last = backend(problem, seed, first, count)
+    return last.where.tolist(), last.left, last.attempt
+
+
 def generated(problem: Problem, *given: Any) -> Iterator[Found]:
     """Make attempts with UTILFN alone."""
     general = replace(problem)

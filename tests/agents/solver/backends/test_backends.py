@@ -3,7 +3,7 @@
 import ctypes
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import binwright as bw
 from binwright.agents.solver.backends import cpu
 from binwright.agents.solver.backends.attempt import Utilfn
-from binwright.agents.solver.backends.cpu import Found, never
+from binwright.agents.solver.backends.cpu import never
 from binwright.agents.solver.backends.flat import Flat, Room, lengths
 from binwright.agents.solver.backends.flat import room as room_of
 from binwright.agents.solver.backends.kernel_c import HEAD, Printer
@@ -35,18 +35,12 @@ from tests.reference import attempts as reference
 from tests.reference import interpreter
 from tests.reference.columns import from_text
 from tests.reference.utilisation import evaluate
-from tests.support.opencl import BACKENDS, opencl_device
+from tests.support.opencl import BACKENDS, answer, opencl_device
 from tests.support.properties import first, scaled
 from tests.support.solving import problem
 from tests.support.specifications import specifications, straight_specifications
 
 pytestmark = pytest.mark.long  # compiled kernels of its own, which take long
-
-
-def answer(backend: Callable[..., Iterator[Found]], problem: Problem, seed: int, first: int, count: int) -> object:
-    """What the attempts come to, but for how many were made: that depends on how many run at a time."""
-    *_, last = backend(problem, seed, first, count)
-    return last.where.tolist(), last.left, last.attempt
 
 
 @pytest.mark.parametrize("backend", first(1, list(BACKENDS)[:2]))

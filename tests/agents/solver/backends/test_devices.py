@@ -1,6 +1,7 @@
 """Which OpenCL devices can be used, and what is said of drivers that fail or are missing."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from binwright.agents.solver.specification.load import load_problem
 from binwright.cli import MISTAKE, main
 from binwright.simcore.errors import UserError
 from tests.reference import attempts as reference
-from tests.support.opencl import opencl_device
+from tests.support.opencl import answer, opencl_device
 from tests.support.solving import problem
 
 pytestmark = pytest.mark.long  # compiled kernels of its own, which take long
@@ -73,10 +74,9 @@ def test_a_driver_that_computes_wrong_numbers(monkeypatch: pytest.MonkeyPatch) -
 def test_every_usable_device_gives_the_same_answer() -> None:
     opencl_device()
     network = load_problem("network")
-    *_, expected = cpu.attempts(network, 0, 0, 16)
     for device in (each for each in opencl.opencl_devices() if not each.reason):
-        *_, got = opencl.attempts(network, 0, 0, 16, device=device)
-        assert is_same(got, expected)
+        on_device = partial(opencl.attempts, device=device)
+        assert answer(on_device, network, 0, 0, 16) == answer(cpu.attempts, network, 0, 0, 16)
 
 
 def test_no_launch_is_left_behind_when_one_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,16 +112,9 @@ def packing(bins: int) -> Problem:
     )
 
 
-def is_same(one: Found, other: Found) -> bool:
-    """Compare all but how many were made."""
-    return (one.where.tolist(), one.left, one.attempt) == (other.where.tolist(), other.left, other.attempt)
-
-
 def test_attempts_beside_one_another_are_the_attempts(monkeypatch: pytest.MonkeyPatch) -> None:
     opencl_device()
     monkeypatch.setattr(opencl, "ON_PROCESSORS", 7)
     made = packing(14)
     for seed in (2, 3):
-        *_, expected = reference.attempts(made, seed, 0, 12)
-        *_, got = opencl.attempts(made, seed, 0, 12)
-        assert is_same(got, expected)
+        assert answer(opencl.attempts, made, seed, 0, 12) == answer(reference.attempts, made, seed, 0, 12)
