@@ -37,7 +37,11 @@ MEASURE, SIMCORE = "tests/analysis/measure", "tests/simcore/test_"
 SOURCES: tuple[tuple[str, int, str], ...] = (
     # the file; how many mistakes are made in it; its tests, the fastest first
     ("fabric/ledger.py", 2, f"{FABRIC}ledger.py {FABRIC}moving.py {FABRIC}devices.py {HEURISTICS}test_movers.py"),
-    ("fabric/inventory.py", 1, f"{FABRIC}ledger.py {FABRIC}devices.py tests/simcore/test_gangs.py"),
+    (
+        "fabric/inventory.py",
+        1,
+        f"{FABRIC}ledger.py {FABRIC}devices.py {SIMCORE}gangs.py tests/scenarios/test_processes.py",
+    ),
     (
         "fabric/network.py",
         4,
@@ -47,7 +51,11 @@ SOURCES: tuple[tuple[str, int, str], ...] = (
     ("agents/availability.py", 2, f"{HEURISTICS}test_promises.py"),
     ("scenarios/features/sites/run.py", 3, f"{SIMCORE}routing.py tests/scenarios/test_sites.py"),
     ("fabric/device_book.py", 2, f"{FABRIC}devices.py {FABRIC}moving.py"),
-    ("scenarios/features/placement/book.py", 3, f"{FABRIC}placement.py {FABRIC}ruled_network.py tests/fabric/compiled"),
+    (
+        "scenarios/features/placement/book.py",
+        3,
+        f"{FABRIC}placement.py {FABRIC}ruled_network.py tests/scenarios/test_sites.py tests/fabric/compiled",
+    ),
     (
         "fabric/run/simulation.py",
         4,

@@ -102,6 +102,7 @@ def test_a_process_drains_fails_repairs_and_moves(mine: str, tmp_path: Path) -> 
     while_drained = requests.filter(pl.col("decided").is_between(10.5, 29.5))
     assert len(while_drained) > 0
     assert (while_drained["server"] == 1).all()
+    assert (requests.filter(pl.col("decided") >= 30)["server"] == 0).any(), "a server that is open again takes requests"
     assert requests["outcome"].to_list().count("interrupted") == 2  # who was on server 1 at 20 s
     assert row["moves"] == 1
 
