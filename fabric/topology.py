@@ -57,8 +57,9 @@ class Topology:
         self.pod_of: Indices = fixed(pod_of, np.int32)
         self.link_capacity: Ints = fixed(link_capacity, np.int64)
         self.level: Small = fixed(level, np.int8)
-        low_first = np.argsort(self.level[np.asarray(link_ends)], axis=1, kind="stable")
-        self.link_ends: Indices = fixed(np.take_along_axis(np.asarray(link_ends), low_first, axis=1), np.int32)
+        ends = np.asarray(link_ends)
+        low_first = np.argsort(self.level[ends], axis=1, kind="stable")
+        self.link_ends: Indices = fixed(np.take_along_axis(ends, low_first, axis=1), np.int32)
         self.servers, self.racks, self.links = len(self.rack_of), len(self.pod_of), len(self.link_ends)
         self.switches = len(self.level) - self.servers
         kinds, tier = np.unique(self.level[self.link_ends], axis=0, return_inverse=True)

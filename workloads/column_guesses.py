@@ -217,11 +217,8 @@ def propose(path: Path) -> Proposal:
     names = {guess.name for guess in proposal.guesses}
     line = 1 if "line" in frame.columns else None
     if proposal.unread:
-        name, first, remedy = (
-            proposal.unread.name,
-            proposal.unread.there[0],
-            "Dates begin with a year: 2026-12-31 08:00.",
-        )
+        name, first = proposal.unread.name, proposal.unread.there[0]
+        remedy = "Dates begin with a year: 2026-12-31 08:00."
         raise WorkloadError("is no time and no date", file=path, line=line, key=name, value=first, remedy=remedy)
     missing = ["when requests arrive"] * ("arrival" not in names)
     missing += ["what they ask for"] * (not {"cpu", "mem", "gpu"} & names)

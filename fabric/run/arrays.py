@@ -222,8 +222,7 @@ class RunArrays:
             arrays = (self.requests._replace(priority=self.order()), self.state, self.rules, self.tables)
             if self._bind is None:
                 self._bind = prepared(bundled, *arrays)
-                run = self._bind(*arrays)
-                self._begin = prepared(begin, run, 0, 0, 0, 0, 0.0)
+                self._begin = prepared(begin, self._bind(*arrays), 0, 0, 0, 0, 0.0)
             self._run = self._bind(*arrays)
             if not (self._advance or self._rules.together):
                 self._advance = prepared(advance, self._run, 0.0)

@@ -259,7 +259,8 @@ class Runs:
             return UserError(f"no agent's runs finished: {error.strip()}", key=agent)
         remedy = "Lower the target, look further with `size: {most: N}`, or turn its sign round."
         if self.impossible:
-            remedy += f" {self.impossible:.1%} of the requests are larger than any server: give larger ones for these."
+            share = f"{100 * self.impossible:.2g} %"
+            remedy += f" {share} of the requests are larger than any server: give larger ones for these."
         problem = f"no agent meets this with {many_of(self._question.most, 'server')}"
         return UserError(problem, key="until", value=self._question.until, remedy=remedy)
 

@@ -304,7 +304,7 @@ def test_an_agent_that_fails_stops_no_other(tiny: Path, capsys: pytest.CaptureFi
         (["--until", "acceptance >= 150 %"], "is more than 100 %"),
         (["--until", "acceptance >= 99"], "is more than 100 % (got 'acceptance >= 99')\n  Write a metric"),
         (["--set", "size.most=2", "--seeds", "2"], "no agent meets this with 2 servers"),
-        (["--set", "cluster.node.cpu=2", "--set", "size.most=2"], "its sign round. 65.0% of the requests are larger"),
+        (["--set", "cluster.node.cpu=2", "--set", "size.most=2"], "its sign round. 65 % of the requests are larger"),
         (["--until", "allocation_cpu >= 99 %", "--set", "size.most=40"], "or turn its sign round"),
         (["--set", "size.kind=large"], "size.kind: there is no such group of servers"),
         (["--set", "overflow={expand: {by: 1, limit: 9}}"], "overflow: servers are added while runs go on"),
