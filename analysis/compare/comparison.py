@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import inf
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -65,6 +66,9 @@ class Comparison:
         known = dict.fromkeys([*runs["agent"], *runs["_agent"]])
         if baseline is not None and baseline not in known:
             remedy = suggest(baseline, known)
+            if self.keys:
+                alone = quote(str(runs["_agent"][0]))
+                remedy += f" To compare points, run one agent alone: binwright run FILE --agents {alone} --out DIR."
             raise UnknownName("this baseline was not run", key="baseline", value=baseline, remedy=remedy)
         self.baseline = str(runs["_agent"][0]) if baseline is None else baseline
         self.same: list[Metric] = []

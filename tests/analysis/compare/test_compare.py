@@ -140,11 +140,13 @@ def test_when_every_run_failed_there_is_nothing_to_compare(tmp_path: Path, capsy
 
 MISTAKES: list[tuple[list[dict[str, Any]], dict[str, Any], str]] = [
     (runs({"a": [0.5], "best-fit": [0.5]}), {"baseline": "bestfit"}, r"was not run \(got 'bestfit'\)\n.*'best-fit'"),
+    ([row(agent, 0, point={"key": 1}) for agent in "ab"], {"baseline": "1/a"},
+     r"Known: a, b. To compare points, run one agent alone: binwright run FILE --agents a --out DIR"),
     (runs({"a": [0.5]}), {"metrics": ["aceptance"]}, r"no such metric \(got 'aceptance'\)\n.*'acceptance'"),
     (runs({"a": [0.5]}), {"metrics": ["status"]}, "no such metric"),
     ([*runs({"a": [0.5]}), row("b", 7)], {}, "unpaired seeds.*'a' finished no point and seed"),
     ([failed("a", 0), row("b", 0)], {}, "unpaired seeds.*'a' finished no point and seed"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("rows", "arguments", "message"), MISTAKES)
