@@ -101,7 +101,7 @@ def test_long_runs_are_the_references(start: int) -> None:
 def test_random_failures_act_like_scheduled_ones(case: Case, decide: Decide, seed: int, mttr: float) -> None:
     case.failures = []
     case.blackouts = []
-    simulation = simulate(case, Faults(6.0, mttr, (), case.requeue, seed))
+    simulation = simulate(case, [Faults(6.0, mttr, (), case.requeue, seed)])
     taken = drive(simulation, decide)
     repairs = [change for change in simulation.changes if change.what == "repair"]
     for change in simulation.changes:
@@ -137,7 +137,7 @@ def test_random_failures_are_the_same_for_all_agents_and_let_runs_end(
     """`WatchedLedger` and `drive` refuse a run that does not end. Servers added by need may come at other times."""
     if case.mode == "expand":
         case.mode = "drop"
-    faults = Faults(mtbf, mttr, ((1.0, 0, 1.0),), case.requeue, seed)
+    faults = [Faults(mtbf, mttr, ((1.0, 0, 1.0),), case.requeue, seed)]
 
     def refuse(free: Room, row: int, demand: Demand, spread: bool) -> Where | None:
         return None
@@ -156,7 +156,7 @@ def test_random_failures_are_the_same_for_all_agents_and_let_runs_end(
 def test_failure_times_follow_the_seed_and_the_means() -> None:
     def log(seed: int, servers: int = 2) -> list[tuple[float, str, int]]:
         case = one([(0.0, 0, 1), (10_000.0, 0, 1)], capacity=[[[1]]] * servers)
-        simulation = simulate(case, Faults(30.0, 10.0, (), False, seed))
+        simulation = simulate(case, [Faults(30.0, 10.0, (), False, seed)])
         drive(simulation, first_fit)
         return failures(simulation.changes)
 
@@ -266,10 +266,10 @@ def bytes_of(record: Record) -> bytes:
 def test_same_arguments_give_the_same_bytes(case: Case, decide: Decide, seed: int) -> None:
     seen = set()
     for _ in range(2):
-        simulation = simulate(case, Faults(9.0, 2.0, tuple(case.failures), case.requeue, seed))
+        simulation = simulate(case, [Faults(9.0, 2.0, tuple(case.failures), case.requeue, seed)])
         assert play(simulation, Scripted(decide)) >= 0
         seen.add((bytes_of(simulation.record), tuple(simulation.changes), simulation.view.free.tobytes()))
-    simulation = simulate(case, Faults(9.0, 2.0, tuple(case.failures), case.requeue, seed))
+    simulation = simulate(case, [Faults(9.0, 2.0, tuple(case.failures), case.requeue, seed)])
     drive(simulation, decide)
     seen.add((bytes_of(simulation.record), tuple(simulation.changes), simulation.view.free.tobytes()))
     assert len(seen) == 1

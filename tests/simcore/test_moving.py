@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binwright.simcore.faults import Faults
+from binwright.simcore.record import REJECTED
 from tests.reference.engine import SPREAD, Case, Decide, Room, Where
 from tests.reference.moving import May, MovingReference, Plans, Rules, Runs
 from tests.support.moving import Told, drawn_rules, move_in, rules_of_moves, shuffler
@@ -80,11 +81,13 @@ def test_long_runs_with_moves_and_rules_of_placement_are_the_references(start: i
     assert refused == set(RULES)
 
 
-def test_rescheduling_goes_on_after_repairs_that_are_waited_for() -> None:
+def test_requests_wait_and_rescheduling_goes_on_until_the_last_of_all_that_failed_is_back() -> None:
+    """A rack of a server without room fails often and is back at once, while the only server with room is down."""
     outages = 0
+    rack = Faults(1.0, 0.0, label="rack", domains=lambda _: [[1]])
     for seed in range(5):
-        case = Case([[[1]]], [[1]], (9,), [(0.0, 10.0, (1,)), (0.0, 10.0, (1,))], "wait")
-        simulation = simulate(case, Faults(8.0, 50.0, (), True, seed))
+        case = Case([[[1]], [[0]]], [[1]], (9,), [(0.0, 10.0, (1,)), (0.0, 10.0, (1,))], "wait")
+        simulation = simulate(case, [Faults(8.0, 50.0, (), True, seed), rack])
         asked: list[float] = []
 
         def plans(free: Room, running: Runs, moves: int, request: int, may: May) -> list[tuple[int, Where]]:
@@ -94,6 +97,7 @@ def test_rescheduling_goes_on_after_repairs_that_are_waited_for() -> None:
         move_in(simulation, Rules(every=1), Told(plans))
         drive(simulation, first_fit)
         record = simulation.record
+        assert (record.outcome[: record.rows] != REJECTED).all()
         begins = record.decided[: record.rows]
         ends = np.fmin(begins + simulation.asked().duration, record.interruption[: record.rows])
         runs = list(zip(begins.tolist(), ends.tolist(), strict=True))

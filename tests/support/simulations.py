@@ -4,7 +4,7 @@ What a run came to is compared with `tests.reference.engine`.
 """
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import inf, isnan
 from random import Random
@@ -174,7 +174,7 @@ def queues_of(case: Case) -> dict[str, QueueSpec]:
 
 def simulate(
     case: Case,
-    faults: Faults | None = None,
+    faults: Sequence[Faults] = (),
     quotas: type[QuotaBook] = QuotaBook,
     compiled: bool = False,
 ) -> Simulation:
@@ -199,7 +199,7 @@ def simulate(
         ledger,
         replace(overflow, preempt=case.preempt is not None),
         expansion=case.expansion,
-        faults=[faults] if faults else _planned(case),
+        faults=faults or _planned(case),
         compiled=compiled,
     )
     if case.preempt:

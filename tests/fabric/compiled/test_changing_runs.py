@@ -32,7 +32,7 @@ pytestmark = pytest.mark.long  # compiled kernels of its own, which take long
 SCANS: list[Any] = [first_fit, best_fit, moody]
 
 
-def compare(case: Case, scan: Any, faults: Faults | None, moves: Rules | None, salt: int = 0) -> Simulation:
+def compare(case: Case, scan: Any, faults: list[Faults], moves: Rules | None, salt: int = 0) -> Simulation:
     """Play a case on both engines, compare all that they leave behind, and return the compiled run."""
     engine, compiled = (simulate(case, faults, compiled=compiled) for compiled in (False, True))
     samples = []
@@ -64,17 +64,17 @@ def compare(case: Case, scan: Any, faults: Faults | None, moves: Rules | None, s
 @given(cases(), st.sampled_from(SCANS))
 @scaled(2)
 def test_failing_servers_interrupt_compiled_runs_as_the_engine(case: Case, scan: Any) -> None:
-    compare(case, scan, None, None)
+    compare(case, scan, [], None)
 
 
-def drawn(seed: int) -> tuple[Case, Faults | None, Rules | None]:
+def drawn(seed: int) -> tuple[Case, list[Faults], Rules | None]:
     """Draw a long case with several of: scheduled or random failures, priorities, gangs, rules, and moves."""
     rng = Random(seed)
     case = rng.choice([long_case, ruled_case])(seed)
     if rng.random() < 0.4:
         rules = Preempt(rng.choice([*VICTIMS]), rng.choice([0.0, 2.0]), rng.random() < 0.7, rng.choice([inf, 2.0]))
         case = replace(case, preempt=rules, priorities=tuple(rng.randint(0, 2) for _ in case.requests))
-    faults = Faults(20.0, 2.0, requeue=rng.random() < 0.5, seed=seed) if rng.random() < 0.2 else None
+    faults = [Faults(20.0, 2.0, requeue=rng.random() < 0.5, seed=seed)] if rng.random() < 0.2 else []
     if rng.random() < 0.3:
         return replace(case, parts=tuple(rng.randint(1, 3) for _ in case.requests)), faults, None
     return case, faults, drawn_rules(rng) if rng.random() < 0.4 else None
