@@ -61,6 +61,7 @@ def _print_refused(which: str, counted: RefusedRequests) -> None:
     share = f" ({100 * refused / offered:.2f} %)" if offered else ""
     print_line(f"{which}: {refused:,} of {many_of(offered, 'request')} refused{share}")
     if not refused:
+        _print_waits(counted.waits)
         return
     table = new_table("reason", ">requests", ">first", ">last", "for example")
     for row in reasons.iter_rows(named=True):
@@ -83,6 +84,19 @@ def _print_refused(which: str, counted: RefusedRequests) -> None:
             print_line(f"{len(rows) - SHOWN:,} more of {label}.")
     if example := next((ids[0] for ids in reasons["ids"].to_list() if ids), None):
         print_line(f"What did every server lack? --request {example}")
+
+
+def _print_waits(waits: pl.DataFrame) -> None:
+    if not len(waits):
+        return
+    print_line(f"{many_of(len(waits), 'request')} waited. The longest waits:")
+    names = waits.columns[1:-2]  # resources, and maybe the group
+    table = new_table("request", *names, ">arrival", ">wait")
+    for row in waits.head(SHOWN).iter_rows(named=True):
+        amounts = (row[name] if name == "group" else f"{row[name]:.6g}" for name in names)
+        table.add_row(row["id"], *amounts, duration(row["arrival"]), duration(row["wait"]))
+    out.print(table)
+    print_line(f"What did every server lack? --request {waits['id'][0]}")
 
 
 def _share(row: dict[str, Any]) -> tuple[str, str, str]:

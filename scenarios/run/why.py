@@ -76,11 +76,15 @@ class RefusedRequests(NamedTuple):
     `labels` has a row per `label` and `value` of it, such as each tenant: how many were `offered`, how many `refused`,
     and how many are `expected`: so many would be if each were refused as often as all of its kind. Who is refused more
     than that is treated worse than the others, and does not only ask for more.
+
+    `waits` has a row per request that was placed after its arrival, the longest wait first: its `id`, what it asked for
+    as in `kinds`, when it came (`arrival`) and how long it waited (`wait`), in seconds.
     """
 
     reasons: pl.DataFrame
     kinds: pl.DataFrame
     labels: pl.DataFrame
+    waits: pl.DataFrame
 
 
 def refused(run: Run) -> RefusedRequests:
@@ -105,6 +109,7 @@ def refused(run: Run) -> RefusedRequests:
         **{f"{LABELS}{name}": words[rows] for name, words in requests.labels.items()},
         "id": [str(name) for name in requests.id[rows].tolist()],
         "arrival": requests.arrival[rows],
+        "wait": record.decided[rows] - requests.arrival[rows],
         "no": no,
         "ran": answers != rows,
         "reason": reasons[np.where(record.outcome[answers] == IMPOSSIBLE, -1, record.reason[answers])].tolist(),
@@ -128,6 +133,9 @@ def refused(run: Run) -> RefusedRequests:
         by_reason.sort("requests", **largest_first),
         kinds.sort("refused", **largest_first),
         _by_label(frame.with_columns(pl.col("no").mean().over([*by]).alias("expected"))),
+        frame.filter(~pl.col("no"), pl.col("wait") > 0)
+        .select("id", *by, "arrival", "wait")
+        .sort("wait", **largest_first),
     )
 
 

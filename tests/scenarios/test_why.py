@@ -158,6 +158,19 @@ def test_waiting_and_the_network() -> None:
     assert found.networked
 
 
+def test_longest_waits_are_listed_where_nothing_was_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bw.run(run_of(overflow="wait").scenario, out=tmp_path)
+    run = bw.load(tmp_path).runs["run"][0]
+    rows = bw.load(tmp_path).requests(run).with_columns(wait=pl.col("decided") - pl.col("arrival"))
+    waited = rows.filter(pl.col("wait") > 0).sort("wait", descending=True, maintain_order=True)
+    found = bw.why(tmp_path)
+    assert isinstance(found, RefusedRequests)
+    assert found.waits.rows() == waited.select(pl.col("id").cast(str), "cpu", "mem", "arrival", "wait").rows()
+    assert main(["why", str(tmp_path)]) == 0
+    assert f"{len(waited)} requests waited. The longest waits:" in (told := capsys.readouterr().out)
+    assert told.endswith(f"--request {waited['id'][0]}\n")
+
+
 def test_mistakes() -> None:
     run = run_of(warm_start={"resource": "cpu", "until": "30 %", "with": "first-fit"})
     with pytest.raises(UserError, match=r"(?s)came during the warm start.*begin at row"):
