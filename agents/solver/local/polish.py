@@ -5,18 +5,34 @@ Moves keep all balls placed. One stands if it is not worse than what there is no
 That needs nothing but comparisons, so that goals can come one after another.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from math import inf
-from typing import TypeAlias
 
 import numpy as np
 
 from binwright.agents.solver.backends.attempt import Utilfn
-from binwright.agents.solver.backends.cpu import Found, Over, best_of, compiled, compiled_problem
+from binwright.agents.solver.backends.cpu import Found, Over, best_of, compiled_problem
+from binwright.agents.solver.local.goals import (
+    BEST,
+    LATE,
+    LEAST,
+    NOW,
+    PAST,
+    TRIED,
+    Goals,
+    Score,
+    accept,
+    begin,
+    copy,
+    evaluate_terms,
+    new_score,
+    worse,
+)
 from binwright.agents.solver.local.search import SLICE, empty_bins, trim
 from binwright.agents.solver.local.state import (
     COUNT,
+    DIMS,
     UNITS,
     State,
     begin_move,
@@ -29,7 +45,6 @@ from binwright.agents.solver.local.state import (
     remove,
     undo,
 )
-from binwright.agents.solver.model import emit
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import MICRO, NULL
 from binwright.agents.solver.model.random import IMPROVING
@@ -39,36 +54,13 @@ from binwright.simcore.types import Ints
 
 COMPARED = 32
 """Ways that are compared of taking from a bin, or units for going home, where there are many bins."""
-LATE = 100
-"""How many moves ago is some moves ago."""
-TRIED, NOW, BEST, LEAST, PAST = range(5)
-"""Rows of `values`: of what was evaluated last, of what stands, of the best ever, of the best of some choices, and,
-from PAST on, of some moves ago."""
-Goals: TypeAlias = Callable[[Ints, Ints, Ints, Ints, Ints], int]
-"""(alloc, data, numbers, used, values), as `binwright.agents.solver.model.emit.goals` says."""
-
-
-@lean
-def worse(values: Ints, row: int, other: int) -> bool:
-    """Tell whether a row of values [rows, goals] is worse than another one, the first goal first."""
-    for k in range(values.shape[1]):
-        if values[row, k] != values[other, k]:
-            return bool(values[row, k] > values[other, k])
-    return False
-
-
-@lean
-def copy(values: Ints, row: int, to: int) -> None:
-    """Write a row of values over another one."""
-    for k in range(values.shape[1]):
-        values[to, k] = values[row, k]
 
 
 @lean
 def evaluate(goals: Goals, state: State) -> None:
-    """Write what the goals come to, where all balls are placed, into the row TRIED of `values`."""
-    room = state.room
-    goals(room.alloc, state.data, state.numbers, room.used, state.values[TRIED])
+    """Write what the goals come to after the move, which has placed all balls, into the row TRIED of `values`."""
+    touched, moves = state.touched[: state.tally[DIMS]], state.moves[: state.tally[UNITS]]
+    evaluate_terms(goals, state.flat, state.room, state.score, touched, moves)
 
 
 @lean
@@ -135,7 +127,7 @@ def find_hot(call: Utilfn, goals: Goals, state: State) -> int:
             for at in range(flat.units[unit], flat.units[unit + 1]):  # goals are for allocations of all balls
                 state.room.alloc[flat.unit_balls[at]] = place
             evaluate(goals, state)
-            if worse(state.values, NOW, TRIED):
+            if worse(state.score.values, NOW, TRIED):
                 state.hot[count] = place
                 count += 1
         undo(state)
@@ -167,9 +159,9 @@ def best_move_from_bin(call: Utilfn, goals: Goals, state: State, unit: int, sent
         done = sent == NULL or transfer(call, state, sent, home[sent])
         if done and transfer(call, state, goes, place) and not is_over(state):
             evaluate(goals, state)
-            if best == NULL or worse(state.values, LEAST, TRIED):
+            if best == NULL or worse(state.score.values, LEAST, TRIED):
                 best = goes * bins + place
-                copy(state.values, TRIED, LEAST)
+                copy(state.score.values, TRIED, LEAST)
         undo(state)
     return best
 
@@ -193,7 +185,7 @@ def relieve(call: Utilfn, goals: Goals, state: State, unit: int) -> bool:
 @lean
 def polish(call: Utilfn, goals: Goals, state: State, seed: int, number: int, steps: int) -> None:
     """Make so many more moves of run `number` for goals: the best allocation is in `best` then."""
-    tally, values, home, hot = state.tally, state.values, state.home, state.hot
+    tally, values, home, hot = state.tally, state.score.values, state.home, state.hot
     begin_run(state, seed, IMPROVING, number)
     failed = count = 0
     looked, stale = -len(hot), True
@@ -228,7 +220,7 @@ def polish(call: Utilfn, goals: Goals, state: State, seed: int, number: int, ste
             failed = 0 if done else failed + 1
         if done:
             stale = True
-            copy(values, TRIED, NOW)
+            accept(state.score)
             if worse(values, BEST, NOW):
                 copy(values, NOW, BEST)
                 keep_best(state)
@@ -250,9 +242,7 @@ def improved(
     objective, stop = problem.objective, np.zeros(1, np.int64)
     assert objective is not None
     call, flat = compiled_problem(problem, elastic=True)
-    source, constants = emit.goals(objective)
-    goals: Goals = compiled(source, "goals", *["int64[::1]"] * 5)
-    data, numbers = np.append(objective.data, 0), np.array([*constants, 0], np.int64)
+    goals, empty = new_score(problem)
     # Sets are kept that must be, and wishes that hold.
     sets = [(*each, True) for each in problem.friends] + [(*each, False) for each in problem.foes]
     places = [{alloc[ball] for ball in members} for members, _, _ in sets]
@@ -262,13 +252,12 @@ def improved(
     imposed, most = np.array(holds or [False], np.int64), 2000 + 20 * len(problem.units)
 
     def run(start: Ints, number: int) -> Found:
-        values = np.zeros((PAST + LATE, len(objective.goals)), np.int64)
-        search = new_state(problem, flat, stop)._replace(data=data, numbers=numbers, values=values)
+        score = Score(*(part.copy() for part in empty))
+        search, values = new_state(problem, flat, stop)._replace(score=score), score.values
         search.room.imposed[:] = imposed
         allowed = load(call, search, start)
         assert allowed, "an allocation that is not allowed"
-        evaluate(goals, search)
-        values[:] = values[TRIED]
+        begin(goals, search.room, score)
         polish(call, goals, search, seed, number, 0)  # compiles it, even if time is over
         made = 0
         while made < most and not stop[0] and tuple(values[BEST].tolist()) != objective.bounds:

@@ -11,6 +11,7 @@ import numpy as np
 
 from binwright.agents.solver.backends.attempt import Utilfn, change, lift_out, put, put_around, put_back
 from binwright.agents.solver.backends.flat import Flat, Room, room
+from binwright.agents.solver.local.goals import Score, no_score
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import NULL, WIDE
 from binwright.agents.solver.model.random import below_kernel, stream_kernel
@@ -29,6 +30,8 @@ class State(NamedTuple):
     """The problem; `group_bins` are all bins."""
     room: Room
     """The allocation; `left` lists the unplaced units."""
+    score: Score
+    """What goals come to, if there are any."""
     best: Ints
     """[balls]: the best allocation"""
     tally: Ints
@@ -63,11 +66,6 @@ class State(NamedTuple):
     """[bins]: its first unit, or NULL"""
     hot: Ints
     """[bins]: those from which a move makes goals better"""
-    data: Ints
-    numbers: Ints
-    """What the compiled goals read."""
-    values: Ints
-    """[PAST + LATE, goals]: what they come to, less being better; see `polish`"""
 
 
 def new_state(problem: Problem, flat: Flat, stop: Ints) -> State:
@@ -76,13 +74,10 @@ def new_state(problem: Problem, flat: Flat, stop: Ints) -> State:
     of_dims, of_units = np.zeros((3, dims), np.int64), np.zeros((10, units), np.int64)
     arrays: list[Ints] = [
         np.full(dims, WIDE), *of_dims, *of_units,
-        problem.unit_now, np.full(bins, NULL), np.zeros(bins, np.int64), np.zeros(1, np.int64), np.zeros(1, np.int64),
-        np.zeros((0, 0), np.int64),
+        problem.unit_now, np.full(bins, NULL), np.zeros(bins, np.int64),
     ]  # fmt: skip
-    every = flat._replace(group_bins=np.arange(bins))
-    return State(
-        every, room(problem)._replace(stop=stop), np.zeros(problem.balls, np.int64), np.zeros(7, np.int64), *arrays
-    )
+    every, best = flat._replace(group_bins=np.arange(bins)), np.zeros(problem.balls, np.int64)
+    return State(every, room(problem)._replace(stop=stop), no_score(), best, np.zeros(7, np.int64), *arrays)
 
 
 @lean

@@ -7,6 +7,7 @@ millionths of its additions from entry n on, and returns where they end. Below z
 
 import re
 from collections.abc import Sequence
+from itertools import takewhile
 
 from binwright.agents.solver.model.program import BALL, BIN, Code, Objective, Program
 
@@ -14,6 +15,8 @@ ARRAYS = "alloc", "data", "numbers", "used", "ceiling", "dims", "amounts"
 """The arrays that UTILFN takes."""
 EARLY = "if used[dims[n]] + amounts[n] > ceiling[dims[n]]: return -1"
 """Nothing is ever taken off: an addition beyond the ceiling decides at once."""
+RANGE = re.compile(r"for (i\d+) in range\({(-?\d+)}, {(-?\d+)}\):")
+ADDED = re.compile(r"    (v\d+) = \(\1 \+ (.+)\)")
 
 
 def text(code: Code) -> str:
@@ -52,6 +55,30 @@ def goals(objective: Objective, *, spelt: bool = False) -> tuple[str, list[int]]
     """
     body = [f"{BALL} = -1", *objective.body, "return 0"]
     return _function("def goals(alloc, data, numbers, used, values):", body, spelt)
+
+
+def split_goals(objective: Objective, *, apart: bool = True) -> tuple[str, list[int], list[range]]:
+    """Write `goals` with sums over ranges of constants taken `apart`; lists its `numbers`, and the range of each sum.
+
+    For sum number `which` it returns the term in which the variable of its loop is `at`. For number -1 it writes
+    `values`, where the terms of each sum come to `totals` [sums].
+    """
+    terms, body, ranges, lines = list[str](), list[str](), list[range](), objective.body
+    while lines:
+        block = [*takewhile(lambda line: line.startswith(" "), lines[1:])]
+        loop, last, within = RANGE.fullmatch(lines[0]), ADDED.fullmatch(block[-1] if block else ""), "\n".join(block)
+        read = re.findall(r"v\d+", within)
+        outer = {*read} - {*re.findall(r"^ +(v\d+) = ", within, re.MULTILINE)}
+        if apart and loop and last and outer <= {BALL} and read.count(last[1]) == 2:
+            term = [f"{loop[1]} = at", *(line[4:] for line in block[:-1]), f"return {last[2]}"]
+            terms += [f"if which == {len(ranges)}:", *indented(term)]
+            body.append(f"{last[1]} = {last[1]} + totals[{len(ranges)}]")
+            ranges.append(range(int(loop[2]), int(loop[3])))
+        else:
+            body += [lines[0], *block]
+        lines = lines[1 + len(block) :]
+    head = "def goals(alloc, data, numbers, used, values, totals, which, at):"
+    return *_function(head, [f"{BALL} = -1", *terms, *body, "return 0"], spelt=False), ranges
 
 
 def _function(head: str, body: Sequence[str], spelt: bool) -> tuple[str, list[int]]:

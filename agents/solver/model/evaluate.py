@@ -1,6 +1,7 @@
 """Evaluate a program in plain Python, from the source that numba compiles, too."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import index
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -74,6 +75,55 @@ def goal_values(objective: Objective) -> Callable[[Sequence[int], Sequence[int]]
         return tuple(values)
 
     return evaluate
+
+
+class Unknown:
+    """Stands for a number that depends on the allocation, as all does that is computed from it; it is no test."""
+
+    __array_ufunc__ = None  # numpy leaves operations to it
+
+    def _operation(self, *_: object) -> "Unknown":
+        return self
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __floordiv__ = __rfloordiv__ = _operation
+    __mod__ = __rmod__ = __and__ = __rand__ = __or__ = __ror__ = __lt__ = __le__ = __gt__ = __ge__ = _operation
+    __eq__ = __ne__ = _operation  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]
+
+    def __bool__(self) -> bool:
+        raise TypeError
+
+
+class Entries:
+    """Stands for an array: collects which entries are `read`, where nothing is known of their `values`."""
+
+    def __init__(self, values: Any = None) -> None:
+        self.read, self._values = set[int](), values
+
+    def __getitem__(self, place: Any) -> Any:
+        if self._values is None:
+            self.read.add(index(place))
+        return Unknown() if self._values is None or isinstance(place, Unknown) else self._values[place]
+
+
+def term_reads(
+    source: str, data: Ints, numbers: Sequence[int], ranges: Sequence[range], dims: int
+) -> Iterator[tuple[int, int]]:
+    """List what the terms of split goals read: (dimension, or `dims` + ball; term).
+
+    Raises `TypeError` where that depends on the allocation.
+    """
+
+    def if_known(function: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *of: Unknown() if any(isinstance(each, Unknown) for each in of) else function(*of)
+
+    functions = {function.__name__: if_known(function) for function in (min, max, qmul, qdiv)}
+    run = function_of(source, "goals", **functions, placed=lambda alloc, ball, _: alloc[ball])
+    for term, (which, at) in enumerate((which, at) for which, each in enumerate(ranges) for at in each):
+        alloc, used = Entries(), Entries()
+        run(alloc, Entries(data.data), numbers, used, None, None, which, at)
+        yield from ((dim, term) for dim in used.read)
+        yield from ((dims + ball, term) for ball in alloc.read)
 
 
 def function_of(source: str, name: str, **functions: Callable[..., Any]) -> Callable[..., int]:

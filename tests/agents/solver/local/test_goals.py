@@ -1,16 +1,20 @@
 """Goals: the compiled ones are what the text says, and the best allocation is found where all can be tried."""
 
 import json
+from itertools import islice
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import binwright as bw
+from binwright.agents.solver.backends.cpu import attempts
+from binwright.agents.solver.local.polish import improved
 from binwright.agents.solver.model.evaluate import goal_values
 from binwright.agents.solver.model.problem import Problem
-from binwright.agents.solver.model.verify import utilisation
+from binwright.agents.solver.model.verify import goals_of, utilisation
 from binwright.cli import main
 from binwright.simcore.errors import UserError
 from tests.support.goals import aims, every, said
@@ -46,6 +50,33 @@ def test_goals_in_plain_python_are_what_the_text_says(given: Problem, data: st.D
     alloc = data.draw(st.lists(st.integers(0, given.bins - 1), min_size=given.balls, max_size=given.balls))
     used, _ = utilisation(given, alloc)
     assert goal_values(given.objective)(alloc, used) == said(given, alloc)
+
+
+@pytest.mark.parametrize(
+    "goal",
+    [
+        "sum(b in BINS: max(0, UTIL.C[b] - 7) * (b + 1))",
+        "count(a in BALLS: ALLOC[a] != HOME[a])",
+        "sum(a in BALLS except 3: COST[ALLOC[a]]) + max(b in BINS: UTIL.C[b])",
+        "sum(b in BINS: sum(a in BALLS: if ALLOC[a] == b then UTIL.C[(b + 1) % BINS] else 0))",
+        "sum(a in BALLS: UTIL.C[ALLOC[a]])",
+        "sum(b in BINS: if UTIL.C[b] > 6 then UTIL.C[0] else count(a in 5: ALLOC[a] == b)) + UTIL.C[1]",
+    ],
+)
+def test_terms_that_a_move_changes_add_up_to_the_goals(goal: str) -> None:
+    rng = np.random.default_rng(3)
+    tables = {"NEED": rng.integers(1, 4, 30), "HOME": rng.integers(0, 8, 30), "COST": rng.integers(0, 9, 8)}
+    given = problem(
+        f"MINIMISE {goal} MINIMISE max(b in BINS: UTIL.C[b]) NOW HOME FRIENDS 0, 1 "
+        "procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += NEED[BALL] end",
+        balls=30,
+        bins=8,
+        resources={"C[b in BINS]": 20},
+        tables=tables,
+    )
+    start = next(iter(attempts(given, 0, 0, 100))).where.tolist()
+    for found in islice(improved(given, 0, start, 4, lambda: False), 4):
+        assert found.values == goals_of(given, found.where.tolist())
 
 
 @pytest.mark.long

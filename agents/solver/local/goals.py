@@ -1,0 +1,165 @@
+"""Keep up what goals come to while a local search changes an allocation: a move evaluates the terms that it changes.
+
+Most goals are sums over all bins or balls, of which a move changes few terms. What else there is, is evaluated anew.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from binwright.agents.solver.backends.cpu import compiled
+from binwright.agents.solver.backends.flat import Flat, Room
+from binwright.agents.solver.model import emit
+from binwright.agents.solver.model.evaluate import term_reads
+from binwright.agents.solver.model.problem import Problem
+from binwright.simcore.jit import lean, lean_inlined
+from binwright.simcore.types import Ints
+
+LATE = 100
+"""How many moves ago is some moves ago."""
+TRIED, NOW, BEST, LEAST, PAST = range(5)
+"""Rows of `values`: of what was evaluated last, of what stands, of the best ever, of the best of some choices, and,
+from PAST on, of some moves ago."""
+CHANGED, TURN = range(2)
+"""Entries of `tally`: how many terms the move has changed, and how often goals have been evaluated."""
+Goals: TypeAlias = Callable[[Ints, Ints, Ints, Ints, Ints, Ints, int, int], int]
+"""(alloc, data, numbers, used, values, totals, which, at), as `binwright.agents.solver.model.emit.split_goals` says."""
+
+
+class Score(NamedTuple):
+    """What goals come to: arrays, all int64."""
+
+    data: Ints
+    numbers: Ints
+    """What the compiled goals read."""
+    values: Ints
+    """[PAST + LATE, goals]: less is better"""
+    totals: Ints
+    """[sums]"""
+    which: Ints
+    at: Ints
+    """[terms]: the sum, and the variable of its loop"""
+    first: Ints
+    readers: Ints
+    """[dims + balls + 1]: where those terms begin in `readers` that read a dimension, or the bin of a ball"""
+    term: Ints
+    """[terms]: what it comes to where nothing has moved"""
+    fresh: Ints
+    """[terms]: what it comes to after the move"""
+    seen: Ints
+    """[terms]: the turn in which it was evaluated last"""
+    changed: Ints
+    """[terms]: those that the move has changed, as many as `tally` says"""
+    tally: Ints
+
+
+def no_score() -> Score:
+    """Make what a search without goals has."""
+    nothing = np.zeros(0, np.int64)
+    return Score(nothing, nothing, np.zeros((0, 0), np.int64), *[nothing] * 10)
+
+
+def new_score(problem: Problem) -> tuple[Goals, Score]:
+    """Compile the goals of a problem, and make the room for keeping them up.
+
+    If which entries a term reads depends on the allocation, all goals are evaluated anew.
+    """
+    objective, size = problem.objective, problem.dims + problem.balls
+    assert objective is not None
+    source, constants, ranges = emit.split_goals(objective)
+    data, numbers = np.append(objective.data, 0), np.array([*constants, 0], np.int64)
+    try:
+        pairs = [*term_reads(source, objective.data, constants, ranges, problem.dims)]
+    except TypeError:
+        source, constants, ranges = emit.split_goals(objective, apart=False)
+        numbers, pairs = np.array([*constants, 0], np.int64), []
+    read, readers = np.array(sorted(pairs), np.int64).reshape(-1, 2).T
+    counts = [len(each) for each in ranges]
+    arrays: list[Ints] = [
+        data, numbers, np.zeros((PAST + LATE, len(objective.goals)), np.int64), np.zeros(len(ranges), np.int64),
+        np.repeat(np.arange(len(ranges)), counts), np.array([at for each in ranges for at in each], np.int64),
+        np.searchsorted(read, np.arange(size + 1)), readers.copy(), *np.zeros((4, sum(counts)), np.int64),
+        np.zeros(2, np.int64),
+    ]  # fmt: skip
+    score = Score(*arrays)
+    return compiled(source, "goals", *["int64[::1]"] * 6, "int64", "int64"), score
+
+
+@lean
+def worse(values: Ints, row: int, other: int) -> bool:
+    """Tell whether a row of values [rows, goals] is worse than another one, the first goal first."""
+    for k in range(values.shape[1]):
+        if values[row, k] != values[other, k]:
+            return bool(values[row, k] > values[other, k])
+    return False
+
+
+@lean
+def copy(values: Ints, row: int, to: int) -> None:
+    """Write a row of values over another one."""
+    for k in range(values.shape[1]):
+        values[to, k] = values[row, k]
+
+
+@lean
+def begin(goals: Goals, room: Room, score: Score) -> None:
+    """Evaluate all terms, and write what the goals come to into all rows of `values`."""
+    score.totals[:] = 0
+    for term in range(len(score.term)):
+        score.term[term] = term_of(goals, room, score, term)
+        score.totals[score.which[term]] += score.term[term]
+    score.tally[CHANGED] = 0
+    goals(room.alloc, score.data, score.numbers, room.used, score.values[TRIED], score.totals, -1, 0)
+    for row in range(1, len(score.values)):
+        copy(score.values, TRIED, row)
+
+
+@lean_inlined
+def term_of(goals: Goals, room: Room, score: Score, term: int) -> int:
+    """Return what a term comes to now."""
+    which, at = score.which[term], score.at[term]
+    return goals(room.alloc, score.data, score.numbers, room.used, score.values[TRIED], score.totals, which, at)
+
+
+@lean_inlined
+def renew(goals: Goals, room: Room, score: Score, entry: int) -> None:
+    """Evaluate the terms that read a dimension, or dims + a ball, once in a turn; adds what changes to `totals`."""
+    tally = score.tally
+    for k in range(score.first[entry], score.first[entry + 1]):
+        term = score.readers[k]
+        if score.seen[term] != tally[TURN]:
+            score.seen[term] = tally[TURN]
+            score.fresh[term] = term_of(goals, room, score, term)
+            score.totals[score.which[term]] += score.fresh[term] - score.term[term]
+            score.changed[tally[CHANGED]] = term
+            tally[CHANGED] += 1
+
+
+@lean
+def evaluate_terms(goals: Goals, flat: Flat, room: Room, score: Score, touched: Ints, moves: Ints) -> None:
+    """Write what the goals come to, where all balls are placed, into the row TRIED of `values`.
+
+    The move has `touched` these dimensions, and has put these units elsewhere.
+    """
+    score.tally[CHANGED] = 0
+    score.tally[TURN] += 1
+    for dim in touched:
+        renew(goals, room, score, dim)
+    for unit in moves:
+        for at in range(flat.units[unit], flat.units[unit + 1]):
+            renew(goals, room, score, len(room.used) + flat.unit_balls[at])
+    goals(room.alloc, score.data, score.numbers, room.used, score.values[TRIED], score.totals, -1, 0)
+    for k in range(score.tally[CHANGED]):
+        term = score.changed[k]
+        score.totals[score.which[term]] -= score.fresh[term] - score.term[term]
+
+
+@lean
+def accept(score: Score) -> None:
+    """Let what was evaluated last stand."""
+    copy(score.values, TRIED, NOW)
+    for k in range(score.tally[CHANGED]):
+        term = score.changed[k]
+        score.totals[score.which[term]] += score.fresh[term] - score.term[term]
+        score.term[term] = score.fresh[term]
