@@ -271,7 +271,7 @@ class Ledger(Inventory):
     def _on(self, part: int, kind: Kind) -> Iterable[int]:
         """Return the requests that hold something of a part that can fail."""
         on: Callable[[int], Iterable[int]] | None = getattr(self.held, "on", None)
-        if on and kind == "server":
+        if on:  # what servers without links hold is in arrays
             return on(part)
         lies_on = self.lies_on(part, kind)
         return [row for row, held in self.held.items() if lies_on(held)]
