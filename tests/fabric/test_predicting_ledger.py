@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from binwright.fabric.cluster import Cluster
@@ -21,6 +21,7 @@ from binwright.simcore.rules import Overflow
 from binwright.simcore.types import QUANTUM, Floats, Ints, Request, part
 from binwright.simcore.workload import Workload
 from tests.reference.peaks import Task, predict
+from tests.support.properties import scaled
 from tests.support.recount import recount
 
 
@@ -156,7 +157,7 @@ def play(run: Simulation, slow: Slow) -> None:
 
 
 @pytest.mark.parametrize("spec", PREDICTORS, ids=str)
-@settings(max_examples=12)
+@scaled(0.75)
 @example(seed=507, mode="drop", fails=True)  # a request for nothing is on a server that is down
 @given(seed=st.integers(0, 2**30), mode=st.sampled_from(["drop", "wait", "expand"]), fails=st.booleans())
 def test_books_are_those_of_the_reference(spec: Any, seed: int, mode: Any, fails: bool) -> None:
@@ -169,7 +170,7 @@ def test_books_are_those_of_the_reference(spec: Any, seed: int, mode: Any, fails
 
 
 @pytest.mark.long
-@settings(max_examples=20)
+@scaled(1.25)
 @given(seed=st.integers(0, 2**30), spec=st.sampled_from(PREDICTORS))
 def test_both_books_hold_while_requests_move(seed: int, spec: Any) -> None:
     predictor, drawn = made(spec), np.random.default_rng(seed)
@@ -204,7 +205,7 @@ def test_both_books_hold_while_requests_move(seed: int, spec: Any) -> None:
 
 
 @pytest.mark.long
-@settings(max_examples=20)
+@scaled(1.25)
 @given(seed=st.integers(0, 2**30), spec=st.sampled_from(PREDICTORS), requeue=st.booleans())
 def test_those_give_way_who_have_to_and_both_books_hold(seed: int, spec: Any, requeue: bool) -> None:
     predictor, drawn = made(spec), np.random.default_rng(seed)
