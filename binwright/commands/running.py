@@ -41,7 +41,7 @@ def run(args: Namespace) -> int:
         if batches.setdefault(batch.folder.absolute(), batch) is not batch:
             remedy = "Give one of them another `name:`, or run them one after the other with --out."
             raise UserError("two scenarios have this name", file=file, key="name", value=scenario.name, remedy=remedy)
-    for batch in batches.values() if len(batches) > 1 else ():
+    for batch in batches.values() if len(batches) > 1 and not args.dry_run else ():
         check_scenario(batch.scenario)  # a mistake in the last is found before the first runs
     codes = []
     for batch in batches.values():
@@ -75,19 +75,19 @@ def _run(batch: Batch, args: Namespace) -> int:
 def _dry_run(batch: Batch, fresh: bool) -> int:
     from binwright.scenarios.run.check import check_scenario
 
-    known = {} if fresh else batch.done()
-    check_scenario(batch.scenario)
+    known, doubts = {} if fresh else batch.done(), list[str]()
+    check_scenario(batch.scenario, doubts=doubts)
     done = f"{len(known)} of them done already, into {batch.folder}"
     print_line(f"{batch.scenario.name}: {many_of(len(batch.runs), 'run')}, {done}")
-    warn_of_scenario(batch.scenario)
+    warn_of_scenario(batch.scenario, *doubts)
     return 0
 
 
-def warn_of_scenario(scenario: Scenario) -> None:
-    """Warn of agents without effect, and of names that no request has."""
+def warn_of_scenario(scenario: Scenario, *doubts: str) -> None:
+    """Warn of agents without effect, of names that no request has, and of these `doubts`."""
     from binwright.scenarios.run.check import unknown_names, unordered
 
-    warn_of(unordered(scenario), *unknown_names(scenario))
+    warn_of(unordered(scenario), *unknown_names(scenario), *doubts)
 
 
 def warn_of(*doubts: object) -> None:
@@ -151,10 +151,11 @@ def validate(args: Namespace) -> int:
     for file in args.files:
         mistakes: list[UserError] = []
         missing: list[UserError] = []
+        doubts: list[str] = []
         scenario = None
         try:
             scenario = load_to_run(file, args.sets)
-            runs = check_scenario(scenario, missing)
+            runs = check_scenario(scenario, missing, doubts)
             check_training(scenario)
         except UserError as error:
             mistakes = error.each()
@@ -166,6 +167,6 @@ def validate(args: Namespace) -> int:
             print_line("Fix these first; other checks follow.")
         elif not mistakes and not missing:
             say("green", "valid", f"{file}: {many_of(runs, 'run')}")
-            warn_of_scenario(scenario)
+            warn_of_scenario(scenario, *doubts)
         wrong = wrong or bool(mistakes or missing)
     return MISTAKE if wrong else 0

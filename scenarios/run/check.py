@@ -20,6 +20,7 @@ from binwright.scenarios.schema.trace import Trace
 from binwright.scenarios.schema.yaml_source import dotted, undotted
 from binwright.simcore.errors import FileNeeded, UserError, as_one, suggest
 from binwright.simcore.jit import postponed
+from binwright.simcore.record import IMPOSSIBLE
 from binwright.simcore.rng import stream
 from binwright.simcore.workload import Workload
 from binwright.workloads.labels import words_of
@@ -30,12 +31,13 @@ POINTS = 20
 """So many points are looked at, at most, for names that no request has."""
 
 
-def check_scenario(scenario: Scenario, missing: list[UserError] | None = None) -> int:
+def check_scenario(scenario: Scenario, missing: list[UserError] | None = None, doubts: list[str] | None = None) -> int:
     """Refuse what could not run at some point of the sweep; returns how many runs there are.
 
     Nothing is written, and kernels are not compiled. Files of traces are read as the runs would read them; they need
-    not be here: `missing` gets how to get them.
+    not be here: `missing` gets how to get them. `doubts` gets a warning of requests that are larger than any server.
     """
+    impossible = 0.0
     needed: dict[str, UserError] = {}
     runs = plan(scenario)
     firsts: dict[int, Run] = {}
@@ -56,7 +58,8 @@ def check_scenario(scenario: Scenario, missing: list[UserError] | None = None) -
                 none, resources = np.zeros(0), first.scenario.resources
                 workload = Workload(resources, none, none, np.zeros((0, len(resources)), np.int64), none.astype(int))
             with postponed():
-                start_agents(scenario, first, scenario.agents, world, workload)
+                share = start_agents(scenario, first, scenario.agents, world, workload)
+            impossible = max(impossible, share)
         except FileNeeded as error:  # without its servers there is nothing to start agents in
             needed.setdefault(str(error), error)
         except UserError as error:
@@ -69,6 +72,9 @@ def check_scenario(scenario: Scenario, missing: list[UserError] | None = None) -
         locate(file, scenario._source, undotted(file.key or "workload"))
     if missing is not None:
         missing += needed.values()
+    if doubts is not None and impossible:
+        most = "up to " * (len(firsts) > 1)
+        doubts.append(f"no server could hold {most}{100 * impossible:.2f} % of the first seed's requests, even empty.")
     if mistakes:
         raise as_one(mistakes.values())
     return len(runs)
@@ -115,9 +121,12 @@ def unordered(scenario: Scenario) -> str:
     return f"{' and '.join(agents)} cannot change the order of requests: {why}."
 
 
-def start_agents(scenario: Scenario, first: Run, agents: Iterable[AgentSpec], world: World, workload: Workload) -> None:
+def start_agents(
+    scenario: Scenario, first: Run, agents: Iterable[AgentSpec], world: World, workload: Workload
+) -> float:
     """Start these agents, that of the warm start, and movers, as `first`, a run of the scenario, would in this world.
 
+    Returns the share of requests that are larger than any server; 0 where better ones may be added.
     A mistake in an agent's options says where in the scenario that agent is. Agents that fail by a mistake of their own
     are passed over: their runs will say so, and stop no other.
     """
@@ -160,6 +169,9 @@ def start_agents(scenario: Scenario, first: Run, agents: Iterable[AgentSpec], wo
     except UserError as error:
         locate(error, scenario._source, undotted(error.key or ""))
         raise
+    requests = simulation.workload
+    outcome = simulation.record.outcome[requests.leads(np.arange(len(requests)))]
+    return 0.0 if world.grows_by or not len(outcome) else float(np.mean(outcome == IMPOSSIBLE))
 
 
 @contextmanager

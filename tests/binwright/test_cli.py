@@ -18,6 +18,7 @@ from binwright.agents import AGENTS
 from binwright.cli import FAILED, INTERRUPTED, MISTAKE, TERMINATED, main
 from binwright.parser import KINDS
 from binwright.scenarios.schema.load import shipped
+from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.types import Agent
 from tests.support.batches import TEXT
 from tests.support.properties import first
@@ -127,6 +128,18 @@ def test_a_dry_run_writes_nothing(binwright: Asker) -> None:
     said = binwright(*SHORT, "--dry-run", "--seeds", "2")
     assert "4 runs, 2 of them done already" in said.out
     assert files() == before
+
+
+def test_a_dry_run_of_several_checks_each_once(binwright: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
+    checked: list[str] = []
+
+    def check(scenario: Scenario, **how: list[str]) -> None:
+        checked.append(scenario.name)
+        how["doubts"].append("too large.")
+
+    monkeypatch.setattr("binwright.scenarios.run.check.check_scenario", check)
+    assert binwright("run", "s.yaml", "quickstart", "--dry-run").out.count("Warning: too large.\n") == 2
+    assert checked == ["s", "quickstart"]
 
 
 def test_a_failed_run_is_exit_code_1(binwright: Asker) -> None:

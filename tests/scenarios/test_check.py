@@ -115,6 +115,16 @@ def test_files_of_requests_need_not_be_here() -> None:
     assert {error.key for error in missing} == {"cluster.trace", "workload.path"}
 
 
+def test_requests_larger_than_any_server_are_doubted_where_no_larger_ones_are_added() -> None:
+    doubts: list[str] = []
+    large = random_requests(100, 1, [{"cpu": 90, "mem": "1 GB"}], {"fixed": 3})
+    asked = {**SERVERS, "workload": large, "sweep": {"product": {"cluster.node.cpu": [40, 90]}}}
+    for changed in (SERVERS, {**asked, "overflow": {"expand": {"by": 1, "limit": 11}}}, asked):
+        assert not doubts
+        check_scenario(scenario_from(changed), doubts=doubts)
+    assert doubts == ["no server could hold up to 100.00 % of the first seed's requests, even empty."]
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
