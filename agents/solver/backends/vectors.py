@@ -1,4 +1,4 @@
-"""Place the balls of vector problems by first fit, however many there are."""
+"""Place the balls of vector problems by first fit, however many there are, or bin by bin."""
 
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any, cast
@@ -12,6 +12,8 @@ from binwright.simcore.jit import kernel
 from binwright.simcore.ordered_sums import rows_dot
 from binwright.simcore.types import Ints
 
+NODES, FEW = 10_000, 5_000
+"""Balls that are tried for a bin that is filled, and of how many balls bins are filled at most."""
 BLOCK = 8
 """Bins that first fit passes over at once, if it can."""
 TINY = Matrix(np.full((3, 1), 2), np.full((3, 1), 3), (), np.arange(3)[:, None])
@@ -26,12 +28,21 @@ def first_fit(packing: Matrix, over: Over = never) -> Ints:
     if over():
         return next_fit(packing)
     stop, where = np.zeros(1, np.int64), np.full(len(packing.demand), NULL)
-    order = np.lexsort((*packing.demand.T, -weights(packing)))  # equal ones one after another
+    order = descending(packing, weights(packing))
     with ThreadPoolExecutor(1) as pool:
         task = pool.submit(fit, packing.demand, packing.capacity, order, where, stop)
         while wait([task], LOOK).not_done:
             stop[:] |= over()
         return where if task.result() else next_fit(packing)
+
+
+def fullest_bins(packing: Matrix, over: Over = never) -> Ints:
+    """Fill equal bins one by one: int64 [balls]. If that would take long, or time is `over`, it is `next_fit`."""
+    if over() or len(packing.demand) > FEW:
+        return next_fit(packing)
+    weight, where = weights(packing), np.empty(len(packing.demand), np.int64)
+    fill(packing.demand, weight, packing.capacity[:1].copy(), descending(packing, weight), where)
+    return where
 
 
 def is_loaded() -> bool:
@@ -46,6 +57,11 @@ def weights(packing: Matrix) -> Ints:
     scarcity /= max(scarcity.max(), 1e-9)
     weight: Ints = 1 + np.minimum(np.rint(rows_dot(share, scarcity) * 1e6), 1e9).astype(np.int64)
     return weight
+
+
+def descending(packing: Matrix, weight: Ints) -> Ints:
+    """Order balls by descending weight, equal ones one after another."""
+    return np.lexsort((*packing.demand.T, -weight))
 
 
 def next_fit(packing: Matrix) -> Ints:
@@ -102,3 +118,57 @@ def fit(demand: Ints, capacity: Ints, order: Ints, where: Ints, stop: Ints) -> b
             for d in range(demand.shape[1]):
                 most[block // BLOCK, d] = free[block : block + BLOCK, d].max()
     return True
+
+
+@kernel
+def take(demand: Ints, ball: int, free: Ints, sign: int) -> None:
+    """Take demand [balls, d] of the ball off free [1, d], or give it back: `sign` is 1 or -1."""
+    for d in range(demand.shape[1]):
+        free[0, d] -= sign * demand[ball, d]
+
+
+@kernel
+def fill(demand: Ints, weight: Ints, capacity: Ints, left: Ints, where: Ints) -> None:
+    """Fill bin by bin with the first ball that is left, and those that weigh most beside it; writes to `where` [balls].
+
+    `left` has the balls by descending weight, and is written to; so is `capacity` [1, d]. What weighs most is looked
+    for depth first, and not to the end: Gupta and Ho, "A new heuristic algorithm for the one-dimensional bin-packing
+    problem", Production Planning & Control 10, 1999.
+    """
+    count, place, free = len(left), 0, capacity
+    chosen, best = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    while count > 0:
+        take(demand, left[0], free, 1)
+        size, most, total, heaviest, i = 1, 1, 0, 0, 1
+        for _ in range(NODES + count):
+            if i < count:
+                if fits(demand, left[i], free, 0):
+                    take(demand, left[i], free, 1)
+                    total += weight[left[i]]
+                    chosen[size] = i
+                    size += 1
+                    if total > heaviest:
+                        heaviest, most = total, size
+                        for k in range(size):
+                            best[k] = chosen[k]
+                i += 1
+            elif size > 1:
+                size -= 1
+                i = chosen[size]
+                take(demand, left[i], free, -1)
+                total -= weight[left[i]]
+                same = i
+                while i < count and (demand[left[i]] == demand[left[same]]).all():
+                    i += 1  # another one like it makes no difference
+            else:
+                break
+        for k in range(size):
+            take(demand, left[chosen[k]], free, -1)
+        gone = 0
+        for i in range(count):
+            if gone < most and best[gone] == i:
+                where[left[i]] = place
+                gone += 1
+            else:
+                left[i - gone] = left[i]
+        count, place = count - gone, place + 1

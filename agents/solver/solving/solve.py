@@ -13,12 +13,12 @@ import numpy as np
 
 from binwright.agents.solver.backends import cpu
 from binwright.agents.solver.backends.cpu import Attempts, Over, fewest
-from binwright.agents.solver.backends.vectors import first_fit, is_loaded
+from binwright.agents.solver.backends.vectors import first_fit, fullest_bins, is_loaded
 from binwright.agents.solver.local import polish
 from binwright.agents.solver.local import search as local_search
 from binwright.agents.solver.local.construct import Construction, Tenants, tenants
 from binwright.agents.solver.model.bounds import impossible, lower_bound
-from binwright.agents.solver.model.problem import Fault, Problem
+from binwright.agents.solver.model.problem import Fault, Matrix, Problem
 from binwright.agents.solver.model.program import MICRO, NULL
 from binwright.agents.solver.model.verify import faults, goals_of
 from binwright.agents.solver.solving import exact
@@ -26,6 +26,7 @@ from binwright.agents.solver.solving.answer import Answer, Progress, verify
 from binwright.simcore.errors import UserError, suggest
 from binwright.simcore.extras import install
 from binwright.simcore.removed import removed
+from binwright.simcore.types import Ints
 
 OURS, PUBLISHED, LOCAL = "ours", "published", "local search"
 FIRST_FIT, TENANTS = "first fit", "whole tenants"
@@ -189,7 +190,9 @@ class _Search:
         # Of a problem that is impossible, what first fit has placed is the answer: no kernel is waited for.
         if not self.settled and not (self.impossible and self.best is not None):
             if self.ours and self.problem.searched:
-                self.fit(self.over)
+                self.fit(first_fit, self.over)
+                if not self.settled:
+                    self.fit(fullest_bins, self.over)
             if not self.settled:
                 fewest(lambda: self.bound, self.most, self.bins, self.most_attempts, self.attempt)
         if self.device != "cpu":  # whether it is there is told
@@ -289,15 +292,15 @@ class _Search:
             self.impossible = PROVEN if self.bound == self.most else ""
             self.bound = min(self.bound + 1, self.most)
 
-    def fit(self, over: Over) -> None:
-        """Keep what first fit comes to of a vector problem if bins are alike or their number is given."""
+    def fit(self, method: Callable[[Matrix, Over], Ints], over: Over) -> None:
+        """Keep what a method comes to of a vector problem if bins are alike or their number is given."""
         problem, packing = self.problem, self.problem.packing
         if packing is None or (problem.searched and not problem.bins_alike):
             return
         if problem.searched:
             bins = min(self.most, len(packing.demand) + problem.bins)
             packing = packing._replace(capacity=np.tile(packing.capacity[0], (bins, 1)))
-        where = first_fit(packing, over)
+        where = method(packing, over)
         problem = self.problem.with_bins(max(problem.bins, int(where.max()) + 1))
         self.keep(problem, where[problem.unit_of].tolist(), FIRST_FIT)
 
@@ -348,7 +351,7 @@ class _Search:
         if self.best is not None and NULL not in self.best.alloc:
             return
         if self.problem.packing is not None:
-            self.fit(lambda: not is_loaded() or clock.monotonic() >= until)
+            self.fit(first_fit, lambda: not is_loaded() or clock.monotonic() >= until)
         elif self.best is None or self.problem.searched:
             self.construct_into(self.most, self.tenants, lambda: clock.monotonic() >= until)
 

@@ -5,17 +5,19 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import combinations
 from pathlib import Path
 from time import monotonic, process_time
 
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 import binwright as bw
 from binwright.agents.solver.backends import cpu
 from binwright.agents.solver.backends.flat import room
-from binwright.agents.solver.backends.vectors import first_fit, next_fit, weights
+from binwright.agents.solver.backends.vectors import first_fit, fullest_bins, next_fit, weights
 from binwright.agents.solver.model.problem import Matrix, Problem
 from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.verify import faults, utilisation
@@ -144,6 +146,25 @@ def by_definition(packing: Matrix) -> list[int]:
 def test_first_fit_is_first_fit(packing: Matrix) -> None:
     assert first_fit(packing).tolist() == by_definition(packing)
     assert keeps(packing, first_fit(packing, lambda: True))
+
+
+@scaled(0.5)
+@given(st.lists(st.lists(st.integers(0, 9), min_size=2, max_size=2), min_size=1, max_size=9))
+def test_bins_are_filled_with_what_weighs_most(balls: list[list[int]]) -> None:
+    demand, capacity = np.array(balls), np.array([12, 10])
+    packing = Matrix(demand, np.tile(capacity, (len(balls), 1)), (), np.zeros((1, 1), np.int64))
+    where, weight, left = fullest_bins(packing), weights(packing), set(range(len(balls)))
+    order = np.lexsort((*demand.T, -weight)).tolist()
+    for place in range(where.max() + 1):
+        inside = set(np.flatnonzero(where == place).tolist())
+        assert inside <= left
+        heaviest = next(ball for ball in order if ball in left)
+        assert heaviest in inside
+        beside = [some for size in range(len(left)) for some in combinations(left - {heaviest}, size)]
+        fitting = [some for some in beside if (demand[[heaviest, *some]].sum(axis=0) <= capacity).all()]
+        assert weight[[*inside]].sum() == max(weight[[heaviest, *some]].sum() for some in fitting)
+        left -= inside
+    assert not left
 
 
 def test_next_fit_passes_bins_that_take_nothing() -> None:
