@@ -12,7 +12,6 @@ from math import inf, nextafter
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from binwright.fabric.book import HeldDevices, Holding
 from binwright.fabric.devices import DeviceView, in_python
@@ -21,6 +20,7 @@ from binwright.fabric.network import FAILED, NetworkView, Provisioned
 from binwright.simcore.types import (
     Agent,
     Embedding,
+    Flags,
     Floats,
     Ints,
     OnDevices,
@@ -31,8 +31,6 @@ from binwright.simcore.types import (
     Share,
     View,
 )
-
-Flags: TypeAlias = npt.NDArray[np.bool_]
 
 
 class Job(NamedTuple):

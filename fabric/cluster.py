@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from binwright.simcore.memmap import blocks
-from binwright.simcore.types import Amounts, Ints
+from binwright.simcore.types import Amounts, Flags, Ints
 
 NEVER = int(np.iinfo(np.int64).max)
 MOST_DEVICES = 32
@@ -52,14 +51,14 @@ class Cluster:
         growth = self.growth if self.physical_growth is None else self.physical_growth
         return np.concatenate([capacity, np.repeat(growth[None], max(0, servers - len(capacity)), axis=0)])
 
-    def spreads(self, demand: Ints) -> npt.NDArray[np.bool_]:
+    def spreads(self, demand: Ints) -> Flags:
         """Tell which demands [n, resources] are spread over all nodes of a server, bool [n]."""
         above = np.zeros(len(demand), np.bool_)
         for rows in blocks(len(demand)) if self.capacity.shape[1] > 1 else ():
             above[rows] = (demand[rows] > np.array(self.spread_above)).any(axis=1)
         return above
 
-    def possible(self, demand: Ints, servers: Ints) -> npt.NDArray[np.bool_]:
+    def possible(self, demand: Ints, servers: Ints) -> Flags:
         """Tell which demands [n, resources] one of these servers could hold when empty, bool [n].
 
         `servers` int64 [any, nodes, resources] are their capacities.

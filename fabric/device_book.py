@@ -6,14 +6,13 @@ from operator import index
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from binwright.fabric.book import Book, HeldDevices, Holding
 from binwright.fabric.cluster import MOST_DEVICES, DevicesOf
 from binwright.fabric.devices import Devices, DeviceView, empty_devices, in_python
 from binwright.fabric.fragmentation import stranded
 from binwright.simcore.errors import InfeasiblePlacement, UserError
-from binwright.simcore.types import QUANTUM, Ints, OnDevices, Placement, Request, read_only
+from binwright.simcore.types import QUANTUM, Flags, Ints, OnDevices, Placement, Request, read_only
 from binwright.simcore.units import many_of, say
 from binwright.simcore.workload import Workload
 
@@ -139,9 +138,7 @@ class DeviceBook(Book):
                 bits |= 1 << known.index(name) if name in known else UNKNOWN
         return bits
 
-    def possible(
-        self, demand: Ints, models: Ints | None, capacity: Ints, servers: npt.NDArray[np.bool_] | None
-    ) -> npt.NDArray[np.bool_]:
+    def possible(self, demand: Ints, models: Ints | None, capacity: Ints, servers: Flags | None) -> Flags:
         """Tell which demands [n, resources], of `models` [n], one of these servers could hold when empty, bool [n].
 
         `capacity` is that of these servers, bool [servers]; `None` for all, and then of one that is added.
@@ -167,12 +164,12 @@ class DeviceBook(Book):
         devices = np.where(exists, QUANTUM if empty else own.free, 0) // each
         return np.where(self._of_models(request), np.minimum(rooms, devices.sum(axis=1) // count), 0)
 
-    def _of_models(self, request: Request) -> npt.NDArray[np.bool_]:
+    def _of_models(self, request: Request) -> Flags:
         """Tell which servers have devices of a model that the request may take, bool [servers]."""
         model = self._own.model
         if not request.models or not request.demand[self._spec.resource]:
             return np.ones(len(model), np.bool_)
-        matching: npt.NDArray[np.bool_] = (request.models >> np.maximum(model, 0) & 1 == 1) & (model >= 0)
+        matching: Flags = (request.models >> np.maximum(model, 0) & 1 == 1) & (model >= 0)
         return matching
 
     def keeps(self, request: Request) -> Ints:

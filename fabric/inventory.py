@@ -4,14 +4,13 @@ from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from binwright.fabric.book import Book, Holding
 from binwright.fabric.cluster import Cluster
 from binwright.fabric.ranking import SERVERS_WORTH_IT, log_of
 from binwright.fabric.servers import look, why_not, with_room
 from binwright.simcore.errors import WorkloadError
-from binwright.simcore.types import Ints, Request, View, part, read_only
+from binwright.simcore.types import Flags, Ints, Request, View, part, read_only
 from binwright.simcore.workload import Workload
 
 UNLIMITED = 2**31
@@ -91,7 +90,7 @@ class Inventory:
         total: Ints = taken.sum(axis=(0, 1))
         return total
 
-    def spreads(self, demand: Ints) -> npt.NDArray[np.bool_]:
+    def spreads(self, demand: Ints) -> Flags:
         """Tell which demands [n, resources] must be spread, bool [n]; in a network none, as they lie where room is."""
         return self.cluster.spreads(demand) if self.network is None else np.zeros(len(demand), np.bool_)
 
@@ -128,7 +127,7 @@ class Inventory:
         if self.rules is not None:
             self.rules.reopen(servers)
 
-    def open_to(self, request: Request, after: Mapping[int, Sequence[int]] = NO_MOVES) -> npt.NDArray[np.bool_]:
+    def open_to(self, request: Request, after: Mapping[int, Sequence[int]] = NO_MOVES) -> Flags:
         """Tell on which servers rules let a request lie, bool [servers].
 
         Where it lies, it does not count itself. `after` says to which servers rows are moved before that.
@@ -136,15 +135,15 @@ class Inventory:
         if self.rules is None:
             return np.ones(self._servers, np.bool_)
         come = [(servers, self.held[row].role) for row, servers in after.items() if row != request.index]
-        may: npt.NDArray[np.bool_] = self.rules.open_to(request, {*after, request.index}, come)
+        may: Flags = self.rules.open_to(request, {*after, request.index}, come)
         return may
 
     @property
-    def drains(self) -> list[tuple[float, float, npt.NDArray[np.bool_]]]:
+    def drains(self) -> list[tuple[float, float, Flags]]:
         """From when until when servers take no requests by rules, and which, bool [servers]."""
         return [] if self.rules is None else [*self.rules.drains]
 
-    def possible(self, demand: Ints, models: Ints | None = None, roles: Ints | None = None) -> npt.NDArray[np.bool_]:
+    def possible(self, demand: Ints, models: Ints | None = None, roles: Ints | None = None) -> Flags:
         """Tell which demands [n, resources], of `models` and `roles` [n], an empty server could hold, bool [n].
 
         Of the rules, only labels and taints count: what is counted may change, and what is emptied was there.
@@ -157,9 +156,7 @@ class Inventory:
                     fits[some] &= self._possible(demand[some], None if models is None else models[some], servers)
         return fits
 
-    def _possible(
-        self, demand: Ints, models: Ints | None, servers: npt.NDArray[np.bool_] | None
-    ) -> npt.NDArray[np.bool_]:
+    def _possible(self, demand: Ints, models: Ints | None, servers: Flags | None) -> Flags:
         """Tell which fit on one of these servers, bool [servers]; `None` for all, and those that may be added."""
         own = self._capacity if servers is None else self._capacity[servers]
         if self.network is not None:
@@ -168,7 +165,7 @@ class Inventory:
             own = np.concatenate([own, self.cluster.growth[None]])
         if self.devices is None:
             return self.cluster.possible(demand, own)
-        fits: npt.NDArray[np.bool_] = self.devices.possible(demand, models, own, servers)
+        fits: Flags = self.devices.possible(demand, models, own, servers)
         return fits
 
     @property
@@ -186,9 +183,7 @@ class Inventory:
             return self.room_for_parts(request, self.open_to(request)) < request.gang.parts
         return bool(self.why_not(request))
 
-    def room_for_parts(
-        self, request: Request, may: npt.NDArray[np.bool_] | None = None, free: Ints | None = None
-    ) -> int:
+    def room_for_parts(self, request: Request, may: Flags | None = None, free: Ints | None = None) -> int:
         """Count for how many parts like this request there is room, as far as rules among them say.
 
         That is what is free on the servers that they `may` take, bool [servers], or without it the empty cluster.

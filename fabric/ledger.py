@@ -11,7 +11,6 @@ from operator import ge
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from binwright.fabric.book import GIVE, TAKE, Book, Holding, plain_shares
 from binwright.fabric.cluster import Cluster
@@ -22,7 +21,7 @@ from binwright.fabric.routing import Routing
 from binwright.fabric.servers import with_room
 from binwright.simcore.errors import AgentError, InfeasiblePlacement, LedgerError
 from binwright.simcore.faults import Kind
-from binwright.simcore.types import Ints, Placement, Request
+from binwright.simcore.types import Flags, Ints, Placement, Request
 from binwright.simcore.units import say
 
 COUNTED = 100_000
@@ -289,9 +288,7 @@ class Ledger(Inventory):
             self.release(row)
         return hit
 
-    def give_way(
-        self, request: Request, where: int | npt.NDArray[np.bool_], victims: Sequence[Sequence[int]]
-    ) -> list[int]:
+    def give_way(self, request: Request, where: int | Flags, victims: Sequence[Sequence[int]]) -> list[int]:
         """Find which of these victims, each some rows, have to go so that a request has room; returns their places.
 
         `where` is a server, or for a gang and in a network the servers that may be taken, bool [servers]. Those are
@@ -313,7 +310,7 @@ class Ledger(Inventory):
             self._move(holding, TAKE)
         return gone
 
-    def _has_room_in(self, where: int | npt.NDArray[np.bool_], request: Request) -> bool:
+    def _has_room_in(self, where: int | Flags, request: Request) -> bool:
         """Tell whether a request fits on a server by its amounts, or on these as many parts as a gang needs."""
         if not isinstance(where, int):
             return self.room_for_parts(request, where) >= request.parts

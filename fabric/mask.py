@@ -4,16 +4,14 @@ Every rule that counts is a check of one number: how many requests of some group
 between two bounds, which are the same for all servers.
 """
 
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from binwright.fabric.servers import with_room
 from binwright.simcore.jit import kernel, lean
-from binwright.simcore.types import Amounts, Ints
+from binwright.simcore.types import Amounts, Flags, Ints
 
-Bools: TypeAlias = npt.NDArray[np.bool_]
 WHERE, TAINT, RULES = range(3)
 """What keeps a role from a server: labels, a taint, or a rule, which is its place in the rules more than `RULES`."""
 BETWEEN, SKEW, SAME = range(3)
@@ -62,7 +60,7 @@ class Ruling(NamedTuple):
     """
 
     roles: Ints
-    is_open: Bools
+    is_open: Flags
     mask: Mask
     view: RoleView
 

@@ -4,17 +4,15 @@ A chosen server gives min(free, still needed) of every resource, node by node. I
 chosen before, with the request's bandwidth free as of before the request; the links of these routes are reserved once.
 """
 
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from binwright.fabric.routing import Routes, Routing, find_path, find_route
 from binwright.fabric.topology import Indices
 from binwright.simcore.jit import lean, lean_inlined
-from binwright.simcore.types import Amounts, Ints
+from binwright.simcore.types import Amounts, Flags, Ints
 
-Flags: TypeAlias = npt.NDArray[np.bool_]
 GOES_ON, COMPLETE = 0, 1
 """What `choose` answers; -1 - t when no route has the bandwidth, for want of it on tier t."""
 

@@ -1,11 +1,10 @@
 """Says what fits where on servers with NUMA nodes, in kernels that every agent and the ledger share."""
 
 import numpy as np
-import numpy.typing as npt
 
 from binwright.simcore.jit import inlined, kernel
 from binwright.simcore.record import SPREAD
-from binwright.simcore.types import Amounts, Ints
+from binwright.simcore.types import Amounts, Flags, Ints
 
 
 @kernel
@@ -70,7 +69,7 @@ def show(left: Ints, free: Ints, server: int) -> None:
 
 
 @kernel
-def with_room(free: Ints, demand: Amounts, spread: bool) -> npt.NDArray[np.bool_]:
+def with_room(free: Ints, demand: Amounts, spread: bool) -> Flags:
     """Tell on which servers a request fits, bool [servers]."""
     fitting = np.zeros(len(free), np.bool_)
     for server in range(len(free)):
@@ -109,7 +108,7 @@ def why_not(free: Ints, demand: Amounts, spread: bool) -> int:
 
 
 @inlined
-def strand(free: Ints, s: int, flavours: Ints, spread: Ints, usable: npt.NDArray[np.bool_], lost: Ints) -> None:
+def strand(free: Ints, s: int, flavours: Ints, spread: Ints, usable: Flags, lost: Ints) -> None:
     """Add to `lost` int64 [resources] the free quanta of a server that no flavour can use.
 
     `flavours` int64 [k, resources], `spread` [k] 0 or 1, `usable` bool [nodes] is scratch. What a node has free is

@@ -6,9 +6,8 @@ from math import nan
 from typing import ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from binwright.simcore.types import Ints, Placement, Request, View
+from binwright.simcore.types import Flags, Ints, Placement, Request, View
 
 Why: TypeAlias = Literal["room", "schedule", "drain", "process"]
 Outcome: TypeAlias = Literal["under way", "done", "called off", "ended", "interrupted"]
@@ -39,7 +38,7 @@ class Running:
     demand: Ints
     request: Callable[[int], Request]
     at: Callable[[int], Placement]
-    may: Callable[[int], npt.NDArray[np.bool_]] | None = None
+    may: Callable[[int], Flags] | None = None
 
 
 class Mover:

@@ -20,6 +20,8 @@ QUANTUM = 1_000_000
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 Floats: TypeAlias = npt.NDArray[np.float64]
+Reals: TypeAlias = npt.NDArray[np.float32]
+Flags: TypeAlias = npt.NDArray[np.bool_]
 Array = TypeVar("Array", bound=npt.NDArray[Any])
 Amounts: TypeAlias = tuple[int, ...]
 """Quanta of each resource, in the order of the cluster's resources."""

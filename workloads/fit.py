@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.extras import pl
-from binwright.simcore.types import Floats
+from binwright.simcore.types import Flags, Floats
 from binwright.workloads.arrivals import DAY, HOUR, WEEK, Poisson
 from binwright.workloads.describe import readable
 from binwright.workloads.lifetimes import kaplan_meier
@@ -78,7 +77,7 @@ def _profile(of: Floats, parts: int) -> tuple[float, ...] | None:
     return tuple((counts / mean).round(2).tolist())
 
 
-def _values(seen: Floats, ended: npt.NDArray[np.bool_], longest: float, points: int) -> list[float]:
+def _values(seen: Floats, ended: Flags, longest: float, points: int) -> list[float]:
     """Return the mean seconds of each of so many equal parts of the requests, from those that end first; see `fit`."""
     times, share = kaplan_meier(seen, ended)
     times, share = np.append(times, max([longest, *times[-1:]])), np.append(share, 1.0)

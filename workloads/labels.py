@@ -6,10 +6,11 @@ import numpy as np
 import numpy.typing as npt
 
 from binwright.simcore.errors import WorkloadError
+from binwright.simcore.types import Flags
 from binwright.simcore.workload import Workload
 
 
-def matching(base: Workload, of: Mapping[str, tuple[str, ...]], key: str) -> npt.NDArray[np.bool_]:
+def matching(base: Workload, of: Mapping[str, tuple[str, ...]], key: str) -> Flags:
     """Tell which requests have one of the values of every label, bool [n]; mistakes are reported under `key`."""
     result = np.ones(len(base), np.bool_)
     for label, values in of.items():

@@ -9,10 +9,10 @@ import numpy.typing as npt
 from pydantic import Field, model_validator
 
 from binwright.simcore.fields import Lifespan, Model, Number, PositiveTime, Time, wrong
-from binwright.simcore.types import Floats, Ints
+from binwright.simcore.types import Flags, Floats, Ints
 
 
-def kaplan_meier(seen: Floats, ended: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:
+def kaplan_meier(seen: Floats, ended: Flags) -> tuple[Floats, Floats]:
     """Return the lifetimes at which requests ended, ascending, and the share that has ended by each of them.
 
     `seen` float64 [n] is the age until which each was seen, and `ended` bool [n] whether it ended then. Kaplan and

@@ -1,6 +1,6 @@
 """Writes what a learner sees of a network: a graph with the features of arXiv:2106.02412, for all simulations."""
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,9 +11,8 @@ from binwright.fabric.servers import free_on
 from binwright.fabric.topology import Topology
 from binwright.simcore.jit import lean, prepared
 from binwright.simcore.jit.bundle import row_of
-from binwright.simcore.types import Floats, Ints
+from binwright.simcore.types import Floats, Ints, Reals
 
-Reals: TypeAlias = npt.NDArray[np.float32]
 USUAL = 32.0
 """Seconds (steps of the published experiments): a request that is held this long has .5 as its holding time."""
 NOTHING = float(1 / (1 + np.exp(np.float32(1))))

@@ -14,10 +14,10 @@ from gymnasium.vector.utils import batch_space
 
 from binwright.agents.environments.observation import Observer
 from binwright.agents.world import World
-from binwright.fabric.compiled.many import Flags, NumaEpisodes
+from binwright.fabric.compiled.many import NumaEpisodes
 from binwright.fabric.compiled.many_networks import NetworkEpisodes
 from binwright.simcore.errors import UserError
-from binwright.simcore.types import Ints
+from binwright.simcore.types import Flags, Ints
 
 Seen: TypeAlias = dict[str, npt.NDArray[Any]]
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from binwright.agents.availability import holding_of
 from binwright.agents.heuristics.servers.costs import BestFit
@@ -18,9 +17,7 @@ from binwright.fabric.network import NetworkView
 from binwright.fabric.servers import give
 from binwright.simcore.jit import kernel
 from binwright.simcore.moves import Move, Mover, Running
-from binwright.simcore.types import QUANTUM, Agent, Floats, Ints, Placement, Request, View
-
-Flags = npt.NDArray[np.bool_]
+from binwright.simcore.types import QUANTUM, Agent, Flags, Floats, Ints, Placement, Request, View
 
 
 class ByAgent(Mover):

@@ -8,11 +8,11 @@ from binwright.agents.heuristics.networks.common import NetworkAgent, one_by_one
 from binwright.agents.rules.on_devices import nested
 from binwright.agents.rules.scan import places_with_room
 from binwright.fabric.compiled.numa_decisions import placement_of
-from binwright.fabric.multi_server import Filling, Flags, allow
+from binwright.fabric.multi_server import Filling, allow
 from binwright.fabric.network import NetworkView, Provisioned
 from binwright.simcore.errors import UserError
 from binwright.simcore.jit import lean, prepared
-from binwright.simcore.types import Agent, Floats, Ints, Placement, Refusal, Request, View
+from binwright.simcore.types import Agent, Flags, Floats, Ints, Placement, Refusal, Request, View
 
 DRAWS = 4096
 """Random numbers drawn at a time, and always enough for a request."""

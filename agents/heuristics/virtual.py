@@ -1,9 +1,8 @@
 """Places tenants' virtual networks: Oktopus, SecondNet, and a control that goes machine by machine."""
 
-from typing import ClassVar, NamedTuple, TypeAlias
+from typing import ClassVar, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
@@ -16,9 +15,7 @@ from binwright.fabric.virtual import Tree, hosed, route_pairs, routed
 from binwright.fabric.virtual import tree as tree_of
 from binwright.simcore.errors import UserError
 from binwright.simcore.jit import kernel, lean, prepared
-from binwright.simcore.types import Agent, Embedding, Form, Ints, Refusal, Request, View, VirtualNetwork
-
-Bools: TypeAlias = npt.NDArray[np.bool_]
+from binwright.simcore.types import Agent, Embedding, Flags, Form, Ints, Refusal, Request, View, VirtualNetwork
 
 
 def tenants_of(agent: Agent, view: View) -> NetworkView:
@@ -265,7 +262,7 @@ def matching(view: NetworkView, network: VirtualNetwork, cluster: Ints) -> Ints 
     inside = np.zeros((len(machines), len(cluster)), np.int64)  # what a machine sends to those on a server
     outside = np.zeros(len(cluster), np.int64)  # what those on a server send to others
     while len(left):
-        fits: Bools = np.any(np.all(free >= machines[left, None, None], axis=3), axis=2)
+        fits: Flags = np.any(np.all(free >= machines[left, None, None], axis=3), axis=2)
         fits &= outside + sends[left, None] - 2 * inside[left] <= spare
         rows, taking = matched(fits, used)
         if not len(rows):
@@ -280,7 +277,7 @@ def matching(view: NetworkView, network: VirtualNetwork, cluster: Ints) -> Ints 
     return hosts
 
 
-def matched(fits: Bools, cost: Ints) -> tuple[Ints, Ints]:
+def matched(fits: Flags, cost: Ints) -> tuple[Ints, Ints]:
     """Match as many rows as possible with a column each that fits them, bool [rows, columns], at the least cost.
 
     `cost` int64 [columns]. The matched rows and their columns, int64 [k] each.

@@ -4,7 +4,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from binwright.agents.heuristics.servers.candidates import MIXED, Filter, counts
 from binwright.agents.learned.dqn import DQN, DQNAgent, QNetwork
@@ -15,7 +14,7 @@ from binwright.agents.learned.weights import described, find
 from binwright.fabric.servers import share
 from binwright.simcore.jit import kernel
 from binwright.simcore.record import SPREAD
-from binwright.simcore.types import Amounts, Floats, Ints, View
+from binwright.simcore.types import Amounts, Floats, Ints, Reals, View
 
 NODES, RESOURCES = 2, 2
 LAYERS, WIDTH = 6, 32
@@ -175,7 +174,7 @@ class CvdTrainer(DQN):
 @kernel
 def observe_all(
     free: Floats, demands: Floats, spread: Floats, candidates: Ints, capacity: Ints, how: Floats,
-    observed: npt.NDArray[np.float32],
+    observed: Reals,
 ) -> None:  # fmt: skip
     """Write to observed [n, servers + slots, inputs] the servers as they are, and what is seen after each choice.
 

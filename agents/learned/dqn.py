@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from binwright.agents.learned.dqn_update import Learning, Reals, update
+from binwright.agents.learned.dqn_update import Learning, update
 from binwright.agents.learned.loop import Count, Positive, PositiveShare, Share
 from binwright.agents.learned.mlp import size_of, untrained
 from binwright.agents.learned.numa import SIMPLE, NumaTrainer, discriminative_episodes, replays_of, rules_of
@@ -27,7 +27,7 @@ from binwright.agents.rules.scan import ScanAgent
 from binwright.agents.world import World
 from binwright.simcore.errors import UserError
 from binwright.simcore.rng import stream
-from binwright.simcore.types import Compiled, Floats, Ints, Placement, Request, View
+from binwright.simcore.types import Compiled, Floats, Ints, Placement, Reals, Request, View
 
 Reward: TypeAlias = Literal["one", "delta", "residual-capacity"]
 FREQUENT = 100

@@ -3,16 +3,13 @@
 Each different observation in a batch is valued once, and gradients are added up by observation before they go backward.
 """
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from binwright.agents.learned.replay import CELLS, CHOSEN, DIFFERENT, TERMINATED, TRUNCATED
 from binwright.simcore.jit import reordering
-from binwright.simcore.types import Floats, Ints
-
-Reals: TypeAlias = npt.NDArray[np.float32]
+from binwright.simcore.types import Floats, Ints, Reals
 
 
 class Learning(NamedTuple):

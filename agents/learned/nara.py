@@ -10,19 +10,19 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from binwright.agents.environments.observation import Observation, Observer, Reals, deduct, observe, shown
+from binwright.agents.environments.observation import Observation, Observer, deduct, observe, shown
 from binwright.agents.heuristics.networks.common import NetworkAgent, one_by_one
 from binwright.agents.learned.loop import TRAINING, Count, Share, Trainer, arrays_of
 from binwright.agents.learned.mlp import add_products, dense, flatten
 from binwright.agents.learned.ppo import Batch, Proximal, masked, returns_of, standardised
 from binwright.agents.learned.weights import Tensors, described, extra, find, fitting, read
 from binwright.agents.world import World
-from binwright.fabric.multi_server import Filling, Flags, allow
+from binwright.fabric.multi_server import Filling, allow
 from binwright.fabric.network import NetworkView, Provisioned
 from binwright.fabric.topology import Topology
 from binwright.simcore.jit import allocating, inlined, kernel, lean
 from binwright.simcore.rng import stream
-from binwright.simcore.types import Floats, Ints, Refusal, Request, View
+from binwright.simcore.types import Flags, Floats, Ints, Reals, Refusal, Request, View
 
 STAGES, WIDTH, CLUSTER = 3, 16, 8
 """Rounds of messages; numbers that embed a vertex, and units of our hidden layer; units of the cluster's layers."""

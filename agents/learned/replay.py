@@ -4,12 +4,11 @@ from itertools import islice
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from binwright.agents.heuristics.servers.candidates import candidates
 from binwright.agents.rules.scan import drawn
 from binwright.simcore.jit import kernel, named_after
-from binwright.simcore.types import Amounts, Floats, Ints
+from binwright.simcore.types import Amounts, Floats, Ints, Reals
 
 ROWS, EPSILON, SLOTS, STOPS, SEED, DRAWN, HEAD = range(7)
 """Places in a trajectory's head: decisions so far; how often to explore; candidates in a row; 1 if a refusal ends the
@@ -133,7 +132,7 @@ class ReplayBuffer:
         self.records, self.observations = np.empty((0, self._shared), np.uint32), np.zeros((1, inputs), np.float32)
         self._numbers: dict[bytes, int] = {}
 
-    def number(self, observed: npt.NDArray[np.float32]) -> Ints:
+    def number(self, observed: Reals) -> Ints:
         """Return numbers int64 [...] of observations [..., inputs]: equal ones have the same."""
         if len(self._numbers) != len(self.observations) - 1:  # they were replaced
             self._numbers = {row.tobytes(): number for number, row in enumerate(self.observations[1:], 1)}

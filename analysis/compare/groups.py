@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from binwright.analysis.compare.statistics import (
     ALPHA,
@@ -17,7 +16,7 @@ from binwright.analysis.compare.statistics import (
 )
 from binwright.analysis.measure.metric import Metric
 from binwright.simcore.extras import pl
-from binwright.simcore.types import Floats, Ints
+from binwright.simcore.types import Flags, Floats, Ints
 from binwright.simcore.units import many_of
 
 BASELINE, BETTER, WORSE, MORE, LESS = "baseline", "better", "worse", "more", "less"
@@ -25,8 +24,6 @@ EQUAL, SAME, UNTESTED = "equal", "not significant", "not tested"
 UP_AND_DOWN = {"higher": (BETTER, WORSE), "lower": (WORSE, BETTER), "neither": (MORE, LESS)}
 EXACT = "exact"
 DIFFERENT = (BETTER, WORSE, MORE, LESS)
-
-Bools = npt.NDArray[np.bool_]
 
 
 class Groups:
@@ -49,7 +46,7 @@ class Groups:
         self._seed = runs.select(pl.col("seed").rank("dense").over("_point"))["seed"].to_numpy().astype(np.int64) - 1
         self._runs = runs
         chance = runs["random"].fill_null(True).to_numpy() if "random" in runs.columns else np.ones(len(runs), bool)
-        self.drawn: Bools = np.bincount(self._group[chance], minlength=len(self.runs)) > 0
+        self.drawn: Flags = np.bincount(self._group[chance], minlength=len(self.runs)) > 0
 
     def matrix(self, metric: str) -> Floats:
         """Return a metric as float64 [groups, seeds]: NaN where no run finished, or where it has no value.
@@ -62,7 +59,7 @@ class Groups:
         result[self._group[use], self._seed[use]] = values[use]
         return result
 
-    def means(self, metric: Metric) -> tuple[Floats, Bools, Floats, Floats]:
+    def means(self, metric: Metric) -> tuple[Floats, Flags, Floats, Floats]:
         """Return a metric's `matrix`, which groups drew nothing and agree, and means and half widths of intervals."""
         values = self.matrix(metric.name)
         mean, half = mean_interval(values)
@@ -144,7 +141,7 @@ class Groups:
         best: Ints = order[np.unique(self.point[order], return_index=True)[1]][self.point]
         return best
 
-    def _pairs(self, values: Floats, exact: Bools, base: Ints | None) -> tuple[pl.DataFrame, int]:
+    def _pairs(self, values: Floats, exact: Flags, base: Ints | None) -> tuple[pl.DataFrame, int]:
         """Test every two groups of a point, with p-values corrected for all of them, or for those with the `base`.
 
         Returns a row for each `row` and `other`, both ways round, and the size of the largest family: `p` is Holm's,
@@ -188,7 +185,7 @@ def _numbered(frame: pl.DataFrame, keys: Sequence[str]) -> Ints:
     return np.array([known.setdefault(row, len(known)) for row in rows], np.int64)
 
 
-def _first_of(choices: dict[str | None, Bools]) -> pl.Series:
+def _first_of(choices: dict[str | None, Flags]) -> pl.Series:
     """Pick for each group the word of the first choice that holds, null where none does, String [groups]."""
     words = np.select([*choices.values()], [np.array(word, object) for word in choices], np.array(None, object))
     return pl.Series(words.tolist(), dtype=pl.String)

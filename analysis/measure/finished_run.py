@@ -22,7 +22,7 @@ from binwright.simcore.errors import RunError
 from binwright.simcore.moves import Moved
 from binwright.simcore.ordered_sums import dot, rows_dot
 from binwright.simcore.record import INTERRUPTED, PLACED
-from binwright.simcore.types import QUANTUM, Array, Floats, Ints, read_only
+from binwright.simcore.types import QUANTUM, Array, Flags, Floats, Ints, read_only
 from binwright.workloads.labels import words_of
 
 LARGE = 1 << 18
@@ -104,7 +104,7 @@ class FinishedRun:
         self.got_place = read_only((self.outcome == PLACED) | (self.outcome == INTERRUPTED))
         self.begin = float(asked.arrival[first])
         self.finish = max(self.begin, float(np.nanmax(self.decided[first:], initial=self.begin)))
-        self.only: npt.NDArray[np.bool_] | None = None
+        self.only: Flags | None = None
         self.rows = slice(0, len(self.outcome))
 
     def forget(self) -> None:
@@ -200,9 +200,9 @@ class FinishedRun:
         return np.clip(seconds, 0, None, out=seconds)
 
     @column
-    def sold(self) -> npt.NDArray[np.bool_]:
+    def sold(self) -> Flags:
         """Which of `held` are of requests after the warm start, bool [held], whether or not they were sent back."""
-        sold: npt.NDArray[np.bool_] = self.simulation.record.sources(self.held) >= self.first
+        sold: Flags = self.simulation.record.sources(self.held) >= self.first
         return sold
 
     @column
@@ -282,7 +282,7 @@ class FinishedRun:
         return np.frombuffer(self.simulation.record.sequence, np.int32)
 
     @column
-    def _measured(self) -> npt.NDArray[np.bool_]:
+    def _measured(self) -> Flags:
         """Which decisions are measured, bool [all decisions]; one at least, or RunError is raised."""
         answered = self.sequence
         measured = np.empty(len(answered), np.bool_)

@@ -6,10 +6,9 @@ the run.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from binwright.fabric.compiled import numa_loop as loop
 from binwright.fabric.compiled.numa_loop import NumaRequests, NumaState, demand_of, forward, hold, leave, move, refuse
@@ -24,11 +23,9 @@ from binwright.simcore.jit import lean, lean_inlined, prepared
 from binwright.simcore.jit.bundle import row_of
 from binwright.simcore.record import IMPOSSIBLE, PENDING, SPREAD, Record
 from binwright.simcore.rules import Pacing
-from binwright.simcore.types import Floats, Ints
+from binwright.simcore.types import Flags, Floats, Ints, Reals
 from binwright.simcore.workload import Workload
 
-Flags: TypeAlias = npt.NDArray[np.bool_]
-Reals: TypeAlias = npt.NDArray[np.float32]
 Arrays = TypeVar("Arrays", bound=tuple[Any, ...])
 
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from binwright.fabric.compiled import numa_loop as loop
-from binwright.fabric.compiled.many import Episodes, Flags, Many, stacked, stepping
+from binwright.fabric.compiled.many import Episodes, Many, stacked, stepping
 from binwright.fabric.compiled.numa_loop import NumaRequests, NumaState, end_next, hold
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.multi_server import COMPLETE, GOES_ON, Filling, allow, begin, choose, filling
@@ -14,7 +14,7 @@ from binwright.simcore.errors import UserError
 from binwright.simcore.jit import lean, lean_inlined
 from binwright.simcore.jit.bundle import row_of
 from binwright.simcore.rules import Pacing
-from binwright.simcore.types import Floats, Ints
+from binwright.simcore.types import Flags, Floats, Ints
 from binwright.simcore.workload import Workload
 
 REWARD = 10.0

@@ -17,7 +17,7 @@ from binwright.simcore.errors import KernelError
 from binwright.simcore.jit import callback, kernel
 from binwright.simcore.jit.cost_functions import arrays_in, table_of
 from binwright.simcore.record import PLACED, SPREAD
-from binwright.simcore.types import Amounts, Ints, Placement, Request
+from binwright.simcore.types import Amounts, Flags, Ints, Placement, Request
 
 ROOMLESS = 3
 """Reasons of `why_not` beside one for each resource; those of rules come after."""
@@ -31,7 +31,7 @@ def go(
     state: NumaState,
     rules: Ruling | None,
     tables: Tables,
-    interested: npt.NDArray[np.bool_],
+    interested: Flags,
     stops: int,
     mode: int,
     until: float,

@@ -16,7 +16,7 @@ from binwright.fabric.servers import fits_node, fits_spread, give, show
 from binwright.simcore.jit import inlined, kernel, lean_inlined, tuple_setitem
 from binwright.simcore.jit.bundle import Bundle
 from binwright.simcore.record import PLACED, REJECTED, SPREAD
-from binwright.simcore.types import Amounts, Floats, Ints
+from binwright.simcore.types import Amounts, Flags, Floats, Ints
 
 OVER, ASK, EVENT, RELEASED, REFUSED, BROKEN, ARRIVED, CHANGED = range(8)
 """Why the loop stopped: the run is over; the first in line is to be answered; the clock has something to do at this
@@ -61,7 +61,7 @@ class NumaRequests(NamedTuple):
     arrival: Floats
     duration: Floats
     demand: Ints
-    spread: npt.NDArray[np.bool_]
+    spread: Flags
     priority: Ints
     nothing: Amounts
 

@@ -7,7 +7,6 @@ times the nodes of a server, plus the node, or plus 0 for a spread request.
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from binwright.fabric.array_kernels import ascending
 from binwright.fabric.compiled.numa_loop import demand_of
@@ -16,7 +15,7 @@ from binwright.fabric.compiled.tables import parts_of
 from binwright.fabric.servers import give, share
 from binwright.simcore.jit import allocating, kernel, lean
 from binwright.simcore.record import SPREAD
-from binwright.simcore.types import Amounts, Floats, Ints
+from binwright.simcore.types import Amounts, Flags, Floats, Ints
 
 MANY = 2**31
 """Parts that ask for nothing."""
@@ -33,7 +32,7 @@ class Plan(NamedTuple):
     rows: Ints
     place: Ints
     demands: Ints
-    spreads: npt.NDArray[np.bool_]
+    spreads: Flags
     parts: Ints
     nothing: Amounts
 

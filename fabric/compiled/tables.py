@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from binwright.simcore.jit import inlined, lean, prepared
-from binwright.simcore.types import Floats, Ints
+from binwright.simcore.types import Flags, Floats, Ints
 
 if TYPE_CHECKING:
     from binwright.fabric.run.simulation import Simulation
@@ -34,13 +33,13 @@ class Counters(NamedTuple):
     most: Ints
     own: Ints
     parent: Ints
-    never: npt.NDArray[np.bool_]
+    never: Flags
     used: Ints
-    counts: npt.NDArray[np.bool_]
+    counts: Flags
     since: Floats
     until: Floats
     by: Ints
-    given_back: npt.NDArray[np.bool_]
+    given_back: Flags
 
 
 def counters_of(counter: Ints, amount: Ints, most: Ints, own: Ints, parent: Ints) -> Counters:

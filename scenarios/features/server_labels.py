@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from binwright.fabric.topology import Topology
 from binwright.simcore.errors import UserError, suggest
-from binwright.simcore.types import Ints
+from binwright.simcore.types import Flags, Ints
 
 SERVER = "server"
 """The label that every server has by itself: each is a domain of its own."""
@@ -28,7 +28,7 @@ class ServerLabels:
 
     servers: int
     labels: Mapping[str, Texts] = field(default_factory=dict)
-    taints: Mapping[str, npt.NDArray[np.bool_]] = field(default_factory=dict)
+    taints: Mapping[str, Flags] = field(default_factory=dict)
     blocks: Mapping[str, int] = field(default_factory=dict)
     like: int = -1
 
@@ -38,7 +38,7 @@ class ServerLabels:
             return np.arange(self.servers)
         return np.unique(self.labels[label], return_inverse=True)[1].astype(np.int64)
 
-    def matching(self, where: Iterable[tuple[str, tuple[str, ...]]]) -> npt.NDArray[np.bool_]:
+    def matching(self, where: Iterable[tuple[str, tuple[str, ...]]]) -> Flags:
         """Tell which servers have one of the values of each of these labels, bool [servers]."""
         matches = np.ones(self.servers, np.bool_)
         for label, values in where:
@@ -48,7 +48,7 @@ class ServerLabels:
             matches &= np.isin(self.labels[label], values)
         return matches
 
-    def tolerated(self, taints: Iterable[str]) -> npt.NDArray[np.bool_]:
+    def tolerated(self, taints: Iterable[str]) -> Flags:
         """Tell which servers have no taints but these, bool [servers]."""
         tolerated = np.ones(self.servers, np.bool_)
         for taint, tainted in self.taints.items():

@@ -7,7 +7,6 @@ from functools import lru_cache, partial
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field, model_validator
 
 from binwright.fabric.topology import TOPOLOGIES, Topology, topology
@@ -18,6 +17,7 @@ from binwright.simcore.fields import Count, Model, Names, checked, wrong
 from binwright.simcore.options import Registered
 from binwright.simcore.registry import Registry
 from binwright.simcore.roles import where_of
+from binwright.simcore.types import Flags
 
 
 class TopologyChoice(Registered):
@@ -48,7 +48,7 @@ class Marked(Model):
     """Labels for requests and rules of placement."""
     taints: Names = Field(default=(), description="Only requests that tolerate all of these may lie here.")
 
-    def of(self, labels: ServerLabels) -> npt.NDArray[np.bool_]:
+    def of(self, labels: ServerLabels) -> Flags:
         """Tell which servers are marked, bool [servers]; `labels` are the topology's."""
         if isinstance(self.servers, dict):
             return labels.matching(where_of(self.servers))
@@ -87,7 +87,7 @@ class Network(Model):
     def server_labels(self) -> ServerLabels:
         """The labels and taints of the servers: those that the topology gives, and those that they are marked with."""
         own = labels_of(self.topology.built)
-        labels, taints = dict(own.labels), dict[str, npt.NDArray[np.bool_]]()
+        labels, taints = dict(own.labels), dict[str, Flags]()
         for mark in self.marked:
             marked = mark.of(own)
             for label, value in mark.labels.items():

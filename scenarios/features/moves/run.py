@@ -9,7 +9,6 @@ from math import inf, nan
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.agent_calls import describe_request, raised
@@ -17,7 +16,7 @@ from binwright.simcore.errors import AgentError, InfeasiblePlacement
 from binwright.simcore.faults import Kind
 from binwright.simcore.moves import Move, Moved, Mover, Outcome, Running, Why
 from binwright.simcore.record import SPREAD
-from binwright.simcore.types import QUANTUM, Embedding, Ints, OnDevices, Placement, Request
+from binwright.simcore.types import QUANTUM, Embedding, Flags, Ints, OnDevices, Placement, Request
 
 if TYPE_CHECKING:
     from binwright.scenarios.features.moves import MakeRoom, MovesSpec, Rescheduling
@@ -201,7 +200,7 @@ class Moving:
         """The rows of the requests that are on their way."""
         return {moved.row for moved, _ in self._flying.values()}
 
-    def _may(self, row: int) -> npt.NDArray[np.bool_]:
+    def _may(self, row: int) -> Flags:
         return self._ledger.open_to(self.request(row))
 
     def _wrong(self, mover: Mover, problem: str) -> AgentError:

@@ -8,7 +8,6 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from binwright.fabric.book import Book, Holding
 from binwright.fabric.mask import TAINT, WHERE, Mask, RoleView, Ruling, count, show
@@ -18,7 +17,7 @@ from binwright.scenarios.features.server_labels import ServerLabels
 from binwright.simcore.gangs import NO_RULES
 from binwright.simcore.jit import prepared
 from binwright.simcore.roles import NO_ROLE, Role
-from binwright.simcore.types import Ints, Request, read_only
+from binwright.simcore.types import Flags, Ints, Request, read_only
 from binwright.simcore.workload import Workload
 
 if TYPE_CHECKING:
@@ -142,7 +141,7 @@ class RuleBook(Book):
         rows = range(gang.first, gang.first + gang.parts) if gang.rules.restricts else ()
         return [server for row in rows if row in held and row != request.index for server in held[row].servers]
 
-    def _beside(self, request: Request, taken: Sequence[int]) -> npt.NDArray[np.bool_]:
+    def _beside(self, request: Request, taken: Sequence[int]) -> Flags:
         """Tell where rules among them let a part of a gang lie, bool [servers]; others have `taken` servers."""
         allowed, rules = np.ones(len(self._free), np.bool_), request.gang.rules if request.gang else NO_RULES
         for label, most in rules.at_most:
@@ -153,7 +152,7 @@ class RuleBook(Book):
             allowed &= domain == domain[taken[0]]
         return allowed
 
-    def open_to_part(self, request: Request, taken: Sequence[int], rooms: Ints) -> npt.NDArray[np.bool_]:
+    def open_to_part(self, request: Request, taken: Sequence[int], rooms: Ints) -> Flags:
         """Tell where a part of a gang may lie, bool [servers], where the earlier ones have `taken` servers.
 
         The first one may where there is room for all, `rooms` int64 [servers] parts on each server.
@@ -163,7 +162,7 @@ class RuleBook(Book):
             allowed &= self.most_parts(request, rooms) >= request.parts
         return allowed
 
-    def _open_now(self, request: Request, free: Ints) -> npt.NDArray[np.bool_]:
+    def _open_now(self, request: Request, free: Ints) -> Flags:
         """Tell where a part of a gang may lie now, bool [servers]."""
         return self.open_to_part(request, self._taken(request), self._ledger.rooms(request, free))
 
@@ -201,7 +200,7 @@ class RuleBook(Book):
             at_site = self.routing.offer(request, partial(self._has_room_among, request))
             view.free = read_only(np.where(at_site[:, None, None], view.free, 0))
 
-    def _has_room_among(self, request: Request, servers: npt.NDArray[np.bool_]) -> bool:
+    def _has_room_among(self, request: Request, servers: Flags) -> bool:
         """Tell whether a request, or enough of its gang, has room on some of these servers, bool [servers]."""
         may = servers & (self._refusing(request.role) < 0)
         return bool(self._ledger.room_for_parts(request, may) >= request.parts)
@@ -229,9 +228,7 @@ class RuleBook(Book):
             self._fresh = role
         return self._role_view.refusing
 
-    def open_to(
-        self, request: Request, gone: Iterable[int], come: Sequence[tuple[Sequence[int], int]]
-    ) -> npt.NDArray[np.bool_]:
+    def open_to(self, request: Request, gone: Iterable[int], come: Sequence[tuple[Sequence[int], int]]) -> Flags:
         """Tell on which servers rules let a request lie, bool [servers], without the rows that are `gone` by then.
 
         `come` lists the servers and the role of requests that lie somewhere by then.
@@ -239,7 +236,7 @@ class RuleBook(Book):
         reach = self.routing.reach(request) if self.routing else np.ones(len(self._free), np.bool_)
         if request.gang and request.index in self._ledger.held:
             reach &= self._beside(request, self._taken(request))
-        may: npt.NDArray[np.bool_] = reach & (self._refusing_after(request, gone, come) < 0)
+        may: Flags = reach & (self._refusing_after(request, gone, come) < 0)
         return may
 
     def _refusing_after(
@@ -263,7 +260,7 @@ class RuleBook(Book):
         """Say what a number of `keeps` means for a single server."""
         return self.reasons[number] if number < len(self.reasons) - 1 else "is at another site"
 
-    def never_closed(self, role: int) -> npt.NDArray[np.bool_]:
+    def never_closed(self, role: int) -> Flags:
         """Tell which servers neither labels nor taints keep a role from, bool [servers]."""
         return ~np.isin(self.mask.closed[self.mask.roles[role, 0]], (WHERE, TAINT))
 
@@ -274,7 +271,7 @@ class RuleBook(Book):
         return Ruling(roles, self._open, self.mask, self._role_view)
 
     @property
-    def drains(self) -> list[tuple[float, float, npt.NDArray[np.bool_]]]:
+    def drains(self) -> list[tuple[float, float, Flags]]:
         """From when until when servers take no requests, and which, bool [servers]."""
         rules = [rule for rule in self.written if isinstance(rule, Drain)]
         return [(rule.at, inf if rule.until is None else rule.until, rule.of(self.labels)) for rule in rules]

@@ -4,18 +4,18 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from binwright.fabric.mask import RULES, TAINT, WHERE, Bools, Mask
+from binwright.fabric.mask import RULES, TAINT, WHERE, Mask
 from binwright.scenarios.features.placement.rules import EVERY, Drain, Rule
 from binwright.scenarios.features.server_labels import ServerLabels
 from binwright.simcore.roles import Role
-from binwright.simcore.types import Ints
+from binwright.simcore.types import Flags, Ints
 
 
 def compiled(
     labels: ServerLabels,
     rules: Sequence[Rule],
     roles: Sequence[Role],
-    drains: Mapping[int, Bools],
+    drains: Mapping[int, Flags],
     several: bool,
 ) -> Mask:
     """Compile rules for these roles. Nothing is counted yet.

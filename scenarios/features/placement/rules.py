@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Annotated, NamedTuple, Self, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field, model_validator
 
 from binwright.fabric.mask import BETWEEN, NO_BOUND, SAME, SKEW
 from binwright.scenarios.features.server_labels import ServerLabels
 from binwright.simcore.fields import Count, Index, Model, Shown, SomeNames, Text, Time, Where, wrong
 from binwright.simcore.roles import where_of
+from binwright.simcore.types import Flags
 from binwright.simcore.unions import PlainOrMapping
 
 EVERY = "*"
@@ -173,7 +173,7 @@ class Drain(Model):
             raise wrong("is not after at", "Write a later time, or leave it out: then they stay closed.", ("until",))
         return self
 
-    def of(self, labels: ServerLabels) -> npt.NDArray[np.bool_]:
+    def of(self, labels: ServerLabels) -> Flags:
         """Tell which servers it is about, bool [servers]."""
         if isinstance(self.drain, dict):
             return labels.matching(where_of(self.drain))

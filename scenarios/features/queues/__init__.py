@@ -5,7 +5,6 @@ from math import inf
 from typing import Annotated, Any
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field
 
 from binwright.fabric.compiled.tables import CounterBook, counters_of
@@ -15,7 +14,7 @@ from binwright.simcore.errors import UserError, suggest
 from binwright.simcore.fields import Keys, Model, PositiveTime, Shown, Where, known_resources, wrong
 from binwright.simcore.record import QUEUE
 from binwright.simcore.roles import where_of
-from binwright.simcore.types import Agent, Ints, Request
+from binwright.simcore.types import Agent, Flags, Ints, Request
 from binwright.simcore.units import by_place
 from binwright.workloads.amounts import NamedAmounts
 from binwright.workloads.labels import matching, words_of
@@ -81,9 +80,9 @@ class QueueBook(CounterBook):
         simulation.urgency = urgency[np.where(of >= 0, of, len(urgency) - 1)]
         simulation.queues = simulation.view.queues = self
 
-    def rows(self, name: str) -> npt.NDArray[np.bool_]:
+    def rows(self, name: str) -> Flags:
         """Tell which rows of the workload are in the queue of this name, bool [n]."""
-        of_queue: npt.NDArray[np.bool_] = self._queue_of == self.names.index(name)
+        of_queue: Flags = self._queue_of == self.names.index(name)
         return of_queue
 
     def priority(self, request: Request) -> int:

@@ -6,7 +6,6 @@ from math import inf
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from binwright.analysis.measure.costs.bill import SiteEnergy
 from binwright.analysis.measure.costs.time_series import TimeSeries
@@ -15,7 +14,7 @@ from binwright.analysis.measure.finished_run import FinishedRun, ratio
 from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.errors import RunError, short
 from binwright.simcore.registry import Registry
-from binwright.simcore.types import Floats, Ints, Request
+from binwright.simcore.types import Flags, Floats, Ints, Request
 
 
 class Sites(NamedTuple):
@@ -125,7 +124,7 @@ class SiteRouting:
 
     # -- what the engine asks ----------------------------------------------------------------------------------------
 
-    def offer(self, request: Request, has_room: Callable[[npt.NDArray[np.bool_]], bool]) -> npt.NDArray[np.bool_]:
+    def offer(self, request: Request, has_room: Callable[[Flags], bool]) -> Flags:
         """Choose the site that a request tries now; returns which servers are there, bool [servers].
 
         `has_room` tells whether some of the servers bool [servers] have room for it.
@@ -144,12 +143,12 @@ class SiteRouting:
                 self.spilled[lead] = place
         return self.is_open(request)
 
-    def is_open(self, request: Request) -> npt.NDArray[np.bool_]:
+    def is_open(self, request: Request) -> Flags:
         """Tell which servers are at the site that a request tries now, or where it runs, bool [servers]."""
         if request.index in self._simulation.ledger.held:
             return self.reach(request)
         order, place = self._order(request), self._places.get(self._simulation.lead(request.index), 0)
-        result: npt.NDArray[np.bool_] = self.of == (order[place] if order else -1)
+        result: Flags = self.of == (order[place] if order else -1)
         return result
 
     def spills(self, request: Request) -> bool:
@@ -162,10 +161,10 @@ class SiteRouting:
         self.spilled.pop(lead, None)
         return False
 
-    def reach(self, request: Request) -> npt.NDArray[np.bool_]:
+    def reach(self, request: Request) -> Flags:
         """Tell which servers are at sites that a request may go to, bool [servers]; one that runs stays at its own."""
         if holding := self._simulation.ledger.held.get(request.index):
-            own: npt.NDArray[np.bool_] = self.of == self.of[holding.servers[0]]
+            own: Flags = self.of == self.of[holding.servers[0]]
             return own
         return np.isin(self.of, self._order(request))
 
