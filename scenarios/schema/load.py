@@ -54,13 +54,14 @@ def load_to_run(path: str | Path, overrides: Iterable[Override] = ()) -> Scenari
     """Load as `load_scenario` does, and refuse overrides that the sweep overrides again at every point."""
     overrides_text = list(as_text(overrides))
     scenario = load_scenario(path, overrides_text)
+    assert scenario._source
     for override in overrides_text:
         key = override.partition("=")[0].strip()
         for swept in (*scenario.sweep.product, *scenario.sweep.zip):
             if f"{key}.".startswith(f"{swept}.") or f"{swept}.".startswith(f"{key}."):
                 raise ScenarioError(
                     f"has no effect: the sweep sets {swept} at every point",
-                    file=f"override {override}",
+                    file=scenario._source.place_of_override(override).file,
                     remedy="Set `sweep=null` as well, or change the sweep.",
                 )
     return scenario

@@ -83,6 +83,7 @@ class Source:
                 break
             if not isinstance(self.value(keys[: depth + 1]), dict | list):
                 parent[key] = {}
+                places = {keys[: depth + 1]: places[keys], **places}
             parent = parent[key]
         # What stood there before is gone, and so are its lines.
         self.places = {at: place for at, place in self.places.items() if at[: len(keys)] != keys} | places
@@ -100,10 +101,14 @@ class Source:
                 places = {keys: place for keys, place in above.places.items() if keys[: len(path)] == path}
                 self.set(path, value, places)
 
+    def place_of_override(self, text: str) -> Place:
+        """Name an override, and the file of which it is one."""
+        return Place(f"{self.file}, override {text}" if self.file else f"override {text}")
+
     def override(self, text: str) -> None:
         """Set one key from the command line's `key=value`; the value is YAML, and null takes the key out."""
         name, equals, value = text.partition("=")
-        origin = Place(f"override {text}")
+        origin = self.place_of_override(text)
         if not equals or not name.strip():
             raise mistake("is not an override", "Write key.of.the.scenario=value.", origin)
         keys = undotted(name.strip())

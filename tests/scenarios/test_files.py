@@ -201,19 +201,21 @@ def test_a_mistake_in_a_sweep_names_the_line_in_the_sweep(
 
 
 @pytest.mark.parametrize(
-    ("override", "file_named", "problem"),
+    ("override", "problem"),
     [
-        ("cluster.servers=0", "override cluster.servers=0", "cluster.servers: expected 1 or more, got 0"),
-        ("cluster.servrs=3", "override cluster.servrs=3", "cluster.servrs: unknown key"),
-        ("cluster.servers", "override cluster.servers", "is not an override"),
-        ("agents.7=best-fit", "override agents.7=best-fit", "agents.7: the list agents has no item 7"),
+        ("cluster.servers=0", "cluster.servers: expected 1 or more, got 0"),
+        ("cluster.servrs=3", "cluster.servrs: unknown key"),
+        ("cluster.servers", "is not an override"),
+        ("agents.7=best-fit", "agents.7: the list agents has no item 7"),
+        ("cluster.groups.3.count=1", "cluster.groups: expected a list"),
+        ("workload.requests=5", "has no effect: the sweep sets workload.requests at every point"),
     ],
 )
-def test_a_wrong_override_names_itself(file: Path, override: str, file_named: str, problem: str) -> None:
-    file.write_text(TRACE)
+def test_a_wrong_override_names_itself_and_its_file(file: Path, override: str, problem: str) -> None:
+    file.write_text(f"{TRACE}sweep: {{product: {{workload.requests: [1, 2]}}}}\n")
     with pytest.raises(ScenarioError) as caught:
-        load_scenario(file, [override])
-    assert str(caught.value).startswith(f"{file_named}: {problem}")
+        load_to_run(file, [override])
+    assert str(caught.value).startswith(f"{file}, override {override}: {problem}")
 
 
 def test_a_list_is_no_override() -> None:
