@@ -21,8 +21,8 @@ class Accounts:
             self._owners = labels[by].tolist()
         else:
             known = ", ".join([*labels, *(["group"] if roles is not None else [])])
-            remedy = f"Known: {known or 'none'}. A table's `labels:` say which columns are some."
-            raise WorkloadError("the requests have no such label", key="by", value=by, remedy=remedy)
+            remedy = f"Known: {known or 'none'}; `fair: {{by: LABEL}}` names one. A table's `labels:` name columns."
+            raise WorkloadError("the requests have no such label to share fairly by", value=by, remedy=remedy)
         self._run, self._half_life = run, half_life
         self._seen = 0
         self._runs: dict[int, tuple[float, float]] = {}  # since when, and how much of the resource

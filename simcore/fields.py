@@ -86,7 +86,7 @@ def expected(detail: ErrorDetails) -> str:
     context = detail.get("ctx", {})
     bounds = {"ge": "{} or more", "gt": "more than {}", "le": "{} or less", "lt": "less than {}"}
     bounds |= {"min_length": "at least {} of these", "max_length": "at most {} of these"}
-    words = next((text.format(context[bound]) for bound, text in bounds.items() if bound in context), "")
+    words = next((text.format(whole(context[bound])) for bound, text in bounds.items() if bound in context), "")
     return f"expected {words or KINDS.get(detail['type']) or detail['msg'].removeprefix('Input should be ')}"
 
 

@@ -155,7 +155,7 @@ def test_an_order_of_ones_own(tmp_path: Path) -> None:
         ({"backfilling": "any", "commit": True}, "backfilling: does not go with commit"),
         ({"order": "randon"}, "order: unknown order (got 'randon')\n  Did you mean 'random'"),
         ({"order": "mine.py:nowhere"}, "order: cannot import this order"),
-        ({"agent": "best-home", "options": {"stranded": -1}}, "options.stranded: expected 0.0 or more, got -1"),
+        ({"agent": "best-home", "options": {"stranded": -1}}, "options.stranded: expected 0 or more, got -1"),
         ({"agent": "best-fit", "options": {"nodes": "loose"}}, "options.nodes: unknown option\n  Did you mean 'node'"),
     ],
 )

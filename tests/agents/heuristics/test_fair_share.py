@@ -99,7 +99,8 @@ def test_fair_share_follows_slurms_formula(seed: int) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"order": {"fair": {"by": "usr"}}}, r"agents\.0 \(in-line.*: by: the requests have no such label"),
+        ({"order": "fair"}, r"agents\.0 \(in-line\(order=fair\)\): the requests have no such label .*\(got 'tenant'\)"),
+        ({"order": {"fair": {"by": "usr"}}}, r"to share fairly by \(got 'usr'\)\n  Known: group; `fair: {by: LABEL}`"),
         ({"order": {"fair": {"by": ["usr"]}}}, r"fair\.by: expected text, got \['usr'\]\n  Write one of them"),
         ({"order": {"fairr": {}}}, "agents.0.in-line.order.fairr: unknown key"),
         ({"order": "fairr"}, "order: unknown order .*\n  Did you mean 'fair'"),

@@ -152,7 +152,7 @@ def test_other_terms_are_not_mixed(tmp_path: Path) -> None:
     ("setting", "problem", "remedy"),
     [
         ("cvd-rl.pool=0", "pool: expected 1 or more, got 0", ""),
-        ("cvd-rl.warm=[0, 1.5]", "warm.1: expected less than 1.0, got 1.5", ""),
+        ("cvd-rl.warm=[0, 1.5]", "warm.1: expected less than 1, got 1.5", ""),
         ("cvd-rl.against=best-fits", "against: unknown agent (got 'best-fits')", "Did you mean 'best-fit'?"),
     ],
 )
