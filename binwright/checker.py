@@ -7,6 +7,7 @@ from importlib.resources import files
 from inspect import getsourcefile
 from pathlib import Path
 from typing import Any, NoReturn
+from warnings import catch_warnings
 
 import numpy as np
 import yaml
@@ -68,7 +69,8 @@ class AgentCheck:
     """What `check_agent` saw of an agent that keeps the contract.
 
     `decisions` and `placed` count requests by world; `declined` has the worlds that the agent refuses to start in, and
-    what it says, and `compiled` those in which its kernel was seen to decide as `decide` does.
+    what it says, `compiled` those in which its kernel was seen to decide as `decide` does, and `warned` those in which
+    Python warned, and of what.
     """
 
     agent: str
@@ -76,15 +78,17 @@ class AgentCheck:
     placed: dict[str, int]
     declined: dict[str, str]
     compiled: list[str]
+    warned: dict[str, str]
 
     def __str__(self) -> str:
         lines = [f"{self.agent} keeps the contract of an agent."]
         for world, count in self.decisions.items():
             compiled = ", compiled the same" * (world in self.compiled)
             lines.append(f"  {world}: {self.placed[world]} of {count} placed{compiled}")
-        for why in dict.fromkeys(self.declined.values()):
-            worlds = [world for world, reason in self.declined.items() if reason == why]
-            lines.append(f"  declined: {', '.join(worlds)}\n    {why}")
+        for what, reasons in (("warned", self.warned), ("declined", self.declined)):
+            for why in dict.fromkeys(reasons.values()):
+                worlds = [world for world, reason in reasons.items() if reason == why]
+                lines.append(f"  {what}: {', '.join(worlds)}\n    {why}")
         return "\n".join(lines)
 
 
@@ -128,32 +132,13 @@ class _Check:
     def whole(self) -> AgentCheck:
         """Play all worlds."""
         lifetimes = "known" if construct(self.kind, self.options).needs_lifetimes else "hidden"
-        check = AgentCheck(self.name, {}, {}, {}, [])
+        check = AgentCheck(self.name, {}, {}, {}, [], {})
         for world in worlds():
-            form = next(iter(worlds()[world]["workload"].get("networks", ())), None)
-            if form is not None and form not in self.kind.embeds:
-                continue
-            point = build_world(scenario_of(world, lifetimes=lifetimes))
-            agent = construct(self.kind, self.options)
-            try:
-                if point.grows_by and not self.kind.any_size:
-                    raise _Declined("it is for one number of servers")
-                if self.kind.on_devices and not point.devices:
-                    raise _Declined("it chooses devices, and the servers have none")
-                first = self._played(agent, point, world)
-            except _Declined as why:
-                check.declined[world] = str(why)
-                continue
-            problem = "the same seed gives other answers the second time"
-            self._same(first, self._played(construct(self.kind, self.options), point, world), world, problem, _STATE)
-            problem = "started again with the same seed, it gives other answers"
-            self._same(first, self._played(agent, point, world), world, problem, _RESET)
-            if self._compiled(agent, point, world, first):
-                check.compiled.append(world)
-                if not is_ours(Path(getsourcefile(self.kind) or "")):  # of the shipped ones our tests know it
-                    self._compiled(agent, point, world, first, follows=True)
-            check.decisions[world] = len(first.sequence)
-            check.placed[world] = int((first.server >= 0).sum())
+            with catch_warnings(record=True) as warned:
+                self._play_world(world, lifetimes, check)
+            texts = (f"{each.category.__name__}: {each.message} ({each.filename}:{each.lineno})" for each in warned)
+            if warned:
+                check.warned[world] = "\n    ".join(dict.fromkeys(texts))
         if not check.decisions:
             reason = next(iter(check.declined.values()))
             self._wrong(
@@ -162,6 +147,33 @@ class _Check:
         if not any(check.placed.values()):
             self._wrong("has placed nothing in any world", "", "Return a placement where a request fits.")
         return check
+
+    def _play_world(self, world: str, lifetimes: str, check: AgentCheck) -> None:
+        """Play a world, and note in `check` what became of it."""
+        form = next(iter(worlds()[world]["workload"].get("networks", ())), None)
+        if form is not None and form not in self.kind.embeds:
+            return
+        point = build_world(scenario_of(world, lifetimes=lifetimes))
+        agent = construct(self.kind, self.options)
+        try:
+            if point.grows_by and not self.kind.any_size:
+                raise _Declined("it is for one number of servers")
+            if self.kind.on_devices and not point.devices:
+                raise _Declined("it chooses devices, and the servers have none")
+            first = self._played(agent, point, world)
+        except _Declined as why:
+            check.declined[world] = str(why)
+            return
+        problem = "the same seed gives other answers the second time"
+        self._same(first, self._played(construct(self.kind, self.options), point, world), world, problem, _STATE)
+        problem = "started again with the same seed, it gives other answers"
+        self._same(first, self._played(agent, point, world), world, problem, _RESET)
+        if self._compiled(agent, point, world, first):
+            check.compiled.append(world)
+            if not is_ours(Path(getsourcefile(self.kind) or "")):  # of the shipped ones our tests know it
+                self._compiled(agent, point, world, first, follows=True)
+        check.decisions[world] = len(first.sequence)
+        check.placed[world] = int((first.server >= 0).sum())
 
     def _wrong(self, problem: str, world: str, remedy: str, cause: BaseException | None = None) -> NoReturn:
         where = f"{self.kind.__name__}, {world}" if world else self.kind.__name__

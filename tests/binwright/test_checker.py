@@ -61,6 +61,22 @@ def placed(view: View, request: Request, server: int) -> Placement | None:
     return None
 
 
+class Warned(Right):
+    def decide(self, view: View, request: Request) -> Any:
+        _ = np.ones(1) / view.capacity.min()  # some have no GPU
+        return super().decide(view, request)
+
+
+@pytest.mark.filterwarnings("default")
+def test_warnings_of_python_name_the_world(monkeypatch: pytest.MonkeyPatch) -> None:
+    few = dict(list(checker.worlds().items())[4:6])
+    monkeypatch.setattr(checker, "worlds", lambda: few)
+    warned = "  warned: servers of three resources, some without GPUs\n"
+    warned += f"    RuntimeWarning: divide by zero encountered in divide ({__file__}:"
+    text = str(check_agent(Warned))
+    assert text.count(warned) == text.count("warned") == 1
+
+
 class NoDecision(Agent):
     pass
 
