@@ -137,6 +137,8 @@ def metric(
     for choice, value in {"per": per, **described}.items():
         if value not in (known := _CHOICES.get(choice, (value,))):
             raise ValueError(f"{choice} is {' or '.join(map(str, known))}, not {value}")
+    if described.get("unit") == "%" and "%" not in described["heading"]:
+        described["heading"] += " %"
 
     def make(function: Callable[..., Any]) -> Definition:
         own = name or function.__name__

@@ -29,8 +29,8 @@ class Metric:
     """Describes a column of runs.parquet.
 
     `unit` is written behind values. "s" is for seconds, which are shown as minutes, hours or days where these read
-    better; "%" is for shares from 0 to 1, which are shown in percent (put the sign into the heading); "money" becomes
-    the scenario's currency, if it says one; "" is for plain numbers.
+    better; "%" is for shares from 0 to 1, which are shown in percent, with the sign in the heading; "money" becomes the
+    scenario's currency, if it says one; "" is for plain numbers.
     `table` says when tables show it unasked: where "always", where it "differs" between runs, where it is "harm" and
     not 0, which comes first where room is short, "first" for the first resource alone where it is not 0, or
     "never". `timed` metrics are times that a clock measured: no two runs agree on them, whatever their seeds. `beyond`

@@ -99,7 +99,7 @@ def test_a_metric_has_a_column_per_resource(tmp_path: Path) -> None:
 @metric(name="none_{}", per="resource", heading="none {}")
 def none(run):
     return []
-@metric(name="peak_{}", per="resource", heading="peak {} %", unit="%", better="neither", meaning="largest share of {}")
+@metric(name="peak_{}", per="resource", heading="peak {}", unit="%", better="neither", meaning="largest share of {}")
 def peak(run):
     return (run.samples["used"] / run.samples["capacity"]).max(axis=0)
 """,
