@@ -103,12 +103,16 @@ class Construction:
         self._last = 0
         """Where the last tenant ended."""
 
-    def construct(self) -> None:
-        """Place the tenants that fit: those that can stay now, pinned ones, then the largest first."""
+    def construct(self, rng: np.random.Generator | None = None) -> None:
+        """Place the tenants that fit: those that can stay now, pinned ones, then the largest first.
+
+        With `rng` sizes are bent by chance.
+        """
         alone, tenants, now = self._tenants.alone, range(len(self._balls)), self.problem.unit_now.tolist()
         ceiling = self._flat.ceiling
         share = [sum(max(0, by) / max(1, ceiling[dim]) for dim, by in added or ()) for added in alone]
-        size = [sum(share[ball] for ball in balls) for balls in self._balls]
+        bent = np.ones(len(self._balls)) if rng is None else rng.uniform(1, 3, len(self._balls))
+        size = [by * sum(share[ball] for ball in balls) for by, balls in zip(bent.tolist(), self._balls, strict=True)]
         order = sorted(tenants, key=lambda tenant: (self._pin[tenant] == NULL, -size[tenant]))
         for tenant in order if max(now) != NULL else ():
             homes = ((unit, now[unit]) for unit in self._units[tenant] if now[unit] != NULL)

@@ -32,6 +32,8 @@ OURS, PUBLISHED, LOCAL = "ours", "published", "local search"
 FIRST_FIT, TENANTS = "first fit", "whole tenants"
 LONGEST = 10_000_000
 """Seconds that a search may have: the system counts no billions of them."""
+TRIES = 64
+"""Orders in which whole tenants are placed."""
 PATIENCE = 2_000
 """Attempts for each number of bins after which wishes are given up, once all balls are placed."""
 RESERVE = 0.4
@@ -236,7 +238,7 @@ class _Search:
         too_long = (problem.balls + problem.bins) * problem.program.steps > 25_000_000
         if too_long or (problem.packing is not None and not (self.small and self.attempts is None)):
             return
-        over = self.within(left / 2)
+        over, soon = self.within(left / 2), self.within(left / 8)
         units = tenants(problem, over)
         if units is None or not (self.small or units.several):
             return
@@ -245,22 +247,26 @@ class _Search:
         else:
             units, over = units._replace(sets=problem.units), self.within(min(self.reserve, left))
 
-        fewest(lambda: self.bound, self.most, None, lambda: 1, lambda bins, _: self.construct_into(bins, units, over))
+        def tries() -> int:
+            return 1 if soon() or not units.several else TRIES
+
+        fewest(lambda: self.bound, self.most, None, tries, lambda bins, at: self.construct_into(bins, units, over, at))
         if self.best is None or (2 * self.best.rank[0] > problem.balls and not over()):  # most are too large
             self.tenants = None
         self.look_at_clock()
 
-    def construct_into(self, bins: int, units: Tenants | None, over: Over) -> int | None:
-        """Place tenants, or units, until time is `over`; what is placed by then is kept. Returns `self.bins`."""
-        if over():
-            return self.bins
-        problem = self.problem.with_bins(bins)
-        made = Construction(problem, units, over)
-        made.construct()
-        # Some tenant may take what depends on other tenants after all.
-        if max(made.where) != NULL and not faults(problem, made.where):
-            self.checked += 1
-            self.keep(problem, made.where, TENANTS if self.tenants is not None else FIRST_FIT)
+    def construct_into(self, bins: int, units: Tenants | None, over: Over, numbers: range = range(1)) -> int | None:
+        """Place tenants, or units, until all are placed or time is `over`; the best is kept. Returns `self.bins`."""
+        problem, done = self.problem.with_bins(bins), False
+        for number in numbers:
+            if done or over():
+                break
+            made = Construction(problem, units, over)
+            made.construct(np.random.default_rng([self.seed, number]) if number else None)
+            # Some tenant may take what depends on other tenants after all.
+            if max(made.where) != NULL and not faults(problem, made.where):
+                self.checked += 1
+                done = self.keep(problem, made.where, TENANTS if self.tenants is not None else FIRST_FIT)
         return self.bins
 
     def within(self, seconds: float) -> Over:
