@@ -187,13 +187,19 @@ def test_requests_are_offered_together_while_others_run_that_the_same_rule_has_p
     assert_same(runs[1], runs[0])
 
 
-def test_who_is_on_its_way_counts_for_promises_where_it_was_placed_last() -> None:
-    rng, n = np.random.default_rng(8), 20
+@pytest.mark.parametrize(
+    ("seed", "above", "backfilling"),
+    [(8, NEVER, "easy"), (75, NEVER, "conservative"), (22, 2_000_000, "conservative")],
+)
+def test_promises_count_what_moves_where_it_was_placed_and_then_where_it_arrives(
+    seed: int, above: int, backfilling: Any
+) -> None:
+    rng, n = np.random.default_rng(seed), 20
     capacity = rng.integers(3, 6, (3, 2, 1)) * 1_000_000
     times = np.sort(rng.integers(0, 9, n)).astype(np.float64), rng.choice([1.0, 2.0, 3.0, 7.0], n)
     workload = Workload(("a",), *times, rng.integers(1, 5, (n, 1)) * 1_000_000, np.arange(n))
-    cluster, moves = Cluster(("a",), capacity, (NEVER,), capacity[0]), {"downtime": 0.7, "at_once": 2}
-    both(workload, cluster, Overflow("wait", together=99), InLine(backfilling="easy"), moves=moves)
+    cluster, moves = Cluster(("a",), capacity, (above,), capacity[0]), {"downtime": 0.7, "at_once": 2}
+    both(workload, cluster, Overflow("wait", together=99), InLine(backfilling=backfilling), moves=moves)
 
 
 def test_a_place_that_cannot_be_taken_is_refused_in_the_engines_words() -> None:
