@@ -95,7 +95,7 @@ class QueueBook(CounterBook):
         if not self.table.never[row]:
             return ""
         queue = self._queue_of[row]
-        return f"{QUEUE}stays longer than {self.names[-2 - queue]} takes" if queue < -1 else self.lacks_alone(row)
+        return f"{QUEUE}stays longer than {self.names[-2 - queue]} takes" if queue < 0 else self.lacks_alone(row)
 
     def within_limits(self, line: Sequence[Request]) -> list[Request]:
         """Leave out requests of a line that a limit keeps from starting now, and note since when and until when."""
