@@ -75,7 +75,7 @@ SOURCES: tuple[tuple[str, int, str], ...] = (
         "fabric/run/arrays.py",
         2,
         f"{SIMCORE}engine.py {FABRIC}moving.py tests/fabric/compiled {SIMCORE}moving.py {SIMCORE}gangs.py "
-        "tests/scenarios/test_gangs.py tests/scenarios/test_speed.py",
+        f"{SIMCORE}queues.py tests/scenarios/test_gangs.py tests/scenarios/test_speed.py",
     ),
     ("fabric/compiled/numa_loop.py", 3, f"tests/fabric/compiled {SIMCORE}engine.py tests/scenarios/test_engines.py"),
     ("fabric/compiled/numa_decisions.py", 2, "tests/fabric/compiled tests/scenarios/test_engines.py"),
