@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.internal.conjecture import providers
 
 FIXED, DRAWN, MANY = "fixed", "drawn", "many"
-"""The profiles of hypothesis: `pytest --hypothesis-profile=drawn` takes the second; `many` has ten times as many."""
+"""The profiles of hypothesis: `pytest --hypothesis-profile=drawn` takes the second; `many` has ten times the first."""
 
 # Hypothesis tries numbers that stand in modules that are loaded: which those are depends on the tests before, and so on
 # how many processes share them.
@@ -24,7 +24,7 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.register_profile(DRAWN, settings.get_profile(FIXED), max_examples=24, print_blob=True)
-settings.register_profile(MANY, settings.get_profile(DRAWN), max_examples=240)
+settings.register_profile(MANY, settings.get_profile(DRAWN), max_examples=160)
 
 
 def forms(usual: int, *others: int) -> st.SearchStrategy[int]:
