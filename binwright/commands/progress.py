@@ -87,7 +87,7 @@ class StatusLine:
 class Live(StatusLine):
     """The line of runs: call it with the row of each.
 
-    Of a `total`, `before` were there already; without one it says how many there were in how long.
+    Of a `total`, `before` were there already; without one it says how many there were in how long, and what is `said`.
     """
 
     def __init__(self, total: int = 0, before: int = 0) -> None:
@@ -103,7 +103,7 @@ class Live(StatusLine):
     def far(self) -> str:
         """Say how far it is, as in `312 of 1000, 2 failed, 7 s left`."""
         if not self.total:
-            return f"{self._rows:,} in {duration(monotonic() - self._began)}"
+            return f"{self._rows:,} in {duration(monotonic() - self._began)}" + (self.said and f", {self.said}")
         failed = f"{self._failed} failed" if self._failed else ""
         left = self.left(self._rows) if self._rows > self._before else ""
         return ", ".join(filter(None, (f"{self._rows} of {self.total}", failed, left)))

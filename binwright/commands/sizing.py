@@ -6,7 +6,7 @@ from argparse import Namespace
 from math import inf
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from binwright.cli import FAILED
 from binwright.commands.console import out, print_line, print_location
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from binwright.scenarios.size.sizing import Sized
 
 BAR = 14
-"""Columns of the longest bar."""
+"""Columns of the longest bar, at most."""
 BINDS = "binds: the resource that is fullest, and how full on average."
 
 
@@ -31,13 +31,19 @@ def size(args: Namespace) -> int:
     from binwright.analysis.figures.style import save
     from binwright.api import as_overrides
     from binwright.scenarios.schema.load import folder_for, load_to_run
+    from binwright.scenarios.schema.scenario import Size, place_of
     from binwright.scenarios.size.sizing import size as size_servers
 
     scenario = load_to_run(args.file, as_overrides(args.sets, args.agents, args.seeds))
-    folder = folder_for(scenario, args.out, "size")
+    folder, key = folder_for(scenario, args.out, "size"), place_of(scenario.cluster, (scenario.size or Size()).kind)[0]
     until = " and ".join(args.until) if args.until else None
     with Live() as line:
-        how = {"jobs": args.jobs, "out": folder, "finished": line}
+
+        def finished(row: dict[str, Any]) -> None:  # how many runs there will be, nobody knows: sizes draw nearer
+            line.said = f"last {row['agent']} with {many_of(row[key], 'server')}"
+            line(row)
+
+        how = {"jobs": args.jobs, "out": folder, "finished": finished}
         result = size_servers(scenario, until=until, **how)
     warn_of_scenario(scenario)
     out.print(_table(result))
@@ -104,12 +110,16 @@ def _table(result: Sized) -> rich.table.Table:
             result.results.heading(row["agent"]),
             "failed" if row["verdict"] == "failed" else f"{size}{mark}",
             "exact" if exact else "-" if row["mean_low"] is None else f"[{low}, {high}]",
-            bar * round(BAR * (row["size"] or most) / largest),
+            "",
             accepted,
             "-" if row["binds"] is None else f"{row['binds']} {100 * row['full']:.0f} %",
         ]
         rows.append([*map(Cell, texts)])
     sheet = Sheet(headings, rows, words=1, title=f"{question.key} until {question.until}")
+    room = out.width - sum(sheet.widths[:5])  # beside what was accepted
+    longest = room if 0 <= room < BAR else BAR
+    for cells, count in zip(rows, frame["size"], strict=True):
+        cells[3] = Cell(bar * round(longest * (count or most) / largest))
     caption = f"{_legend(result, exact=not drawn)} {hidden([sheet], out.width)}"
     return sheet.terminal(out.width, caption=caption)
 

@@ -234,6 +234,20 @@ def test_sizing_again_reads_the_answer_and_runs_nothing(sized: Any, capsys: pyte
     assert not [path for path in folder.rglob(".*") if path.suffix[1:].isdecimal()]
 
 
+def test_bars_are_shorter_where_what_is_accepted_needs_the_room(
+    sized: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, bars = sized.results.folder, []
+    asked = ["size", str(folder.parent / "tiny.yaml"), "--set", "size.most=30", "--jobs", "1", "--out", str(folder)]
+    for columns in ("120", "80"):
+        monkeypatch.setenv("COLUMNS", columns)
+        assert main([*asked, "--set", "headings={worst-fit: an agent of our house}"]) == 0
+        said = capsys.readouterr().out
+        assert "accepted % there" in said
+        bars.append(said.count("█"))
+    assert bars[0] > bars[1] > 0
+
+
 def test_servers_that_are_to_fail_must_be_there(tiny: Path) -> None:
     cluster = {
         **TINY["cluster"],
