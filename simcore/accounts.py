@@ -17,8 +17,8 @@ class Accounts:
         roles, labels = run.workload.roles, run.workload.labels
         if by == "group" and roles is not None:
             self._owners = [roles.all[number].group for number in roles.of.tolist()]
-        elif by in labels:
-            self._owners = labels[by].tolist()
+        elif by in labels or not len(run.workload):
+            self._owners = labels[by].tolist() if by in labels else []
         else:
             known = ", ".join([*labels, *(["group"] if roles is not None else [])])
             remedy = f"Known: {known or 'none'}; `fair: {{by: LABEL}}` names one. A table's `labels:` name columns."

@@ -44,6 +44,17 @@ def check_scenario(scenario: Scenario, missing: list[UserError] | None = None, d
     for run in runs:
         firsts.setdefault(id(run.scenario), run)
     mistakes: dict[str, UserError] = {}
+
+    def note(error: UserError, first: Run) -> None:
+        if isinstance(error, FileNeeded):
+            needed.setdefault(str(error), error)
+            return
+        for each in error.each():
+            text = each.in_words()
+            if first is not runs[0]:  # there it was right
+                each.problem += f" (at {', '.join(f'{key}={value}' for key, value in first.point.items())})"
+            mistakes.setdefault(text, each)
+
     for first in firsts.values():
         spec = first.scenario.workload
         try:
@@ -53,21 +64,15 @@ def check_scenario(scenario: Scenario, missing: list[UserError] | None = None, d
             world = build_world(first.scenario)
             try:
                 workload = draw(scenario, first, world)
-            except FileNeeded as error:
-                needed.setdefault(str(error), error)
+            except UserError as error:  # agents can be started without requests
+                note(error, first)
                 none, resources = np.zeros(0), first.scenario.resources
                 workload = Workload(resources, none, none, np.zeros((0, len(resources)), np.int64), none.astype(int))
             with postponed():
                 share = start_agents(scenario, first, scenario.agents, world, workload)
             impossible = max(impossible, share)
-        except FileNeeded as error:  # without its servers there is nothing to start agents in
-            needed.setdefault(str(error), error)
-        except UserError as error:
-            for each in error.each():
-                text = each.in_words()
-                if first is not runs[0]:  # there it was right
-                    each.problem += f" (at {', '.join(f'{key}={value}' for key, value in first.point.items())})"
-                mistakes.setdefault(text, each)
+        except UserError as error:  # without its servers there is nothing to start agents in
+            note(error, first)
     for file in needed.values():
         locate(file, scenario._source, undotted(file.key or "workload"))
     if missing is not None:

@@ -115,6 +115,16 @@ def test_files_of_requests_need_not_be_here() -> None:
     assert {error.key for error in missing} == {"cluster.trace", "workload.path"}
 
 
+def test_a_wrong_workload_hides_no_mistake_of_an_agent(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("id,arrival,end,cpu,mem\na,0,1,x,3\n")
+    workload = {"trace": "table", "path": f"{tmp_path}/t.csv", "units": {"mem": "1 GB"}}
+    agents = ["nulb", {"in-line": {"order": {"fair": {"by": "user"}}}}]  # which the table, once mended, may have
+    wrong = scenario_from({**SERVERS, "workload": workload, "agents": agents, "overflow": {"wait": {"together": 9}}})
+    with pytest.raises(UserError) as caught:
+        check_scenario(wrong)
+    assert [each.key for each in caught.value.each()] == ["cpu", "agents.0 (nulb)"]
+
+
 def test_requests_larger_than_any_server_are_doubted_where_no_larger_ones_are_added() -> None:
     doubts: list[str] = []
     large = random_requests(100, 1, [{"cpu": 90, "mem": "1 GB"}], {"fixed": 3})
