@@ -4,9 +4,15 @@ import ast
 from collections.abc import Sequence
 from contextlib import suppress
 
-from binwright.agents.solver.model.arithmetic import OPERATIONS, SYMBOLS, placed
+from binwright.agents.solver.model.arithmetic import OPERATIONS, placed
 from binwright.agents.solver.model.emit import utilfn
 from binwright.agents.solver.model.program import BALL, BIN, Program, Reject
+
+SYMBOLS: dict[type[ast.AST], str] = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//", ast.Mod: "%",
+    ast.BitAnd: "&", ast.BitOr: "|", ast.Lt: "<", ast.LtE: "<=", ast.Eq: "==", ast.NotEq: "!=",
+}  # fmt: skip
+"""How operators are written."""
 
 
 class _Ended(Exception):

@@ -1,6 +1,5 @@
 """Compute with the numbers of programs, in plain Python: this defines the operations of every back end."""
 
-import ast
 import operator
 from collections.abc import Callable, Sequence
 
@@ -30,8 +29,3 @@ OPERATIONS: dict[str, Callable[[int, int], int]] = {
     "min": min, "max": max, "qmul": qmul, "qdiv": qdiv,
 }  # fmt: skip
 """What two numbers come to, by the operator or the function of Python that stands in sources of programs."""
-SYMBOLS: dict[type[ast.AST], str] = {
-    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//", ast.Mod: "%",
-    ast.BitAnd: "&", ast.BitOr: "|", ast.Lt: "<", ast.LtE: "<=", ast.Eq: "==", ast.NotEq: "!=",
-}  # fmt: skip
-"""How operators are written."""

@@ -5,17 +5,20 @@ the problem is a linear one. Goals become constraints by running their program, 
 least and largest values. All is in the whole numbers of the problem itself, and no sum leaves 62 bits.
 """
 
-import ast
-from collections.abc import Mapping, Sequence
+from __future__ import annotations
+
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
+from functools import partial
 from math import ceil
-from typing import Any, NamedTuple, cast
+from operator import index
+from typing import Any, NamedTuple
 
 from binwright.agents.solver.backends.cpu import LOOK, Over
 from binwright.agents.solver.model import program as p
-from binwright.agents.solver.model.arithmetic import OPERATIONS, SYMBOLS
+from binwright.agents.solver.model.arithmetic import OPERATIONS
 from binwright.agents.solver.model.emit import goals
-from binwright.agents.solver.model.evaluate import evaluator
+from binwright.agents.solver.model.evaluate import evaluator, function_of
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.verify import goals_of
 from binwright.simcore.cores import usable_threads
@@ -29,6 +32,8 @@ CHOICES = 20_000
 """Units times bins, at most; entries of tables that goals read at an index that depends on the allocation, too."""
 OPERATIONS_STATED = 25_000
 """Operations of the goals' program, at most."""
+REFLECTED = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge"}
+"""Methods for operators whose left side is a number; those of others begin with r."""
 
 
 class Proof(NamedTuple):
@@ -73,30 +78,33 @@ class _Unstated(Exception):
     """Raised for what is not linear, or too large."""
 
 
-class Number(NamedTuple):
-    """A number, or an expression of the model that has several values."""
+class Number:
+    """An expression of the model that has several values: goals' programs compute with it as with a number."""
 
-    value: Any
-    low: int
-    high: int
+    def __init__(self, model: _Model, value: Any, low: int, high: int) -> None:
+        self.model, self.value, self.low, self.high = model, value, low, high
 
-    @property
-    def known(self) -> int:
-        """Return what it is whatever the allocation is."""
-        if self.low != self.high:
-            raise _Unstated
-        return self.low
-
-
-def _between(value: Any, low: int, high: int) -> Number:
-    """Return what lies between these, which must not be too large."""
-    if max(-low, high) >= p.WIDE:
+    def __bool__(self) -> bool:
+        """Refuse to be what programs branch by: all allocations have one constraint."""
         raise _Unstated
-    return Number(low if low == high else value, low, high)
+
+    __index__ = __bool__
 
 
-def _of(number: int) -> Number:
-    return Number(number, number, number)
+def _method(symbol: str, *, reflected: bool) -> Callable[[Number, Any], Any]:
+    """Return the method of an operator."""
+    return lambda x, y: x.model.operation(symbol, *((y, x) if reflected else (x, y)))
+
+
+for _symbol, _operation in OPERATIONS.items():
+    _name = _operation.__name__.strip("_")
+    setattr(Number, f"__{REFLECTED.get(_name, 'r' + _name)}__", _method(_symbol, reflected=True))
+    setattr(Number, f"__{_name}__", _method(_symbol, reflected=False))
+
+
+def _ends(number: Any) -> tuple[Any, int, int]:
+    """Return the value of a number or an expression, and the least and the most that it may be."""
+    return (number.value, number.low, number.high) if isinstance(number, Number) else (number,) * 3
 
 
 class _Model:
@@ -109,8 +117,8 @@ class _Model:
         self.units = [members for members, _ in problem.units]
         self.there: list[dict[int, Any]] = []
         """[units]: by bin; bins that it cannot be in are left out"""
-        self.used: dict[int, Number] = {}
-        """By dimension, those that something is added to."""
+        self.used: list[Any] = [0] * problem.dims
+        """What is used of every dimension, at most its ceiling."""
         self.operations = 0
         """Operations of the goals so far."""
 
@@ -129,7 +137,7 @@ class _Model:
                 for members, places in zip(self.units, self.there, strict=True):
                     for place, variable in places.items():
                         self.model.add_hint(variable, alloc[members[0]] == place)
-            self.model.minimize(goal.value)
+            self.model.minimize(goal)
             status = sat.UNKNOWN if over() else self.solver.solve(self.model)
             if status == sat.INFEASIBLE:
                 return Proof(None, True, ())
@@ -145,7 +153,7 @@ class _Model:
             alloc = min(better, known, key=lambda each: (goals_of(self.problem, each), len(self.problem.moved(each))))
             if status == sat.OPTIMAL:
                 bounds.append(round(self.solver.objective_value))
-                self.model.add(goal.value == bounds[-1])
+                self.model.add(goal == bounds[-1])
             else:
                 bounds.append(ceil(self.solver.best_objective_bound - 1e-3))
                 break
@@ -170,9 +178,11 @@ class _Model:
         for dim, pairs in terms.items():
             low, high = (sum(sign * max(0, sign * amount) for _, amount in pairs) for sign in (-1, 1))
             total = self.sat.LinearExpr.weighted_sum(*zip(*pairs, strict=True))
-            self.used[dim] = _between(total, low, high)
-            if high > problem.ceiling[dim]:
-                model.add(total <= int(problem.ceiling[dim]))
+            self._between(total, low, high)
+            ceiling = int(problem.ceiling[dim])
+            if high > ceiling:
+                model.add(total <= ceiling)
+            self.used[dim] = self._between(total, low, max(low, min(high, ceiling)))
             if problem.soft_group[dim] >= 0 and high > problem.capacity[dim]:
                 above = model.new_bool_var("")
                 model.add(total <= int(problem.capacity[dim])).only_enforce_if(~above)
@@ -185,144 +195,110 @@ class _Model:
                 model.add(sum(places[at] for places in some) <= len(some) - 1)
         return all(self.there)
 
-    def _goals(self) -> list[Number]:
+    def _goals(self) -> list[Any]:
         """Return what each goal comes to, less being better; then how many balls stay, with a minus.
 
         If one of them cannot be stated, there is a number alone.
         """
         objective, now = self.problem.objective, self.problem.now.tolist()
-        stated: list[Number] = []
+        stated: list[Any] = []
         if objective is not None:
-            [function] = ast.parse(goals(objective, spelt=True)[0]).body
-            names: dict[str, Number] = {}
+            run = function_of(
+                goals(objective, spelt=True)[0], "goals", placed=self._place,
+                min=partial(self.operation, "min"), max=partial(self.operation, "max"),
+                qmul=lambda x, y: x * y // p.MICRO, qdiv=lambda x, y: x * p.MICRO // y,
+            )  # fmt: skip
+            stated = [0] * len(objective.goals)
             try:
-                self._run(cast(ast.FunctionDef, function).body, names)
-                stated = [self._fix(names[f"values[{number}]"]) for number in range(len(objective.goals))]
-                if any(max(-goal.low, goal.high) > 2**53 for goal in stated):  # bounds are floats
+                run((), self, (), self.used, stated)
+                if any(max(-low, high) > 2**53 for _, low, high in map(_ends, stated)):  # bounds are floats
                     raise _Unstated
+                stated = [self._fix(goal) for goal in stated]
             except _Unstated:
-                return [_of(0)]
+                return [0]
         units = zip(self.units, self.there, strict=True)
         stays = [places[now[ball]] for members, places in units for ball in members if now[ball] in places]
-        return [*stated, Number(-sum(stays), -len(stays), 0)]
+        return [*stated, -sum(stays)]
 
-    def _variable(self, low: int, high: int) -> Number:
+    def _between(self, value: Any, low: int, high: int) -> Any:
+        """Return what lies between these, which must not be too large: the number itself if there is one only."""
+        if max(-low, high) >= p.WIDE:
+            raise _Unstated
+        return low if low == high else Number(self, value, low, high)
+
+    def _variable(self, low: int, high: int) -> Any:
         """Make a variable, unless it can have one value only."""
-        return _between(low if low == high else self.model.new_int_var(low, high, ""), low, high)
+        return self._between(low if low == high else self.model.new_int_var(low, high, ""), low, high)
 
-    def _fix(self, number: Number) -> Number:
+    def _fix(self, number: Any) -> Any:
         """Return a variable of the same value, or a number."""
-        if isinstance(number.value, int | self.sat.IntVar):
-            return number
-        variable = self._variable(number.low, number.high)
-        self.model.add(variable.value == number.value)
+        value, low, high = _ends(number)
+        if isinstance(value, int | self.sat.IntVar):
+            return value
+        variable = self.model.new_int_var(low, high, "")
+        self.model.add(variable == value)
         return variable
 
-    # Goals, by their program
+    # What goals read, and compute
 
-    def _run(self, block: Sequence[ast.stmt], names: dict[str, Number]) -> None:
-        """Run statements; changes `names`, by what stands on the left side of assignments."""
-        for statement in block:
-            match statement:
-                case ast.Assign([target], value):
-                    names[ast.unparse(target)] = self._value(value, names)
-                case ast.For(ast.Name(variable), ast.Call(args=ends), body):
-                    for number in range(*(self._value(end, names).known for end in ends)):
-                        names[variable] = _of(number)
-                        self._run(body, names)
-                case ast.If(test, then):  # of what a loop leaves out
-                    self._run(then if self._value(test, names).known else (), names)
-
-    def _value(self, node: ast.expr, names: Mapping[str, Number]) -> Number:
-        """Return what an expression comes to, a test 1 or 0."""
-        match node:
-            case ast.Constant(value=int(number)):
-                return _of(number)
-            case ast.Name(name):
-                return names[name]
-            case ast.Subscript(ast.Name(array), index):
-                inner = self._value(index, names)
-                return self._use(inner.known) if array == "used" else self._read(inner)
-            case ast.Call(ast.Name("placed"), [_, ball, _]):
-                return self._place(self._value(ball, names).known)
-            case ast.Call(ast.Name(symbol), sides):
-                pass
-            case ast.UnaryOp(ast.USub(), operand):
-                symbol, sides = "-", [ast.Constant(0), operand]
-            case ast.Compare(left, [operator], [right]) | ast.BinOp(left, operator, right):
-                symbol, sides = SYMBOLS[type(operator)], [left, right]
-        return self._operation(symbol, *(self._value(side, names) for side in sides))
-
-    def _place(self, ball: int) -> Number:
+    def _place(self, _: Any, ball: Any, __: int) -> Any:
         """Return the bin of a ball."""
-        places = self.there[int(self.problem.unit_of[ball])]
+        places = self.there[int(self.problem.unit_of[index(ball)])]
         total = self.sat.LinearExpr.weighted_sum([*places.values()], [*places])
-        return _between(total, min(places), max(places))
+        return self._between(total, min(places), max(places))
 
-    def _read(self, index: Number) -> Number:
+    def __getitem__(self, at: Any) -> Any:
         """Read the tables; an index outside of them is one that is not used."""
         assert self.problem.objective is not None
-        data = self.problem.objective.data
-        first, last = max(0, index.low), min(len(data) - 1, index.high)
+        data, (_, low, high) = self.problem.objective.data, _ends(at)
+        first, last = max(0, low), min(len(data) - 1, high)
         if last - first >= CHOICES or last < first:
             raise _Unstated
         entries = data[first : last + 1].tolist()
         entry = self._variable(min(entries), max(entries))
-        if entry.low < entry.high:
-            inside = self._operation("min", self._operation("max", index, _of(first)), _of(last))
-            self.model.add_element(inside.value - first, entries, entry.value)
+        if isinstance(entry, Number):
+            inside = self.operation("min", self.operation("max", at, first), last)
+            self.model.add_element(_ends(inside)[0] - first, entries, entry.value)
         return entry
 
-    def _use(self, dim: int) -> Number:
-        """Return what is used of a dimension, at most its ceiling."""
-        used = self.used.get(dim, _of(0))
-        return _between(used.value, used.low, max(used.low, min(used.high, int(self.problem.ceiling[dim]))))
-
-    def _operation(self, symbol: str, x: Number, y: Number) -> Number:
+    def operation(self, symbol: str, left: Any, right: Any) -> Any:
         """Return what two values come to: a number, or an expression that is constrained to be that."""
+        if isinstance(left, int) and isinstance(right, int):
+            return int(OPERATIONS[symbol](left, right))
         self.operations += 1
-        divides = symbol in ("//", "%", "qdiv")
-        if self.operations > OPERATIONS_STATED or (divides and not y.known):
+        if self.operations > OPERATIONS_STATED or (symbol in ("//", "%") and isinstance(right, Number)):
             raise _Unstated
-        if x.low == x.high and y.low == y.high:
-            return _of(int(OPERATIONS[symbol](x.low, y.low)))
+        (x, *of_x), (y, *of_y) = _ends(left), _ends(right)
         match symbol:
-            case "qmul":
-                return self._operation("//", self._operation("*", x, y), _of(p.MICRO))
-            case "qdiv":
-                return self._operation("//", self._operation("*", x, _of(p.MICRO)), y)
             case "%":
-                whole = self._operation("*", self._operation("//", x, y), y)
-                return Number(x.value - whole.value, min(0, y.low + 1), max(0, y.low - 1))
+                whole = _ends(left // right * right)[0]
+                return self._between(x - whole, min(0, right + 1), max(0, right - 1))
             case "!=":
-                return self._operation("-", _of(1), self._operation("==", x, y))
+                return 1 - (left == right)
             case "<":
-                return self._operation("<=", x, self._operation("-", y, _of(1)))
+                return left <= right - 1
             case "<=" | "==":
-                value, low, high = self._operation("-", x, y)
+                value, low, high = _ends(left - right)
                 if low > 0 or high < 0 or low == high:
-                    return _of(int(OPERATIONS[symbol](high, 0)))
+                    return int(OPERATIONS[symbol](high, 0))
                 test = self.model.new_bool_var("")
                 self.model.add(value <= 0 if symbol == "<=" else value == 0).only_enforce_if(test)
                 self.model.add(value > 0 if symbol == "<=" else value != 0).only_enforce_if(~test)
-                return Number(test, 0, 1)
+                return Number(self, test, 0, 1)
             case "min" | "max" | "&" | "|":
                 symbol = {"&": "min", "|": "max"}.get(symbol, symbol)
-                least, most = (x, y) if symbol == "min" else (y, x)
-                if x.high <= y.low:  # whatever the allocation is
-                    return least
-                if x.low >= y.high:
-                    return most
-        corners = [OPERATIONS[symbol](a, b) for a in x[1:] for b in y[1:]]
+                if max(of_x) <= min(of_y) or max(of_y) <= min(of_x):  # whatever the allocation is
+                    return left if (max(of_x) <= min(of_y)) == (symbol == "min") else right
+        corners = [OPERATIONS[symbol](a, b) for a in of_x for b in of_y]
         low, high = min(corners), max(corners)
-        if symbol in ("+", "-") or (symbol == "*" and (x.low == x.high or y.low == y.high)):
-            return _between(OPERATIONS[symbol](x.value, y.value), low, high)
+        if symbol in ("+", "-") or (symbol == "*" and not (isinstance(left, Number) and isinstance(right, Number))):
+            return self._between(OPERATIONS[symbol](x, y), low, high)
         result = self._variable(low, high)
         if symbol == "//":
-            rest = x.value - y.low * result.value
-            self.model.add(rest >= min(0, y.low + 1))
-            self.model.add(rest <= max(0, y.low - 1))
+            rest = x - right * _ends(result)[0]
+            self.model.add(rest >= min(0, right + 1))
+            self.model.add(rest <= max(0, right - 1))
         else:
             name = {"*": "multiplication", "min": "min", "max": "max"}[symbol]
-            getattr(self.model, f"add_{name}_equality")(result.value, [self._fix(side).value for side in (x, y)])
+            getattr(self.model, f"add_{name}_equality")(_ends(result)[0], [self._fix(left), self._fix(right)])
         return result
