@@ -130,16 +130,17 @@ class Template:
 @kernel
 def explore(
     call: Utilfn, flat: Flat, room: Room,
-    members: Ints, best: Ints, least: Ints, worth: Ints, seed: int, attempts: int, cost: int, turns: bool,
+    members: Ints, best: Ints, worth: Ints, cost: int, turns: bool, seed: int, attempts: int,
 ) -> None:  # fmt: skip
     """Make so many attempts, fewer if there is no use in more.
 
-    `best` int64 [balls] gets the best allocation, `least` int64 [2] the `worth` int64 [balls] of those that it leaves
-    and what it costs. Once none is left, dimension `cost`, unless -1, must be less used every time: its ceiling in
-    `flat` falls. `members` are the bins of the groups as they are if nothing `turns` them; attempts place balls nearly
-    in their order then.
+    `best` int64 [balls] gets the allocation that leaves balls of the least `worth` int64 [balls], and of such the
+    cheapest. Once none is left, dimension `cost`, unless -1, must be less used every time: its ceiling falls meanwhile.
+    `members` are the bins of the groups as they are if nothing `turns` them; attempts place balls nearly in their order
+    then.
     """
     ways, units = len(flat.ways) - 1, len(room.left)
+    least, cheapest, most = 1 << 62, 0, flat.ceiling[cost]
     for number in range(attempts):
         way, which = number % ways, number // ways
         if turns:
@@ -155,15 +156,16 @@ def explore(
             for at in range(flat.units[units]):
                 ball = flat.unit_balls[at]
                 lost += worth[ball] if room.alloc[ball] == NULL else 0
-        if lost < least[0] or (lost == least[0] and spent < least[1]):
+        if lost < least or (lost == least and spent < cheapest):
             best[:] = room.alloc
-            least[0], least[1] = lost, spent
+            least, cheapest = lost, spent
         if units == 1 and len(flat.sets) == 1 and left > 0:  # it was tried in every bin
-            return
+            break
         if left == 0:
             if cost < 0 or spent <= 0:
-                return
+                break
             flat.ceiling[cost] = spent - 1
+    flat.ceiling[cost] = most
 
 
 class Online(Template):
@@ -173,28 +175,20 @@ class Online(Template):
         super().__init__(setup, *stated)
         self._setup = setup
         families = (family.offset for family in self.problem.families if family.name == COST and not family.sizes)
-        self._cost = next(families, -1)
-        self._most = int(self._flat.ceiling[self._cost])
-        self._best, self._least = np.zeros(self.problem.balls, np.int64), np.zeros(2, np.int64)
+        self._best = np.zeros(self.problem.balls, np.int64)
         self.worth = np.ones(self.problem.balls, np.int64)
         """What balls are worth [balls], from 1; an answer leaves as little as possible of that."""
-        self._written = self._flat.group_bins.copy(), self._best, self._least, self.worth
-        self._rest = self._cost, not self.declared
-        arguments = self._call, self._flat, self._room, *self._written, 1, 1, *self._rest
-        self._explore = prepared(explore, *arguments)
+        self._fixed = self._flat.group_bins.copy(), self._best, self.worth, next(families, -1), not self.declared
+        self._explore = prepared(explore, self._call, self._flat, self._room, *self._fixed, 1, 1)
 
     def find(self, units: int) -> Ints:
         """Return the best allocation [balls] that the attempts find, -1 for balls that are left.
 
         The next search overwrites it. Only the first `units` take part.
         """
-        if self._cost >= 0:
-            self._flat.ceiling[self._cost] = self._most
-        self._least[:] = np.iinfo(np.int64).max, 0
-        place = self._room._replace(left=self._room.left[:units])
-        setup = self._setup
+        setup, place = self._setup, self._room._replace(left=self._room.left[:units])
         setup.seed += 1
-        self._explore(self._call, self._flat, place, *self._written, setup.seed, setup.attempts, *self._rest)
+        self._explore(self._call, self._flat, place, *self._fixed, setup.seed, setup.attempts)
         return self._best
 
 

@@ -42,8 +42,6 @@ class Build(Constants):
     def __init__(self, spec: Spec, bins: int | None) -> None:
         super().__init__(Scope(spec.names, tables=dict(spec.tables)))
         self.spec, self._asked_bins = spec, bins
-        self.by_bins = {"BINS"}
-        """Names whose values depend on the number of bins."""
         self.named: dict[str, int] = {}
         """By what stands behind AS: how many names there are."""
         self.most = -1
@@ -64,8 +62,6 @@ class Build(Constants):
             for what, count in (("BALLS", self.scope.balls), ("BINS", self.most)):
                 early = count < 0 and node.kind in AFTER[what]
                 refuse(early, f"{what} is not known yet", f"Write {what} above this line.", node.at)
-            if node.kind in ("param", "table", "table_of") and self._depends(node):
-                self.by_bins.add(node.parts[0])
             getattr(self, f"_{node.kind}")(node, *node.parts)
         self.drained = sorted({place for members, _ in self.sets["drain"] for place in members})
         if closed := [place for place in self.drained if place < self.scope.bins]:
@@ -141,34 +137,21 @@ class Build(Constants):
     # What declarations have in common
 
     def _bins_alike(self, families: Sequence[Family]) -> bool:
-        """Tell what `Problem.bins_alike` says: BINS, and names that depend on it, only say how long resources are."""
-        indexed = {(family.name, family.bin_axis) for family in families}
+        """Tell what `Problem.bins_alike` says: BINS only says how long resources are."""
+        indexed, others = {(family.name, family.bin_axis) for family in families}, list[Any]()
         for node in self.spec.tree.declarations:
             if node.kind == "family":
                 name, axes, value = node.parts
-                of_bins = [axis for axis in axes if axis.parts[1] == s.name(node.at, "BINS")]
-                others = tuple(axis for axis in axes if axis not in of_bins)
-                own = {axis.parts[0] for axis in of_bins}
-                apart = self._depends((others, value)) or not own.isdisjoint(s.names_in(value))
-                apart |= any((name, axes.index(axis)) in indexed for axis in others)
-            elif node.kind in ("param", "table", "table_of", "bins", "groups", "moves"):
-                apart = False
-            else:
-                apart = node.kind == "drain" or self._depends(node) or node.parts[0] in self.by_bins
-            if apart:
-                return False
-        return not self._depends(self.spec.tree.body)
-
-    def _depends(self, part: object) -> bool:
-        """Tell whether a part of the tree depends on the number of bins."""
-        return not self.by_bins.isdisjoint(s.names_in(part))
-
-    def _once(self, node: s.Node, make: Callable[[], Any]) -> Any:
-        """Return what a declaration of the text makes, once if it is the same for every number of bins."""
-        made = self.spec.made
-        if node.at not in made or not node.at.line or self._depends(node):
-            made[node.at] = make()
-        return made[node.at]
+                others.append(value)
+                for number, axis in enumerate(axes):
+                    of_bins = axis.parts[1] == s.name(node.at, "BINS")
+                    if axis.parts[0] in s.names_in(value) if of_bins else (name, number) in indexed:
+                        return False
+                    others += () if of_bins else axis.parts
+            elif node.kind not in ("bins", "groups", "moves"):
+                others.append(node)
+        kinds = {node.kind for node in self.spec.tree.declarations}
+        return "drain" not in kinds and "BINS" not in s.names_in((*others, self.spec.tree.body))
 
     def _first(self, kind: str) -> At:
         return next(node.at for node in self.spec.tree.declarations if node.kind == kind)
@@ -195,14 +178,17 @@ class Build(Constants):
         """Add a table, whose name must be free, unless one from outside takes its place."""
         if name not in self.spec.tables:
             self.check_free(name, node.at)
-            self.tables[name] = self._once(node, make)
+            self.tables[name] = make()
 
     def _table_from(self, node: s.Node, name: str, file: str, columns: Sequence[str], of: str | None) -> None:
         def make() -> Table:
             names = None if of is None else self.spec.names.setdefault(of, {})
             if names is not None and name in self.spec.cells:
                 return from_names(name, self.spec.cells[name], names)
-            return from_file(name, file, columns, self.spec.file and self.spec.file.parent, names, node.at)
+            if name not in self.spec.files:
+                folder = self.spec.file and self.spec.file.parent
+                self.spec.files[name] = from_file(name, file, columns, folder, names, node.at)
+            return self.spec.files[name]
 
         self._define(node, name, make)
         if of is not None:
@@ -301,7 +287,7 @@ class Build(Constants):
         return list(dict.fromkeys(members))
 
     def _company(self, node: s.Node, items: Sequence[s.Node], *more: Any) -> None:
-        sets: list[tuple[list[int], int]] = self._once(node, partial(self._members, node, items, *more))
+        sets = self._members(node, items, *more)
         self.sets[node.kind] += sets
         if node.kind == "groups":
             grouped = [place for members, _ in self.sets["groups"] for place in members]

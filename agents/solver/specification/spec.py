@@ -16,7 +16,7 @@ from binwright.agents.solver.language import declared
 from binwright.agents.solver.language import syntax as s
 from binwright.agents.solver.language.errors import LARGEST, NOW_OUTSIDE, OUTSIDE, At, SpecError, refuse
 from binwright.agents.solver.language.parse import number, parse
-from binwright.agents.solver.language.tables import Now, are_names, from_array, is_list
+from binwright.agents.solver.language.tables import Now, Table, are_names, from_array, is_list
 from binwright.agents.solver.model.problem import Fault, Problem
 from binwright.agents.solver.specification.build import Build
 from binwright.simcore.errors import UserError, suggest
@@ -41,8 +41,8 @@ class Spec:
         """By what stands behind AS: the names of columns that are read, each with its number."""
         self.now: Now = ()
         """Where the balls are, as NOW that is not in the text says."""
-        self.made: dict[At, Any] = {}
-        """By place the tables and sets of declarations, of those that depend on BINS what they were last."""
+        self.files: dict[str, Table] = {}
+        """Tables that are read from files, by name."""
         self._built: dict[int | None, Problem] = {}
         """By number of bins."""
         with self._located():
