@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -117,17 +117,6 @@ def chained(rate: Ints) -> Ints:
     return order
 
 
-class Near(NamedTuple):
-    """Groups of bins that are near one another: of level 0 the bins, of the last level one with all of them."""
-
-    order: Ints
-    """[bins]: every group is a run of it."""
-    ends: Ints
-    """[levels, bins]: where the group ends, of which the bin at each place of `order` is."""
-    own: Ints
-    """[levels, bins]: the dimension that is this group's own, -1 for none."""
-
-
 class Nearby(Template):
     """One template for requests of different numbers of balls, up to as many as it declares.
 
@@ -140,13 +129,13 @@ class Nearby(Template):
 
     def __init__(self, parts: Ints, *stated: Any) -> None:
         super().__init__(*stated)
-        order, self._starts, ends = nested(parts)
         [links] = (family for family in self.problem.families if family.falls)
-        own = np.full(ends.shape, -1)
-        own[1:-1] = links.offset + parts[:, order]
-        self._near = Near(order, ends, own)
-        self._fixed = self._call, self._flat, self._room, self._near
-        self._attempt = prepared(attempt, *self._fixed, order, 1, 0, 0)
+        every = np.arange(parts.shape[1])
+        levels = np.array([every, *parts, np.zeros_like(every)])  # from single bins to all of them
+        self._order = np.lexsort(levels)
+        self._levels = levels[:, self._order]
+        self._fixed = self._call, self._flat, self._room, self._order, self._levels, links.offset
+        self._attempt = prepared(attempt, *self._fixed, every, 1, 0, 0, 0)
 
     def find(self, attempts: int, balls: int, least: Ints) -> Iterator[Ints]:
         """Yield one answer after another: the bins [balls that are declared] of the first `balls`, NULL for the others.
@@ -154,28 +143,18 @@ class Nearby(Template):
         Each overwrites the one before. Every ball takes the `least` [kinds] of each kind of FREE, or more.
         Of every level `attempts` groups are tried, with the balls in the order of their numbers.
         """
-        free = self._targets["FREE"][0][self._near.order]
-        ends, slots = self._near.ends, fitting(free, least, balls)
-        before = np.concatenate([[0], np.cumsum(slots)])
-        for level, starts in enumerate(self._starts):
-            if level and len(starts) == len(self._starts[level - 1]):
+        free, last = self._targets["FREE"][0][self._order], 0
+        slots = fitting(free, least, balls)
+        for level, numbers in enumerate(self._levels):
+            starts = np.flatnonzero(np.diff(numbers, prepend=-1))
+            if len(starts) == last:
                 continue  # the same groups again, such as servers of one node
-            holds = before[ends[level, starts]] - before[starts] >= balls
+            last, ends = len(starts), np.append(starts[1:], len(numbers))
+            holds = np.flatnonzero(np.add.reduceat(slots, starts) >= balls)
             room = fitting(np.add.reduceat(free, starts)[holds], least, WIDE)
-            for start in starts[holds][np.argsort(room, kind="stable")[:attempts]].tolist():
-                if self._attempt(*self._fixed, slots, balls, level, start):
+            for group in holds[np.argsort(room, kind="stable")[:attempts]].tolist():
+                if self._attempt(*self._fixed, slots, balls, level, starts[group], ends[group]):
                     yield self._room.alloc
-
-
-def nested(parts: Ints) -> tuple[Ints, list[Ints], Ints]:
-    """Order the bins so that groups of all levels are runs: where those of each level start, and `Near.ends`, too."""
-    every = np.arange(parts.shape[1])
-    levels = np.array([every, *parts, np.zeros_like(every)])
-    order = np.lexsort(levels)
-    changes = np.diff(levels[:, order], axis=1, prepend=-1) != 0
-    starts = [np.flatnonzero(change) for change in changes]
-    ends = [np.repeat(np.append(first[1:], len(every)), np.diff(first, append=len(every))) for first in starts]
-    return order, starts, np.array(ends)
 
 
 @kernel
@@ -200,21 +179,24 @@ def leave(call: Utilfn, flat: Flat, room: Room, dim: int, mark: int, placed: int
 
 @kernel
 def attempt(
-    call: Utilfn, flat: Flat, room: Room, near: Near, slots: Ints, balls: int, level: int, start: int
+    call: Utilfn, flat: Flat, room: Room,
+    order: Ints, levels: Ints, links: int, slots: Ints, balls: int, level: int, start: int, stop: int,
 ) -> bool:  # fmt: skip
-    """Put the first balls into the group of a level that starts there, in their order; returns whether all got in.
+    """Put the first balls into bins start, ..., stop - 1 in their `order` [bins]; returns whether all got in.
 
-    No bin takes more of them than its `slots` [bins, in their order]. The room has the allocation then.
+    These are a group of this level; `levels` [levels, bins] has the groups of all bins, so ordered, those of level 0
+    being single bins and those of the last one all. Dimension `links` + group is the own one of a group between. No bin
+    takes more balls than its `slots` [bins]. The room has the allocation then.
     """
     room.used[:] = 0
     room.alloc[:] = NULL
     room.over[:] = 0
     left, count, placed = room.left, balls, 0
     left[:count] = np.arange(balls)
-    marks = np.zeros(len(near.ends), np.int64)  # how many were placed when the group of each level began
+    marks = np.zeros(len(levels), np.int64)  # how many were placed when the group of each level began
     at = start
-    while at < near.ends[level, start]:
-        place, end = near.order[at], at + 1
+    while at < stop:
+        place, end = order[at], at + 1
         if slots[at] > 0:
             most, still = slots[at], 0
             for i in range(count):
@@ -228,13 +210,15 @@ def attempt(
             count = still
         # What is left here: the bin, and groups that end, or all of them if nothing is missing.
         for above in range(level + 1):
-            if above > 0 and count > 0 and end < near.ends[above, at]:
+            group = levels[above, at]
+            if count > 0 and end < stop and levels[above, end] == group:
                 break
-            if near.own[above, at] >= 0:
-                placed, count = leave(call, flat, room, near.own[above, at], marks[above], placed, count)
+            if 0 < above < len(levels) - 1:
+                placed, count = leave(call, flat, room, links + group, marks[above], placed, count)
             if count < 0:
                 return False
-            end = near.ends[above, at]
+            while end < stop and levels[above, end] == group:  # nothing was missing
+                end += 1
             marks[: above + 1] = placed
         if count == 0:
             return bool(room.over[len(room.over) - 1] == 0)

@@ -124,43 +124,38 @@ class _Model:
 
     def solve(self, alloc: list[int] | None, over: Over) -> Proof:
         """Solve for one goal after another, last for the balls that stay, from an allocation if there is one."""
+        bounds, sat, problem, status = list[int](), self.sat, self.problem, None
         try:
-            if not self._state():
+            self._state()
+            if not all(self.there):
                 return Proof(None, True, ())
             goals = self._goals()
         except _Unstated:
             return Proof(None, False, ())
-        bounds, sat = list[int](), self.sat
         for goal in goals:
             self.model.clear_hints()
-            if alloc is not None:
-                for members, places in zip(self.units, self.there, strict=True):
-                    for place, variable in places.items():
-                        self.model.add_hint(variable, alloc[members[0]] == place)
+            for members, places in zip(self.units, self.there, strict=True) if alloc is not None else ():
+                for place, variable in places.items():
+                    self.model.add_hint(variable, alloc[members[0]] == place)
             self.model.minimize(goal)
             status = sat.UNKNOWN if over() else self.solver.solve(self.model)
-            if status == sat.INFEASIBLE:
-                return Proof(None, True, ())
-            if status not in (sat.OPTIMAL, sat.FEASIBLE):
+            if status in (sat.OPTIMAL, sat.FEASIBLE):
+                at = [next(place for place in places if self.solver.value(places[place])) for places in self.there]
+                better = [at[unit] for unit in problem.unit_of.tolist()]
+                # There may have been no time to come back to the allocation before.
+                alloc = min(
+                    better, alloc or better, key=lambda each: (goals_of(problem, each), len(problem.moved(each)))
+                )
+                proven = self.solver.best_objective_bound - 1e-3
+                bounds.append(round(self.solver.objective_value) if status == sat.OPTIMAL else ceil(proven))
+            if status != sat.OPTIMAL:
                 break
-            chosen = [
-                next(at for at, is_there in places.items() if self.solver.boolean_value(is_there))
-                for places in self.there
-            ]
-            better = [chosen[unit] for unit in self.problem.unit_of.tolist()]
-            # There may have been no time to come back to the allocation before.
-            known = better if alloc is None else alloc
-            alloc = min(better, known, key=lambda each: (goals_of(self.problem, each), len(self.problem.moved(each))))
-            if status == sat.OPTIMAL:
-                bounds.append(round(self.solver.objective_value))
-                self.model.add(goal == bounds[-1])
-            else:
-                bounds.append(ceil(self.solver.best_objective_bound - 1e-3))
-                break
-        return Proof(alloc, False, tuple(bounds[: len(goals) - 1]))
+            self.model.add(goal == bounds[-1])
+        impossible = status == sat.INFEASIBLE
+        return Proof(None if impossible else alloc, impossible, tuple(bounds[: len(goals) - 1]))
 
-    def _state(self) -> bool:
-        """State everything but goals; False if a unit fits nowhere. Units are friends as it is."""
+    def _state(self) -> None:
+        """State everything but goals. Units are friends as it is."""
         problem, model, evaluate = self.problem, self.model, evaluator(self.problem.program)
         over: dict[int, list[Any]] = {}
         """By soft group, of each dimension whether it is above its capacity."""
@@ -193,7 +188,6 @@ class _Model:
             some = [self.there[unit] for unit in {int(problem.unit_of[ball]) for ball in foes}]
             for at in set(some[0]).intersection(*some[1:]) if chance == p.MICRO else ():
                 model.add(sum(places[at] for places in some) <= len(some) - 1)
-        return all(self.there)
 
     def _goals(self) -> list[Any]:
         """Return what each goal comes to, less being better; then how many balls stay, with a minus.

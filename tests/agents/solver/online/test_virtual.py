@@ -203,7 +203,7 @@ def test_no_group_is_tried_twice() -> None:
     ledger, tried = ledger_of("deep"), list[tuple[int, int]]()
     agent: Any = started(ledger, "hose")
     nearby = agent._formulation.nearby(8)
-    nearby._attempt = lambda *given: tried.append((given[-1], nearby._near.ends[given[-2:]]))
+    nearby._attempt = lambda *given: tried.append(given[-2:])
     agent.decide(ledger.view, request(0, VirtualNetwork(np.array([[QUANTUM, QUANTUM]]), hose=1)))
     assert len(tried) == len(set(tried)) > 8
 
