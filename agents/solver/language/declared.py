@@ -6,7 +6,6 @@ language belong to no specification.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,10 +25,11 @@ ADDED = {
 OWN = {word.lower(): word for word in (BALLS, NOW, MOVES, DRAIN)}
 """Names that no specification can have, and what they are written as here."""
 HOSE = """
-    let below = count(other in MEMBERS[one] except BALL: BESIDE)
-    UTIL.LINK += RATES[one] * (min(below + 1, len(MEMBERS[one]) - below - 1) - min(below, len(MEMBERS[one]) - below))"""
-PIPE = "if SAME else UTIL.LINK += RATES[one] UTIL.FAR += RATES[one] end"
-"""What a hose, or a pipe, adds to a link."""
+    let below# = count(other in MEMBERS[one] except BALL: BESIDE#)
+    UTIL.LINK# += RATES[one] * (
+        min(below# + 1, len(MEMBERS[one]) - below# - 1) - min(below#, len(MEMBERS[one]) - below#))"""
+PIPE = "if SAME# else UTIL.LINK# += RATES[one] UTIL.FAR# += RATES[one] end"
+"""What a hose, or a pipe, adds to each link."""
 Sets = Sequence[tuple[Sequence[int], int]]
 """Balls, and a rate."""
 
@@ -110,22 +110,20 @@ def linked(node: s.Node, name: str, sets: Sets, balls: int) -> tuple[s.Block, li
     both ends that are not links of the other one, too. The tables have, of every ball, the hoses or ends of pipes that
     are its own; of every hose its members, of every end the ball at the other one; and the rates.
     """
-    at, hose, links = node.at, node.parts[0] == "HOSE", node.parts[3]
-    parts = {part: f"{name} {part}" for part in ("OWN", "MEMBERS", "RATES", "one", "other", "there")}
+    at, hose, adds = node.at, node.parts[0] == "HOSE", list[str]()
+    parts: dict[str, Any] = {part: f"{name} {part}" for part in ("OWN", "MEMBERS", "RATES", "one", "other", "there")}
     there = s.Node("placed", at, (s.name(at, parts["other"]),)) if hose else s.name(at, parts["there"])
-    body: s.Block = ()
-    for n, link in enumerate(links):
+    for n, link in enumerate(node.parts[3]):
         elsewhere = s.mapped(link.parts, lambda part: there if part == s.name(at, "BIN") else None)
         same = expression(link.at, "0 == 0")
         for pair in zip(link.parts[1], elsewhere[1], strict=True):
             same = expression(link.at, "SAME and MINE == YOURS", SAME=same, MINE=pair[0], YOURS=pair[1])
         beside = expression(link.at, "THERE != NULL and SAME", THERE=there, SAME=same)
-        which = {"LINK": link, "FAR": s.Node("used", link.at, elsewhere), "SAME": same, "BESIDE": beside}
-        body += statements(at, HOSE if hose else PIPE, below=f"{name} below {n}", **parts, **which)
-    if not hose:
-        let, placed = statements(at, "let there = ALLOC[MEMBERS[one]] if there != NULL end", **parts)
-        body = let, replace(placed, parts=(placed.parts[0], body, ()))
-    [loop] = statements(at, "for one in OWN[BALL] end", **parts)
+        adds.append((HOSE if hose else PIPE).replace("#", str(n)))
+        parts |= {f"below{n}": f"{name} below {n}", f"SAME{n}": same, f"BESIDE{n}": beside}
+        parts |= {f"LINK{n}": link, f"FAR{n}": s.Node("used", link.at, elsewhere)}
+    each = " ".join(adds) if hose else f"let there = ALLOC[MEMBERS[one]] if there != NULL {' '.join(adds)} end"
+    body = statements(at, f"for one in OWN[BALL] {each} end", **parts)
     owners: list[Sequence[int]] = [members for members, _ in sets]
     others: list[Any] = owners
     rates = [rate for _, rate in sets]
@@ -140,4 +138,4 @@ def linked(node: s.Node, name: str, sets: Sets, balls: int) -> tuple[s.Block, li
         from_array(parts["OWN"], own, at), from_array(parts["MEMBERS"], others, at),
         Table(parts["RATES"], False, (len(rates),), np.array(rates, np.int64)),
     ]  # fmt: skip
-    return (replace(loop, parts=(loop.parts[0], body)),), tables
+    return body, tables

@@ -37,10 +37,6 @@ class Reached(NamedTuple):
         """Return how far the value is from the bound."""
         return abs(self.value - self.bound)
 
-    def as_json(self) -> dict[str, Any]:
-        """Shape it as `--json` prints it."""
-        return self._asdict() | {"gap": self.gap}
-
 
 @dataclass(frozen=True)
 class Answer:
@@ -125,7 +121,7 @@ class Answer:
             "searched": problem.searched,
             "seconds": round(self.seconds, 6),
             "at_fault": [each._asdict() for each in self.at_fault],
-            "goals": [goal.as_json() for goal in self.goals],
+            "goals": [goal._asdict() | {"gap": goal.gap} for goal in self.goals],
             "notes": list(self.notes),
             "left": left(problem, self.alloc),
             "moves": moves if (problem.now >= 0).any() else None,
