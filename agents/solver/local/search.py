@@ -2,7 +2,7 @@
 
 It is for whatever the language can say: shared dimensions, REJECT, SOFT, FRIENDS and FOES. It begins with a first fit
 in a biased order; then one is put in by force, again and again, which stands if it does not leave more out than before.
-What is left out counts by its weight: at first by how hard a unit is to place, then more the longer it stays out. So
+What is left out counts by its weight: at first by its size, then more the longer it stays out. So
 nothing is left out for ever because something else is larger (Morris, "The breakout method for escaping from local
 minima", AAAI 1993).
 """
@@ -13,6 +13,7 @@ import numpy as np
 
 from binwright.agents.solver.backends.attempt import Utilfn
 from binwright.agents.solver.backends.cpu import Found, Over, best_of, compiled_problem, never
+from binwright.agents.solver.backends.vectors import weights
 from binwright.agents.solver.local.state import (
     COUNT,
     DRAWS,
@@ -36,14 +37,12 @@ from binwright.agents.solver.model.program import MICRO, NULL
 from binwright.agents.solver.model.random import PLACING
 from binwright.simcore.jit import lean
 
-SAMPLES = 4
-"""Bins in which a unit's weight is measured."""
 SPREAD = 2048
 """By how many 1024ths chance may raise a weight."""
 SLICE = 1000
 """Moves between two looks at the clock."""
 LIGHTEST = 8
-"""What every unit weighs at least; one that takes all that there is of a resource weighs 1024 more."""
+"""What every ball weighs at least; one of a vector problem that fills a bin weighs 1000 more."""
 
 
 @lean
@@ -212,27 +211,6 @@ def trim(call: Utilfn, state: State) -> bool:
 
 
 @lean
-def weigh(call: Utilfn, state: State) -> None:
-    """Measure how hard each unit is to place: by its shares of what it uses, and by how often it is rejected."""
-    flat, room = state.flat, state.room
-    for unit in range(len(state.where)):
-        total, taken = 0, 0
-        ball = flat.unit_balls[flat.units[unit]]
-        if room.stop[0]:
-            return
-        for _ in range(SAMPLES):
-            place = drawn(state, len(state.head))
-            n = call(
-                ball, place, room.alloc, flat.data, flat.numbers, room.used, state.lofty, room.dims, room.amounts, 0
-            )
-            taken += 1 if n >= 0 else 0
-            for k in range(n):
-                total += min(1024, int(max(room.amounts[k], 0) * 1024 // max(flat.ceiling[room.dims[k]], 1)))
-        size = LIGHTEST + (total // taken if taken > 0 else 0)
-        state.weight[unit] = size * (flat.units[unit + 1] - flat.units[unit]) * (2 * SAMPLES - taken) // SAMPLES
-
-
-@lean
 def begin(call: Utilfn, state: State, seed: int, number: int) -> int:
     """Begin run `number` of a seed: put all units in by a first fit. Returns how many are left out.
 
@@ -241,12 +219,9 @@ def begin(call: Utilfn, state: State, seed: int, number: int) -> int:
     tally, pin, home, offered, imposed = state.tally, state.flat.unit_pin, state.home, state.offered, state.room.imposed
     begin_run(state, seed, PLACING, number)
     tally[DRAWS] = 0
-    state.weight[:] = 0
     clear(state)
     for index in range(len(imposed)):
         imposed[index] = 1 if state.flat.chance[index] == MICRO else 0
-    weigh(call, state)
-    clear(state)
     many = 0
     for unit in range(len(pin)):
         if pin[unit] != NULL:
@@ -293,22 +268,19 @@ def improve(call: Utilfn, state: State, steps: int, fewest: int) -> int:
     return int(fewest)
 
 
-def luby(number: int) -> int:
-    """1, 1, 2, 1, 1, 2, 4, ...: restarts that are never far from the best (Luby, Sinclair and Zuckerman 1993)."""
-    while (number + 2) & (number + 1):
-        number -= (1 << ((number + 1).bit_length() - 1)) - 1
-    return (number + 2) >> 1
-
-
 def attempts(problem: Problem, seed: int, first: int, count: int, over: Over = never) -> Iterator[Found]:
     """Make runs that place balls, as `cpu.Attempts` says."""
     (call, flat), stop = compiled_problem(problem, elastic=True), np.zeros(1, np.int64)
     # Where the number of bins is searched, most runs are for too few bins.
-    patience = (32 if problem.searched else 64) * len(problem.units)
+    most = (128 if problem.searched else 256) * len(problem.units)
+    size = LIGHTEST * np.diff(problem.units.offsets)
+    if problem.matrix is not None:
+        size += weights(problem.matrix) // 1000
 
     def run(number: int) -> Found:
         search = new_state(problem, flat, stop)
-        left, made, most = begin(call, search, seed, number), 0, luby(number) * patience
+        search.weight[:] = size
+        left, made = begin(call, search, seed, number), 0
         improve(call, search, 0, left)  # compiles it, even if time is over
         while left and made < most and not stop[0]:
             left = improve(call, search, min(SLICE, most - made), left)

@@ -79,7 +79,7 @@ def test_runs_keep_all_rules(given: Problem, seed: int) -> None:
 def test_a_run_counts_no_more_moves_than_it_makes() -> None:
     given = problem("BALLS 3 BINS 1 RESOURCES C => 2 procedure UTILFN(BALL, BIN, ALLOC) UTIL.C += 1 end")
     *_, found = attempts(given, 0, 0, 1)
-    assert (found.left, found.checked) == (1, 1 + 64 * 3)
+    assert (found.left, found.checked) == (1, 1 + 256 * 3)
 
 
 def test_threads_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,6 @@ from binwright.agents.solver.backends import cpu
 from binwright.agents.solver.backends.cpu import Found, Over, best_of, fewest, never
 from binwright.agents.solver.backends.flat import room
 from binwright.agents.solver.local import search as local_search
-from binwright.agents.solver.local.search import luby
 from binwright.agents.solver.model.problem import Matrix, Problem
 from binwright.agents.solver.model.program import MICRO
 from binwright.agents.solver.model.verify import faults
@@ -141,10 +140,6 @@ def test_attempts_are_counted_in_every_grouping() -> None:
         *_, found = cpu.attempts(asked, 3, 5, 2)
         assert found.left > 0
         assert found.checked == 2 * len(asked.groupings)
-
-
-def test_restarts_follow_luby() -> None:
-    assert [luby(number) for number in range(15)] == [1, 1, 2, 1, 1, 2, 4, 1, 1, 2, 1, 1, 2, 4, 8]
 
 
 NOWHERE = np.zeros(0, np.int64)
