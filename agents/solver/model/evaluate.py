@@ -1,12 +1,13 @@
 """Evaluate a program in plain Python, from the source that numba compiles, too."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from operator import index
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from binwright.agents.solver.model.arithmetic import placed, qdiv, qmul
+from binwright.agents.solver.model.arithmetic import OPERATIONS, placed, qdiv, qmul
 from binwright.agents.solver.model.emit import goals, utilfn
 from binwright.agents.solver.model.program import Objective, Program, Reject
 from binwright.simcore.types import Ints
@@ -82,16 +83,32 @@ class Unknown:
 
     __array_ufunc__ = None  # numpy leaves operations to it
 
-    def _operation(self, *_: object) -> "Unknown":
+    def computed(self, symbol: str, left: Any, right: Any) -> Any:
+        """Return what an operation comes to, one side of which this is."""
         return self
 
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __floordiv__ = __rfloordiv__ = _operation
-    __mod__ = __rmod__ = __and__ = __rand__ = __or__ = __ror__ = __lt__ = __le__ = __gt__ = __ge__ = _operation
-    __eq__ = __ne__ = _operation  # type: ignore[assignment]
-    __hash__ = None  # type: ignore[assignment]
-
     def __bool__(self) -> bool:
-        raise TypeError
+        raise TypeError("this depends on the allocation")
+
+
+def _operation(symbol: str, left: Any, right: Any) -> Any:
+    """Return what an operation comes to, with unknown numbers too."""
+    unknown = next((side for side in (left, right) if isinstance(side, Unknown)), None)
+    return OPERATIONS[symbol](left, right) if unknown is None else unknown.computed(symbol, left, right)
+
+
+def _method(symbol: str, *, reflected: bool) -> Callable[[Any, Any], Any]:
+    return lambda x, y: _operation(symbol, *((y, x) if reflected else (x, y)))
+
+
+REFLECTED = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge"}
+"""Methods of operators whose left side is a number; those of others begin with r."""
+WITH_UNKNOWN = {symbol: partial(_operation, symbol) for symbol in ("min", "max", "qmul", "qdiv")}
+"""What programs call, for `function_of`."""
+for _symbol, _of_numbers in OPERATIONS.items():
+    _name = _of_numbers.__name__.strip("_")
+    setattr(Unknown, f"__{REFLECTED.get(_name, 'r' + _name)}__", _method(_symbol, reflected=True))
+    setattr(Unknown, f"__{_name}__", _method(_symbol, reflected=False))
 
 
 class Entries:
@@ -113,12 +130,7 @@ def term_reads(
 
     Raises `TypeError` where that depends on the allocation.
     """
-
-    def if_known(function: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda *of: Unknown() if any(isinstance(each, Unknown) for each in of) else function(*of)
-
-    functions = {function.__name__: if_known(function) for function in (min, max, qmul, qdiv)}
-    run = function_of(source, "goals", **functions, placed=lambda alloc, ball, _: alloc[ball])
+    run = function_of(source, "goals", **WITH_UNKNOWN, placed=lambda alloc, ball, _: alloc[ball])
     for term, (which, at) in enumerate((which, at) for which, each in enumerate(ranges) for at in each):
         alloc, used = Entries(), Entries()
         run(alloc, Entries(data.data), numbers, used, None, None, which, at)

@@ -7,9 +7,7 @@ least and largest values. All is in the whole numbers of the problem itself, and
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
-from functools import partial
 from math import ceil
 from operator import index
 from typing import Any, NamedTuple
@@ -18,7 +16,7 @@ from binwright.agents.solver.backends.cpu import LOOK, Over
 from binwright.agents.solver.model import program as p
 from binwright.agents.solver.model.arithmetic import OPERATIONS
 from binwright.agents.solver.model.emit import goals
-from binwright.agents.solver.model.evaluate import evaluator, function_of
+from binwright.agents.solver.model.evaluate import WITH_UNKNOWN, Unknown, evaluator, function_of
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.verify import goals_of
 from binwright.simcore.cores import usable_threads
@@ -32,8 +30,6 @@ CHOICES = 20_000
 """Units times bins, at most; entries of tables that goals read at an index that depends on the allocation, too."""
 OPERATIONS_STATED = 25_000
 """Operations of the goals' program, at most."""
-REFLECTED = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge"}
-"""Methods for operators whose left side is a number; those of others begin with r."""
 
 
 class Proof(NamedTuple):
@@ -74,32 +70,60 @@ def prove(problem: Problem, over: Over, begin: list[int] | None = None) -> Proof
         return task.result()
 
 
-class _Unstated(Exception):
+class _Unstated(TypeError):
     """Raised for what is not linear, or too large."""
 
 
-class Number:
+class Number(Unknown):
     """An expression of the model that has several values: goals' programs compute with it as with a number."""
 
-    def __init__(self, model: _Model, value: Any, low: int, high: int) -> None:
-        self.model, self.value, self.low, self.high = model, value, low, high
+    def __init__(self, stated: _Model, value: Any, low: int, high: int) -> None:
+        self.stated, self.value, self.low, self.high = stated, value, low, high
 
-    def __bool__(self) -> bool:
-        """Refuse to be what programs branch by: all allocations have one constraint."""
-        raise _Unstated
-
-    __index__ = __bool__
-
-
-def _method(symbol: str, *, reflected: bool) -> Callable[[Number, Any], Any]:
-    """Return the method of an operator."""
-    return lambda x, y: x.model.operation(symbol, *((y, x) if reflected else (x, y)))
-
-
-for _symbol, _operation in OPERATIONS.items():
-    _name = _operation.__name__.strip("_")
-    setattr(Number, f"__{REFLECTED.get(_name, 'r' + _name)}__", _method(_symbol, reflected=True))
-    setattr(Number, f"__{_name}__", _method(_symbol, reflected=False))
+    def computed(self, symbol: str, left: Any, right: Any) -> Any:
+        """Return what an operation comes to, one side of which this is: a number, or what is constrained to be that."""
+        stated, model = self.stated, self.stated.model
+        stated.operations += 1
+        if stated.operations > OPERATIONS_STATED or (symbol in ("//", "%", "qdiv") and isinstance(right, Number)):
+            raise _Unstated
+        (x, *of_x), (y, *of_y) = _ends(left), _ends(right)
+        match symbol:
+            case "qmul":
+                return left * right // p.MICRO
+            case "qdiv":
+                return left * p.MICRO // right
+            case "%":
+                whole = _ends(left // right * right)[0]
+                return stated.between(x - whole, min(0, right + 1), max(0, right - 1))
+            case "!=":
+                return 1 - (left == right)
+            case "<":
+                return left <= right - 1
+            case "<=" | "==":
+                value, low, high = _ends(left - right)
+                if low > 0 or high < 0 or low == high:
+                    return int(OPERATIONS[symbol](high, 0))
+                test = model.new_bool_var("")
+                model.add(value <= 0 if symbol == "<=" else value == 0).only_enforce_if(test)
+                model.add(value > 0 if symbol == "<=" else value != 0).only_enforce_if(~test)
+                return Number(stated, test, 0, 1)
+            case "min" | "max" | "&" | "|":
+                symbol = {"&": "min", "|": "max"}.get(symbol, symbol)
+                if max(of_x) <= min(of_y) or max(of_y) <= min(of_x):  # whatever the allocation is
+                    return left if (max(of_x) <= min(of_y)) == (symbol == "min") else right
+        corners = [OPERATIONS[symbol](a, b) for a in of_x for b in of_y]
+        low, high = min(corners), max(corners)
+        if symbol in ("+", "-") or (symbol == "*" and not (isinstance(left, Number) and isinstance(right, Number))):
+            return stated.between(OPERATIONS[symbol](x, y), low, high)
+        result = stated.variable(low, high)
+        if symbol == "//":
+            rest = x - right * _ends(result)[0]
+            model.add(rest >= min(0, right + 1))
+            model.add(rest <= max(0, right - 1))
+        else:
+            name = {"*": "multiplication", "min": "min", "max": "max"}[symbol]
+            getattr(model, f"add_{name}_equality")(_ends(result)[0], [stated.fix(left), stated.fix(right)])
+        return result
 
 
 def _ends(number: Any) -> tuple[Any, int, int]:
@@ -134,9 +158,10 @@ class _Model:
             return Proof(None, False, ())
         for goal in goals:
             self.model.clear_hints()
-            for members, places in zip(self.units, self.there, strict=True) if alloc is not None else ():
-                for place, variable in places.items():
-                    self.model.add_hint(variable, alloc[members[0]] == place)
+            if alloc is not None:
+                for members, places in zip(self.units, self.there, strict=True):
+                    for place, variable in places.items():
+                        self.model.add_hint(variable, alloc[members[0]] == place)
             self.model.minimize(goal)
             status = sat.UNKNOWN if over() else self.solver.solve(self.model)
             if status in (sat.OPTIMAL, sat.FEASIBLE):
@@ -173,11 +198,11 @@ class _Model:
         for dim, pairs in terms.items():
             low, high = (sum(sign * max(0, sign * amount) for _, amount in pairs) for sign in (-1, 1))
             total = self.sat.LinearExpr.weighted_sum(*zip(*pairs, strict=True))
-            self._between(total, low, high)
+            self.between(total, low, high)
             ceiling = int(problem.ceiling[dim])
             if high > ceiling:
                 model.add(total <= ceiling)
-            self.used[dim] = self._between(total, low, max(low, min(high, ceiling)))
+            self.used[dim] = self.between(total, low, max(low, min(high, ceiling)))
             if problem.soft_group[dim] >= 0 and high > problem.capacity[dim]:
                 above = model.new_bool_var("")
                 model.add(total <= int(problem.capacity[dim])).only_enforce_if(~above)
@@ -197,34 +222,30 @@ class _Model:
         objective, now = self.problem.objective, self.problem.now.tolist()
         stated: list[Any] = []
         if objective is not None:
-            run = function_of(
-                goals(objective, spelt=True)[0], "goals", placed=self._place,
-                min=partial(self.operation, "min"), max=partial(self.operation, "max"),
-                qmul=lambda x, y: x * y // p.MICRO, qdiv=lambda x, y: x * p.MICRO // y,
-            )  # fmt: skip
+            run = function_of(goals(objective, spelt=True)[0], "goals", **WITH_UNKNOWN, placed=self._place)
             stated = [0] * len(objective.goals)
             try:
                 run((), self, (), self.used, stated)
                 if any(max(-low, high) > 2**53 for _, low, high in map(_ends, stated)):  # bounds are floats
                     raise _Unstated
-                stated = [self._fix(goal) for goal in stated]
-            except _Unstated:
+                stated = [self.fix(goal) for goal in stated]
+            except TypeError:
                 return [0]
         units = zip(self.units, self.there, strict=True)
         stays = [places[now[ball]] for members, places in units for ball in members if now[ball] in places]
         return [*stated, -sum(stays)]
 
-    def _between(self, value: Any, low: int, high: int) -> Any:
+    def between(self, value: Any, low: int, high: int) -> Any:
         """Return what lies between these, which must not be too large: the number itself if there is one only."""
         if max(-low, high) >= p.WIDE:
             raise _Unstated
         return low if low == high else Number(self, value, low, high)
 
-    def _variable(self, low: int, high: int) -> Any:
+    def variable(self, low: int, high: int) -> Any:
         """Make a variable, unless it can have one value only."""
-        return self._between(low if low == high else self.model.new_int_var(low, high, ""), low, high)
+        return self.between(low if low == high else self.model.new_int_var(low, high, ""), low, high)
 
-    def _fix(self, number: Any) -> Any:
+    def fix(self, number: Any) -> Any:
         """Return a variable of the same value, or a number."""
         value, low, high = _ends(number)
         if isinstance(value, int | self.sat.IntVar):
@@ -239,7 +260,7 @@ class _Model:
         """Return the bin of a ball."""
         places = self.there[int(self.problem.unit_of[index(ball)])]
         total = self.sat.LinearExpr.weighted_sum([*places.values()], [*places])
-        return self._between(total, min(places), max(places))
+        return self.between(total, min(places), max(places))
 
     def __getitem__(self, at: Any) -> Any:
         """Read the tables; an index outside of them is one that is not used."""
@@ -249,50 +270,8 @@ class _Model:
         if last - first >= CHOICES or last < first:
             raise _Unstated
         entries = data[first : last + 1].tolist()
-        entry = self._variable(min(entries), max(entries))
+        entry = self.variable(min(entries), max(entries))
         if isinstance(entry, Number):
-            inside = self.operation("min", self.operation("max", at, first), last)
+            inside = WITH_UNKNOWN["min"](WITH_UNKNOWN["max"](at, first), last)
             self.model.add_element(_ends(inside)[0] - first, entries, entry.value)
         return entry
-
-    def operation(self, symbol: str, left: Any, right: Any) -> Any:
-        """Return what two values come to: a number, or an expression that is constrained to be that."""
-        if isinstance(left, int) and isinstance(right, int):
-            return int(OPERATIONS[symbol](left, right))
-        self.operations += 1
-        if self.operations > OPERATIONS_STATED or (symbol in ("//", "%") and isinstance(right, Number)):
-            raise _Unstated
-        (x, *of_x), (y, *of_y) = _ends(left), _ends(right)
-        match symbol:
-            case "%":
-                whole = _ends(left // right * right)[0]
-                return self._between(x - whole, min(0, right + 1), max(0, right - 1))
-            case "!=":
-                return 1 - (left == right)
-            case "<":
-                return left <= right - 1
-            case "<=" | "==":
-                value, low, high = _ends(left - right)
-                if low > 0 or high < 0 or low == high:
-                    return int(OPERATIONS[symbol](high, 0))
-                test = self.model.new_bool_var("")
-                self.model.add(value <= 0 if symbol == "<=" else value == 0).only_enforce_if(test)
-                self.model.add(value > 0 if symbol == "<=" else value != 0).only_enforce_if(~test)
-                return Number(self, test, 0, 1)
-            case "min" | "max" | "&" | "|":
-                symbol = {"&": "min", "|": "max"}.get(symbol, symbol)
-                if max(of_x) <= min(of_y) or max(of_y) <= min(of_x):  # whatever the allocation is
-                    return left if (max(of_x) <= min(of_y)) == (symbol == "min") else right
-        corners = [OPERATIONS[symbol](a, b) for a in of_x for b in of_y]
-        low, high = min(corners), max(corners)
-        if symbol in ("+", "-") or (symbol == "*" and not (isinstance(left, Number) and isinstance(right, Number))):
-            return self._between(OPERATIONS[symbol](x, y), low, high)
-        result = self._variable(low, high)
-        if symbol == "//":
-            rest = x - right * _ends(result)[0]
-            self.model.add(rest >= min(0, right + 1))
-            self.model.add(rest <= max(0, right - 1))
-        else:
-            name = {"*": "multiplication", "min": "min", "max": "max"}[symbol]
-            getattr(self.model, f"add_{name}_equality")(_ends(result)[0], [self._fix(left), self._fix(right)])
-        return result
