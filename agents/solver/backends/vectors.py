@@ -37,12 +37,15 @@ def first_fit(packing: Matrix, over: Over = never) -> Ints:
 
 
 def fullest_bins(packing: Matrix, over: Over = never) -> Ints:
-    """Fill equal bins one by one: int64 [balls]. If that would take long, or time is `over`, it is `next_fit`."""
-    if over() or len(packing.demand) > FEW:
+    """Fill equal bins one by one: int64 [balls], or -1. If that takes long, or time is `over`, it is `next_fit`.
+
+    So it is, too, if a ball fits no bin.
+    """
+    if over() or len(packing.demand) > FEW or (packing.demand > packing.capacity[0]).any():
         return next_fit(packing)
     weight, where = weights(packing), np.empty(len(packing.demand), np.int64)
     fill(packing.demand, weight, packing.capacity[:1].copy(), descending(packing, weight), where)
-    return where
+    return np.where(where < len(packing.capacity), where, NULL)
 
 
 def is_loaded() -> bool:

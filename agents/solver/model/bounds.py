@@ -83,15 +83,11 @@ def _amount(micro: int) -> str:
 def packing_bound(demand: Ints, capacity: Ints) -> int:
     """Return a number of equal bins that no placement can do without.
 
-    Every ball of demand [balls, d] must fit an empty bin of capacity [d]. It is the best of `l2`, for every resource on
-    its own and for the sum of a ball's shares of all, and of the balls over how many of the smallest ones a bin holds.
+    Every ball of demand [balls, d] must fit an empty bin of capacity [d]. It is the best `l2` of a resource, or the
+    balls over how many of the smallest ones a bin holds.
     """
-    # Shares are rounded down, so that a bin that can hold some balls can hold them by this sum, too. A share of 1:
-    unit = 1 << 20
-    wide = demand.astype(object) if demand.max(initial=0) >= 2**42 else demand
-    shares = (wide * unit // np.maximum(capacity, 1)).sum(axis=1).astype(np.int64)
     best = 1
-    for column, of in [*zip(demand.T, capacity.tolist(), strict=True), (shares, unit * len(capacity))]:
+    for column, of in zip(demand.T, capacity.tolist(), strict=True):
         amounts = np.sort(column)
         most = int(np.searchsorted(np.cumsum(amounts), of, side="right"))  # no bin holds more balls
         best = max(best, l2(amounts, of), -(-len(amounts) // max(most, 1)))
