@@ -15,9 +15,10 @@ import numpy as np
 
 from binwright.agents.solver.backends.attempt import Utilfn, attempt
 from binwright.agents.solver.backends.flat import Flat, Room, room
-from binwright.agents.solver.model import arithmetic
 from binwright.agents.solver.model.emit import utilfn
+from binwright.agents.solver.model.evaluate import function_of
 from binwright.agents.solver.model.problem import Problem
+from binwright.agents.solver.model.program import placed, qdiv, qmul
 from binwright.simcore.cores import usable_threads
 from binwright.simcore.jit import callback, generated, kernel
 from binwright.simcore.types import Ints
@@ -26,9 +27,7 @@ AHEAD = 16
 """Attempts for each thread that begin while the one with the lowest number goes on, at most."""
 LOOK = 0.02
 """Seconds between two looks at the clock."""
-CALLED: dict[str, Any] = {"Ints": Ints} | {
-    function.__name__: kernel(function) for function in (arithmetic.placed, arithmetic.qmul, arithmetic.qdiv)
-}
+CALLED: dict[str, Any] = {"Ints": Ints} | {function.__name__: kernel(function) for function in (placed, qmul, qdiv)}
 """What the sources of programs name."""
 WORK = 1 << 22
 """Nodes of programs that a thread evaluates, roughly, before it comes back to Python: some milliseconds."""
@@ -145,9 +144,7 @@ def search(call: Utilfn, flat: Flat, room: Room, alloc: Ints, seed: int, first: 
 @lru_cache(maxsize=32)
 def compiled(source: str, name: str, *arguments: str) -> Any:
     """Compile a function from its source, for arguments of these types, so that kernels take it as an argument."""
-    names: dict[str, Any] = {"__name__": __name__, **CALLED}
-    exec(compile(source, f"<{name}>", "exec"), names)
-    return callback(generated(names[name]), "int64", *arguments)
+    return callback(generated(function_of(source, name, __name__=__name__, **CALLED)), "int64", *arguments)
 
 
 def compiled_problem(problem: Problem, elastic: bool = False) -> tuple[Utilfn, Flat]:

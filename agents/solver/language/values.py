@@ -9,9 +9,8 @@ from typing import NamedTuple
 from binwright.agents.solver.language import syntax as s
 from binwright.agents.solver.language.errors import SpecError, look_up
 from binwright.agents.solver.language.tables import Table
-from binwright.agents.solver.model.arithmetic import OPERATIONS
 from binwright.agents.solver.model.emit import operation
-from binwright.agents.solver.model.program import MICRO, NULL, Code, Family
+from binwright.agents.solver.model.program import MICRO, NULL, OPERATIONS, Code, Family
 
 INT, QUANTITY, BOOL, PLACE = "a whole number", "a quantity", "a truth value", "a bin or NULL"
 

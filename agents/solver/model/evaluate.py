@@ -7,9 +7,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from binwright.agents.solver.model.arithmetic import OPERATIONS, placed, qdiv, qmul
 from binwright.agents.solver.model.emit import goals, utilfn
-from binwright.agents.solver.model.program import Objective, Program, Reject
+from binwright.agents.solver.model.program import OPERATIONS, Objective, Program, Reject, placed, qdiv, qmul
 from binwright.simcore.types import Ints
 
 Added: TypeAlias = list[tuple[Any, Any]]
@@ -138,7 +137,7 @@ def term_reads(
         yield from ((dims + ball, term) for ball in alloc.read)
 
 
-def function_of(source: str, name: str, **functions: Callable[..., Any]) -> Callable[..., int]:
+def function_of(source: str, name: str, **functions: Any) -> Callable[..., int]:
     """Make a function of its source; `functions` take the place of built-in ones."""
     names: dict[str, Any] = {"Ints": Ints, "placed": placed, "qmul": qmul, "qdiv": qdiv, **functions}
     exec(compile(source, f"<{name}>", "exec"), names)

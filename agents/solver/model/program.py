@@ -7,7 +7,7 @@ statements. `binwright.agents.solver.model.evaluate` runs a program in plain Pyt
 
 Expressions are those of Python over locals, `data`, and, in goals, `used` [dims]: `+ - * // %`, comparisons, `not`,
 `and`, `or`, whose right operand is evaluated only if the left one does not decide (its reads may be legal only then),
-and the functions of `binwright.agents.solver.model.arithmetic`. Constants stand in braces: see
+and `placed`, `qmul` and `qdiv`, which this module defines for every back end. Constants stand in braces: see
 `binwright.agents.solver.model.emit`. Statements assign locals, branch with `if` and loop with `for` over a range;
 those of UTILFN write `dims` and `amounts` of additions, of which there are `n`, and return -1, -2, ... where they
 reject, each its own number.
@@ -18,7 +18,8 @@ within its limit (`Problem.ceiling`), and every touched soft group has at most `
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import NamedTuple, TypeAlias
@@ -149,3 +150,28 @@ class Objective:
         pairs = zip(self.goals, bounds, strict=False)
         goals = tuple(replace(goal, bound=max(goal.bound, bound)) for goal, bound in pairs)
         return replace(self, goals=goals + self.goals[len(goals) :])
+
+
+def placed(alloc: Sequence[int], other: int, ball: int) -> int:
+    """Return the bin of another ball, NULL for the ball itself."""
+    return NULL if other == ball else alloc[other]
+
+
+def qmul(left: int, right: int) -> int:
+    """Return the floor of left * right / MICRO without a product wider than 64 bits (`//` rounds down)."""
+    low = left % MICRO
+    return left // MICRO * right + low * (right // MICRO) + low * (right % MICRO) // MICRO
+
+
+def qdiv(left: int, right: int) -> int:
+    """Return the floor of left * MICRO / right without a product wider than 64 bits; right is not 0."""
+    rest = left % right * 1000
+    return left // right * MICRO + rest // right * 1000 + rest % right * 1000 // right
+
+
+OPERATIONS: dict[str, Callable[[int, int], int]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv, "%": operator.mod,
+    "&": operator.and_, "|": operator.or_, "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le,
+    "min": min, "max": max, "qmul": qmul, "qdiv": qdiv,
+}  # fmt: skip
+"""What two numbers come to, by the operator or the function of Python that stands in sources of programs."""

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 from binwright.agents.solver.backends.cpu import LOOK, Over
 from binwright.agents.solver.model import program as p
-from binwright.agents.solver.model.arithmetic import OPERATIONS
 from binwright.agents.solver.model.emit import goals
 from binwright.agents.solver.model.evaluate import WITH_UNKNOWN, Unknown, evaluator, function_of
 from binwright.agents.solver.model.problem import Problem
@@ -102,7 +101,7 @@ class Number(Unknown):
             case "<=" | "==":
                 value, low, high = _ends(left - right)
                 if low > 0 or high < 0 or low == high:
-                    return int(OPERATIONS[symbol](high, 0))
+                    return int(p.OPERATIONS[symbol](high, 0))
                 test = model.new_bool_var("")
                 model.add(value <= 0 if symbol == "<=" else value == 0).only_enforce_if(test)
                 model.add(value > 0 if symbol == "<=" else value != 0).only_enforce_if(~test)
@@ -111,10 +110,10 @@ class Number(Unknown):
                 symbol = {"&": "min", "|": "max"}.get(symbol, symbol)
                 if max(of_x) <= min(of_y) or max(of_y) <= min(of_x):  # whatever the allocation is
                     return left if (max(of_x) <= min(of_y)) == (symbol == "min") else right
-        corners = [OPERATIONS[symbol](a, b) for a in of_x for b in of_y]
+        corners = [p.OPERATIONS[symbol](a, b) for a in of_x for b in of_y]
         low, high = min(corners), max(corners)
         if symbol in ("+", "-") or (symbol == "*" and not (isinstance(left, Number) and isinstance(right, Number))):
-            return stated.between(OPERATIONS[symbol](x, y), low, high)
+            return stated.between(p.OPERATIONS[symbol](x, y), low, high)
         result = stated.variable(low, high)
         if symbol == "//":
             rest = x - right * _ends(result)[0]

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from binwright.agents.solver import examples, load_problem
 from binwright.agents.solver.language.errors import SpecError
-from binwright.agents.solver.model.arithmetic import qdiv, qmul
 from binwright.agents.solver.model.problem import Problem
-from binwright.agents.solver.model.program import MICRO, NULL
+from binwright.agents.solver.model.program import MICRO, NULL, qdiv, qmul
 from binwright.agents.solver.model.verify import faults, utilisation
 from binwright.agents.solver.solving.solve import solve
 from binwright.simcore.errors import UserError
