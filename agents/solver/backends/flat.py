@@ -47,7 +47,7 @@ class Flat(NamedTuple):
     """[groups + 1]"""
     group_bins: Ints
     demand: Ints
-    """[units, kinds] of a vector problem (`Problem.matrix`) whose balls take nothing off; otherwise it says nothing"""
+    """[units, kinds] of a vector problem (`Problem.matrix`); otherwise it says nothing"""
     dims: Ints
     """[bins, kinds]: what the demand is added to"""
     kinds: Ints
@@ -62,9 +62,8 @@ class Flat(NamedTuple):
         number = np.repeat(np.arange(len(sets) - 1), np.diff(sets))
         order = np.argsort(set_balls, kind="stable")
         of = np.searchsorted(set_balls[order], np.arange(problem.balls + 1))
-        matrix = problem.matrix if problem.program.non_negative else None
         none = np.zeros((0, 0), np.int64)
-        demand, dims = (none, none) if matrix is None else (matrix.demand, matrix.dims)
+        demand, dims = (none, none) if problem.matrix is None else (problem.matrix.demand, problem.matrix.dims)
         parts = cls(
             problem.capacity,
             problem.ceiling,

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from binwright.agents.solver.model.problem import Matrix, Problem
+from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import MICRO
 from binwright.simcore.types import Ints
 
@@ -21,16 +21,10 @@ def lower_bound(problem: Problem) -> int:
     least = problem.limits[0]
     if not problem.bins_alike:
         return least
-    units, for_sizes = _units(problem), 1
+    units, for_sizes = problem.matrix, 1
     if units is not None and (units.demand <= units.capacity[0]).all():
         for_sizes = packing_bound(units.demand, units.capacity[0])
     return max(least, for_sizes, int(np.diff(problem.different.offsets).max(initial=1)))
-
-
-def _units(problem: Problem) -> Matrix | None:
-    """Return the dense form; None if an amount is below zero."""
-    matrix = problem.matrix
-    return None if matrix is None or not matrix.names or (matrix.demand < 0).any() else matrix
 
 
 def impossible(problem: Problem) -> str:
@@ -47,7 +41,7 @@ def _reasons(problem: Problem) -> Iterator[str]:
             need = f"and need {len(members):,} bins; there are {problem.limits[1]:,}"
             yield f"{_balls(problem, members)} are DIFFERENT, {need}"
     bound = lower_bound(problem) if problem.searched else 1
-    if (units := _units(problem)) is not None:
+    if (units := problem.matrix) is not None:
         demand, capacity, names, _ = units
         best: Ints = capacity.max(axis=0)
         for unit, d in np.argwhere(demand > best)[:1].tolist():

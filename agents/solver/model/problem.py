@@ -222,7 +222,7 @@ class Problem:
     def matrix(self) -> Matrix | None:
         """The dense form of `units`, if there is one: no ALLOC, bin-local, the same demand in every bin, nothing soft.
 
-        It does not say anything of foes and pins: whoever uses it looks at those separately.
+        Demands are not below zero. It does not say anything of foes and pins: whoever uses it looks at those separately.
         """
         program, parts, names = self.program, list[Ints](), list[str]()
         vectors = program.alloc_free and program.bin_local and program.bin_blind
@@ -236,18 +236,16 @@ class Problem:
                 parts.append(np.moveaxis(numbers, family.bin_axis, 0).reshape(self.bins, -1))
                 names += [family.name_of(dim, family.bin_axis) for dim in parts[-1][0].tolist()]
         dims = np.ascontiguousarray(np.concatenate(parts, axis=1)) if parts else None  # kernels know one layout
-        if dims is None or (demand := demands(program, self.balls, dims[0])) is None:
+        if dims is None or (demand := demands(program, self.balls, dims[0])) is None or (demand < 0).any():
             return None
         of_units = np.add.reduceat(demand[self.units.members], self.units.offsets[:-1], axis=0)
         return Matrix(of_units, self.capacity[dims], tuple(names), dims)
 
     @cached_property
     def packing(self) -> Matrix | None:
-        """The dense form where no other rule counts: no PIN, NOW, FOES and wishes, and no amount below zero."""
-        if len(self.foes) or (self.friends.chance < MICRO).any():
-            return None
-        matrix = None if (self.pins != NULL).any() or (self.now != NULL).any() else self.matrix
-        return None if matrix is None or min(part.min() for part in matrix[:2]) < 0 else matrix
+        """The dense form where no other rule counts: no PIN, NOW, FOES and wishes."""
+        others = len(self.foes) or (self.friends.chance < MICRO).any()
+        return None if others or (self.pins != NULL).any() or (self.now != NULL).any() else self.matrix
 
 
 def joined(balls: int, sets: Iterable[Sequence[int]]) -> Sets:
