@@ -82,7 +82,7 @@ def _check(problem: Problem) -> None:
 
 def _explain(args: Namespace) -> int:
     """Say what goals come to in an answer, and what stands in the way of a ball."""
-    from binwright.agents.solver.model.verify import faults, utilisation
+    from binwright.agents.solver.model.verify import faults
     from binwright.agents.solver.solving.answer import left, obstacles, reached
 
     file, problem = Path(args.explain), _problem_of(args)
@@ -96,7 +96,7 @@ def _explain(args: Namespace) -> int:
         bins = list(obstacles(problem, alloc, ball))  # of a ball that there is
         _print_ball(problem, ball, alloc[ball], bins)
     if not args.balls:
-        _print_goals(reached(problem, alloc, utilisation(problem, alloc)[0]) if min(alloc) >= 0 else ())
+        _print_goals(reached(problem, alloc))
         _print_left(problem, left(problem, alloc), alloc.count(-1))
     return 0
 

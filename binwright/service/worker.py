@@ -100,13 +100,12 @@ def verified(compiled: Problem, found: dict[str, Any]) -> dict[str, Any]:
     problem = compiled.with_bins(found["bins"]) if compiled.searched else compiled
     if wrong := faults(problem, alloc):
         raise RunError(wrong[0])
-    used = utilisation(problem, alloc)[0]
-    goals = [] if NULL in alloc else [goal.value for goal in reached(problem, alloc, used)]
+    goals = [goal.value for goal in reached(problem, alloc)]
     counted = {"bins": problem.bins, "placed": len(alloc) - alloc.count(NULL), "goals": goals}
     claimed = {"bins": found["bins"], "placed": found["placed"], "goals": [goal["value"] for goal in found["goals"]]}
     if claimed != counted or not 0 <= found["bound"] <= problem.bins:
         raise RunError(f"it says {claimed}, bound {found['bound']}, of {counted}")
-    return found | {"resources": _resources(problem, used)}
+    return found | {"resources": _resources(problem, utilisation(problem, alloc)[0])}
 
 
 def _resources(problem: Problem, used: list[int]) -> list[dict[str, Any]] | None:

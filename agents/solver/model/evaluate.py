@@ -64,17 +64,11 @@ def rejection(program: Program, ball: int, place: int, alloc: Sequence[int]) -> 
     return None if end >= 0 else program.rejects[-1 - end]
 
 
-def goal_values(objective: Objective) -> Callable[[Sequence[int], Sequence[int]], tuple[int, ...]]:
-    """Return a function of ALLOC [balls] and utilisation [dims]: what each goal comes to, less being better."""
-    source, numbers = goals(objective, spelt=True)
-    run, data = function_of(source, "goals"), objective.data.data
-
-    def evaluate(alloc: Sequence[int], used: Sequence[int]) -> tuple[int, ...]:
-        values = [0] * len(objective.goals)
-        run(alloc, data, numbers, used, values)
-        return tuple(values)
-
-    return evaluate
+def goal_values(objective: Objective, alloc: Sequence[int], used: Sequence[int]) -> tuple[int, ...]:
+    """Compute what each goal comes to, less being better, by ALLOC [balls] and utilisation [dims]."""
+    (source, numbers), values = goals(objective, spelt=True), [0] * len(objective.goals)
+    function_of(source, "goals")(alloc, objective.data.data, numbers, used, values)
+    return tuple(values)
 
 
 class Unknown:

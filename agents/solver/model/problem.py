@@ -222,7 +222,7 @@ class Problem:
     def matrix(self) -> Matrix | None:
         """The dense form of `units`, if there is one: no ALLOC, bin-local, the same demand in every bin, nothing soft.
 
-        Demands are not below zero. It does not say anything of foes and pins: whoever uses it looks at those separately.
+        No demand is below zero. It says nothing of foes and pins: whoever uses it looks at those separately.
         """
         program, parts, names = self.program, list[Ints](), list[str]()
         vectors = program.alloc_free and program.bin_local and program.bin_blind

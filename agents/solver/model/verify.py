@@ -108,4 +108,4 @@ def goals_of(problem: Problem, alloc: Sequence[int]) -> tuple[int, ...]:
     """Replay an allocation of all balls [balls]: what each goal comes to, less being better."""
     if problem.objective is None:
         return ()
-    return goal_values(problem.objective)(alloc, utilisation(problem, alloc)[0])
+    return goal_values(problem.objective, alloc, utilisation(problem, alloc)[0])

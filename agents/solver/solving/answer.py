@@ -8,10 +8,10 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from binwright.agents.solver.model.evaluate import evaluator, goal_values, rejection
+from binwright.agents.solver.model.evaluate import evaluator, rejection
 from binwright.agents.solver.model.problem import Fault, Problem
 from binwright.agents.solver.model.program import NULL
-from binwright.agents.solver.model.verify import Violation, faults, put, utilisation, violations
+from binwright.agents.solver.model.verify import Violation, faults, goals_of, put, utilisation, violations
 from binwright.simcore.errors import UserError
 
 Status = Literal["optimal", "solved", "partial", "unsolved"]
@@ -88,14 +88,9 @@ class Answer:
         return self.bins - self.bound if self.problem.searched else None
 
     @cached_property
-    def utilisation(self) -> list[int]:
-        """What is used of every dimension [dims], in millionths."""
-        return utilisation(self.problem, self.alloc)[0]
-
-    @cached_property
     def goals(self) -> tuple[Reached, ...]:
         """List what became of each goal, if all balls are placed."""
-        return () if NULL in self.alloc else reached(self.problem, self.alloc, self.utilisation)
+        return reached(self.problem, self.alloc)
 
     @cached_property
     def status(self) -> Status:
@@ -157,11 +152,11 @@ def verify(problem: Problem, alloc: list[int]) -> None:
     assert not wrong, f"the search gave a wrong answer: {wrong}"
 
 
-def reached(problem: Problem, alloc: Sequence[int], used: Sequence[int]) -> tuple[Reached, ...]:
-    """Evaluate the goals for an allocation of all balls with its utilisation [dims]."""
-    if problem.objective is None:
+def reached(problem: Problem, alloc: Sequence[int]) -> tuple[Reached, ...]:
+    """Evaluate the goals, if all balls are placed."""
+    if problem.objective is None or NULL in alloc:
         return ()
-    values = zip(problem.objective.goals, goal_values(problem.objective)(alloc, used), strict=True)
+    values = zip(problem.objective.goals, goals_of(problem, alloc), strict=True)
     return tuple(Reached(goal.aim, goal.text, goal.number(raw), goal.number(goal.bound)) for goal, raw in values)
 
 

@@ -49,7 +49,7 @@ def test_goals_in_plain_python_are_what_the_text_says(given: Problem, data: st.D
     assert given.objective is not None
     alloc = data.draw(st.lists(st.integers(0, given.bins - 1), min_size=given.balls, max_size=given.balls))
     used, _ = utilisation(given, alloc)
-    assert goal_values(given.objective)(alloc, used) == said(given, alloc)
+    assert goal_values(given.objective, alloc, used) == said(given, alloc)
 
 
 @pytest.mark.parametrize(
