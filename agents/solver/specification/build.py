@@ -6,9 +6,8 @@ Some declarations become what there is without them: statements of UTILFN, resou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import combinations, islice
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -44,7 +43,7 @@ class Build(Constants):
         self.spec, self._asked_bins = spec, bins
         self.named: dict[str, int] = {}
         """By what stands behind AS: how many names there are."""
-        self.most = -1
+        self.least = self.most = -1
         """So many bins there may be."""
         self.capacity: list[Ints] = []
         self.dims = 0
@@ -70,9 +69,7 @@ class Build(Constants):
             self._add_counted(self._first("drain"), declared.DRAIN, room)
         if spec.bins.parts[0] is None and spec.has_goals:
             self._count_balls(spec.bins.at)
-            first = spec.bins.parts[2]
-            least = 1 if first is None else self.count(first, "BINS")
-            self.goals = declared.opening(self.goals, least, spec.bins.at)
+            self.goals = declared.opening(self.goals, self.least, spec.bins.at)
         if self.lower:
             self.goals = (declared.what_is_missing(self.lower), *self.goals)
         counting = (goal.at for goal in self.goals if declared.NOW in s.names_in(goal))
@@ -163,34 +160,33 @@ class Build(Constants):
         self.names[name] = self.number(self.spec.params.get(name, value))
 
     def _table(self, node: s.Node, name: str, literal: s.Node) -> None:
-        self._define(node, name, lambda: from_array(name, self.entries(literal), node.at))
+        if self._is_made(node, name):
+            self.tables[name] = from_array(name, self.entries(literal), node.at)
 
     def _table_of(self, node: s.Node, name: str, axes: Sequence[s.Node], value: s.Node) -> None:
         self.scope.name_axes(name, axes)
-        self._define(node, name, partial(self._computed, node, name, axes, value))
+        if self._is_made(node, name):
+            sizes = self.sizes(axes, ENTRY_LIMIT, node.at)
+            entries = [self.entry(value) for _ in self.combinations(axes)]
+            self.tables[name] = replace(from_array(name, entries, node.at), sizes=sizes)
 
-    def _computed(self, node: s.Node, name: str, axes: Sequence[s.Node], value: s.Node) -> Table:
-        sizes = self.sizes(axes, ENTRY_LIMIT, node.at)
-        entries = [self.entry(value) for _ in self.combinations(axes)]
-        return replace(from_array(name, entries, node.at), sizes=sizes)
-
-    def _define(self, node: s.Node, name: str, make: Callable[[], Table]) -> None:
-        """Add a table, whose name must be free, unless one from outside takes its place."""
-        if name not in self.spec.tables:
-            self.check_free(name, node.at)
-            self.tables[name] = make()
+    def _is_made(self, node: s.Node, name: str) -> bool:
+        """Tell whether a table is to be made, whose name must be free then: one from outside takes its place."""
+        if name in self.spec.tables:
+            return False
+        self.check_free(name, node.at)
+        return True
 
     def _table_from(self, node: s.Node, name: str, file: str, columns: Sequence[str], of: str | None) -> None:
-        def make() -> Table:
-            names = None if of is None else self.spec.names.setdefault(of, {})
+        if self._is_made(node, name):
+            names, files = None if of is None else self.spec.names.setdefault(of, {}), self.spec.files
             if names is not None and name in self.spec.cells:
-                return from_names(name, self.spec.cells[name], names)
-            if name not in self.spec.files:
-                folder = self.spec.file and self.spec.file.parent
-                self.spec.files[name] = from_file(name, file, columns, folder, names, node.at)
-            return self.spec.files[name]
-
-        self._define(node, name, make)
+                self.tables[name] = from_names(name, self.spec.cells[name], names)
+            else:
+                if name not in files:
+                    folder = self.spec.file and self.spec.file.parent
+                    files[name] = from_file(name, file, columns, folder, names, node.at)
+                self.tables[name] = files[name]
         if of is not None:
             if of not in self.named:
                 self.check_free(of, node.at)
@@ -205,14 +201,12 @@ class Build(Constants):
         self.scope.balls = self.count(count, "BALLS")
         self.names["BALLS"] = Typed.of(INT, self.scope.balls)
 
-    def _bins(self, node: s.Node, count: s.Node | None, names: str | None, _: Any, high: s.Node | None) -> None:
+    def _bins(self, node: s.Node, count: s.Node | None, names: str | None, *ends: s.Node | None) -> None:
         self.scope.means |= {"BINS": names, "BIN": names}
         self.scope.indices |= {(declared.BALLS, 0): names, (declared.DRAIN, 0): names}
-        if count is not None:
-            self.scope.bins = self.most = self.count(count, "BINS")
-        else:
-            self.most = COUNT_LIMIT if high is None else self.count(high, "BINS")
-            self.scope.bins = -1 if self._asked_bins is None else self._asked_bins
+        fixed, low, high = (None if each is None else self.count(each, "BINS") for each in (count, *ends))
+        self.least, self.most = fixed or low or 1, fixed or high or COUNT_LIMIT
+        self.scope.bins = fixed or self._asked_bins or -1
         self.names["BINS"] = Typed.of(INT, self.scope.bins)
 
     # Resources
@@ -287,7 +281,15 @@ class Build(Constants):
         return list(dict.fromkeys(members))
 
     def _company(self, node: s.Node, items: Sequence[s.Node], *more: Any) -> None:
-        sets = self._members(node, items, *more)
+        """Add the sets of a declaration, each with its chance."""
+        *chance, axes = more
+        sets = list[tuple[list[int], int]]()
+        for _ in self.combinations(axes):
+            members = self._items(items, "bin" if node.kind in ("groups", "drain") else "ball")
+            share = self.amount(chance[0], "a probability", MICRO) if any(chance) else MICRO
+            alone = node.kind == "foes" and len(members) == 1
+            refuse(alone, "a single ball cannot be apart", "Name two or more balls.", node.at)
+            sets += [(members, share)] if members else []
         self.sets[node.kind] += sets
         if node.kind == "groups":
             grouped = [place for members, _ in self.sets["groups"] for place in members]
@@ -300,19 +302,6 @@ class Build(Constants):
             self.wishes.append(Wish(node.kind.upper(), share, wishes))
 
     _friends = _foes = _different = _groups = _drain = _company
-
-    def _members(self, node: s.Node, items: Sequence[s.Node], *more: Any) -> list[tuple[list[int], int]]:
-        """Return the sets of a declaration, and the chance of each."""
-        *chance, axes = more
-        sets = []
-        for _ in self.combinations(axes):
-            members = self._items(items, "bin" if node.kind in ("groups", "drain") else "ball")
-            share = self.amount(chance[0], "a probability", MICRO) if any(chance) else MICRO
-            alone = node.kind == "foes" and len(members) == 1
-            refuse(alone, "a single ball cannot be apart", "Name two or more balls.", node.at)
-            if members:
-                sets.append((members, share))
-        return sets
 
     def _pin(self, node: s.Node, ball: s.Node, to: s.Node, axes: Sequence[s.Node]) -> None:
         balls, bins = self.scope.means["BALLS"], self.scope.means["BINS"]

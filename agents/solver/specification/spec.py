@@ -113,13 +113,11 @@ class Spec:
         """The least and the largest number of bins that `BINS ?` may try: bins that balls are pinned to are there."""
         with self._located():
             build = Build(self._with_tree(_without(self.tree, "goal", "least")), 1)
-            _, _, first, last = self.bins.parts
-            low = 1 if first is None else build.count(first, "BINS")
-            turned = last is not None and low > build.most
-            refuse(turned, f"BINS ? goes from {low} to {build.most}", "Write the smaller number first.", self.bins.at)
+            low, most = build.least, build.most
+            refuse(low > most, f"BINS ? goes from {low} to {most}", "Write the smaller number first.", self.bins.at)
             low = max([low, *(place + 1 for place in build.pins.values())])
             there = 0 if build.now is None else int(build.now.max()) + 1
-            return low, max(low, build.scope.balls, there) if last is None else build.most
+            return low, max(low, build.scope.balls, there) if self.bins.parts[3] is None else most
 
     def problem(self, bins: int | None = None) -> Problem:
         """Make the problem; with `BINS ?` for this many bins, by default for the least that may be tried."""
