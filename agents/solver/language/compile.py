@@ -92,10 +92,11 @@ class Compiler(Writer):
             place = op("+", op("*", place, size), indices[-1])
         return place, indices
 
-    def row_of(self, node: s.Node) -> Table | None:
-        """Return the table of which an expression is a row, or of one index all; None if it is none."""
-        table = self.tables.get(node.parts[0]) if node.kind in ("index", "name") else None
-        return table if table is not None and len(_indices(node)) == table.rank - 1 else None
+    def row_of(self, node: s.Node) -> tuple[Table, Sequence[s.Node]] | None:
+        """Return the table of which an expression is a row, or of one index all, and the indices, if it is one."""
+        name, indices = (*node.parts, ())[:2] if node.kind in ("index", "name") else ("", ())
+        table = self.tables.get(name)
+        return (table, indices) if table is not None and len(indices) == table.rank - 1 else None
 
     def _row(self, table: Table, indices: Sequence[s.Node], at: At) -> tuple[Code, Code, int, int]:
         """Write where a row starts and stops in the table's values; returns the shortest and longest possible, too."""
@@ -131,10 +132,10 @@ class Compiler(Writer):
     def _length(self, node: s.Node, rows: s.Node) -> Typed:
         if rows.kind == "name" and rows.parts[0] in self.tables:
             return Typed.of(INT, self.tables[rows.parts[0]].sizes[0])
-        table = self.row_of(rows)
-        if table is None:
+        row = self.row_of(rows)
+        if row is None:
             raise SpecError("len takes a table or a row of it", "Write len(T), or len(T[row]) if rows differ.", rows.at)
-        start, stop, shortest, longest = self._row(table, _indices(rows), rows.at)
+        start, stop, shortest, longest = self._row(*row, rows.at)
         return Typed(INT, shortest, longest, longest if shortest == longest else op("-", stop, start))
 
     # Other expressions
@@ -295,9 +296,10 @@ class Compiler(Writer):
 
     def over(self, node: s.Node) -> LoopRange:
         """Write what the variable of a loop runs over."""
-        if (table := self.row_of(node)) is not None:
+        if (row := self.row_of(node)) is not None:
+            table, indices = row
             refuse(not table.whole, f"{table.name} has quantities", "Run over 0 .. len(...) instead.", node.at)
-            start, stop, _, trips = self._row(table, _indices(node), node.at)
+            start, stop, _, trips = self._row(table, indices, node.at)
             return table, start, stop, *table.bounds, trips
         first = self.whole(node.parts[0], "a range") if node.kind == "span" else Typed.of(INT, 0)
         last = self.whole(node.parts[1] if node.kind == "span" else node, "a range")
@@ -356,8 +358,3 @@ class Compiler(Writer):
 def _check_alike(first: Typed, second: Typed, at: At) -> None:
     differ = (first.kind == BOOL) != (second.kind == BOOL)
     refuse(differ, "truth values and numbers differ", "Both are truth values, or both numbers.", at)
-
-
-def _indices(node: s.Node) -> Sequence[s.Node]:
-    indices: Sequence[s.Node] = node.parts[1] if node.kind == "index" else ()
-    return indices

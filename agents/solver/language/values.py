@@ -121,10 +121,6 @@ class Scope:
         """Return what something named `of` is called: the number itself where it has no name."""
         return next((name for name, other in self.numbers.get(of or "", {}).items() if other == number), str(number))
 
-    def labels(self, name: str, count: int) -> tuple[tuple[str, ...], ...]:
-        """Return the names of the indices of a resource, in the order of their numbers; none where it has none."""
-        return tuple(tuple(self.numbers.get(self.indices.get((name, number)) or "", ())) for number in range(count))
-
     def meant(self, node: s.Node) -> str | None:
         """Find out what an expression is the number of: what it may be compared with by name."""
         word = "BINS" if node.kind == "placed" else node.parts[0] if node.kind in ("name", "index") else ""

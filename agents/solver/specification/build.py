@@ -230,7 +230,9 @@ class Build(Constants):
         self._add_family(name, sizes, capacity)
 
     def _add_family(self, name: str, sizes: tuple[int, ...], capacity: Ints | int) -> None:
-        self.families[name] = Family(name, sizes, self.dims, None, labels=self.scope.labels(name, len(sizes)))
+        named = (self.scope.indices.get((name, number)) or "" for number in range(len(sizes)))
+        labels = tuple(tuple(self.scope.numbers.get(of, ())) for of in named)
+        self.families[name] = Family(name, sizes, self.dims, None, labels=labels)
         self.dims += prod(sizes)
         self.capacity.append(np.full(prod(sizes), capacity, np.int64))
 
