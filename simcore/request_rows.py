@@ -96,12 +96,12 @@ class RequestRows:
 
         Those of the workload are kept, and made many at a time where they are taken in order.
         """
-        rows, known = len(self._workload), self._known
-        if row >= rows:
-            return self._returned[row - rows]
-        if self._paced:  # the arrival may be set later
-            return next(self.requests(np.array([row])))
-        if (request := known.get(row)) is None:
+        if (request := self._known.get(row)) is None:
+            rows, known = len(self._workload), self._known
+            if row >= rows:
+                return self._returned[row - rows]
+            if self._paced:  # the arrival may be set later
+                return next(self.requests(np.array([row])))
             come = np.arange(row, min(rows, row + CHUNK if self._made <= row < self._made + CHUNK else row + 1))
             if row >= self._made:
                 if len(known) > 4 * CHUNK:

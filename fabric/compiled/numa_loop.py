@@ -285,6 +285,20 @@ def begin(run: Any, row: int, server: int, node: int, held: int, stays: float) -
     hold(run.requests, run.state, row, server, node, held, stays)
 
 
+@kernel
+def place(run: Any, row: int, server: int, node: int) -> bool:
+    """Give the first in line a node, if there is such a node and it fits; `run` is what `bundled` has made."""
+    requests, state = run.requests, run.state
+    demand = demand_of(requests.demand, row, requests.nothing)
+    if not 0 <= node < state.left.shape[1] or not fits(state.left, demand, server, node):
+        return False
+    move(state.left, state.free, state.log, demand, server, node, -1)
+    hold(requests, state, row, server, node, HOLDS, -1.0)
+    state.at[FIRST] += 1
+    state.at[JUST_ANSWERED] = 1
+    return True
+
+
 @lean_inlined
 def refuse(state: NumaState, row: int, parts: int, reason: int) -> None:
     """Note that a request of so many parts gets no place; changes `state`."""

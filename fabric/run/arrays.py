@@ -8,7 +8,7 @@ import numpy as np
 
 from binwright.fabric.book import Holding
 from binwright.fabric.compiled import numa_loop as loop
-from binwright.fabric.compiled.numa_loop import NumaRequests, NumaState, advance, begin, bundled
+from binwright.fabric.compiled.numa_loop import NumaRequests, NumaState, advance, begin, bundled, place
 from binwright.fabric.compiled.tables import URGENT, Tables, no_tables
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.ranking import log_of
@@ -225,7 +225,7 @@ class RunArrays:
                 self._begin = prepared(begin, self._bind(*arrays), 0, 0, 0, 0, 0.0)
             self._run = self._bind(*arrays)
             if not (self._advance or self._rules.together):
-                self._advance = prepared(advance, self._run, 0.0)
+                self._advance, self._place = prepared(advance, self._run, 0.0), prepared(place, self._run, 0, 0, 0)
         return self._run
 
     def order(self) -> Any:

@@ -151,6 +151,8 @@ class Simulation(RunArrays):
         Raises `InfeasiblePlacement`, and changes nothing, for a placement that does not fit. Whom a limit of its queue
         keeps waiting gets no place.
         """
+        if request is None and self._head is not None and self._placed_at_once(placement):
+            return
         offer, line = self.offer, self.line
         if request is None:
             head = offer[0] if offer else self._head
@@ -202,6 +204,21 @@ class Simulation(RunArrays):
             stays = inf  # the others end with the first
         for part, _, _ in placed if gang and self.inside else ():
             self._holdings.settle(part.index)
+
+    def _placed_at_once(self, placement: Any) -> bool:
+        """Place the head of the line on one node, where servers are all that there is; tells whether it was done."""
+        head, servers_alone = self._head, self.inside and self.ledger.plain
+        if head.spread or head.gang or self.queues or self.speeds or not servers_alone:
+            return False
+        try:
+            ((server, node, amounts),) = placement.shares
+        except (AttributeError, TypeError, ValueError):
+            return False
+        usual = amounts is head.demand and type(server) is int is type(node)
+        if not usual or not self._place(self._run or self.bundle(), head.index, server, node):
+            return False
+        self._head = None
+        return True
 
     def move_end(self, duration: float, row: int) -> None:
         """Have a request or a gang that runs, by its first row, end after this time from now on instead."""
