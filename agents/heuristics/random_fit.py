@@ -9,7 +9,7 @@ from binwright.agents.rules.on_devices import nested
 from binwright.agents.rules.scan import places_with_room
 from binwright.fabric.compiled.numa_decisions import placement_of
 from binwright.fabric.multi_server import Filling, allow
-from binwright.fabric.network import NetworkView, Provisioned
+from binwright.fabric.network import NetworkView
 from binwright.simcore.errors import UserError
 from binwright.simcore.jit import lean, prepared
 from binwright.simcore.types import Agent, Flags, Floats, Ints, Placement, Refusal, Request, View
@@ -51,45 +51,31 @@ def random_server(of: Draws, free: Ints, link_free: Ints, bandwidth: int, masked
     return server
 
 
-class RandomServers(NetworkAgent):
-    """Any servers of a network that have anything free, all equally likely."""
-
-    reference = "Shabka, Zervas 2021, Nara, arXiv:2106.02412: its Random"
-    rule = staticmethod(one_by_one(random_server))
-
-    def scratch(self, view: NetworkView, room: Filling, rng: np.random.Generator) -> Draws:
-        self._rng = rng
-        draws, allowed = rng.random(DRAWS + len(view.free)), np.zeros(len(view.free), np.bool_)
-        return Draws(room, draws, np.zeros(1, np.int64), self.masked, allowed)
-
-    def decide(self, view: View, request: Request) -> Provisioned | Refusal | None:
-        """Ask the rule, with as many new numbers as it has used, when it could run out of them."""
-        drawing: Draws = self._scratch
-        if drawing.used[0] > DRAWS:
-            self._rng.random(out=drawing.draws)
-            drawing.used[0] = 0
-        return super().decide(view, request)
-
-
-class RandomFit(Agent):
+class RandomFit(NetworkAgent):
     """Any (server, node) that fits, or any server for a spread request, all equally likely; in a network any."""
 
     reference = "the baseline that a choice has to beat; in a network the Random of Nara, arXiv:2106.02412"
-    masked = False
-    """In a network: pass over servers that can't be reached, see `Feasible`."""
+    rule = staticmethod(one_by_one(random_server))
 
     def start(self, view: View, rng: np.random.Generator) -> None:
         """Take the run's random stream: one number for every request, or in a network one for every server."""
-        self._servers = RandomServers() if isinstance(view, NetworkView) else None
-        if self._servers:
-            self._servers.masked = self.masked
-            self._servers.start(view, rng)
+        self._rng = rng
+        if isinstance(view, NetworkView):
+            super().start(view, rng)
         else:
-            self._rng, self._places = rng, prepared(places_with_room, view.free, (1,) * len(view.resources), False)
+            self._places = prepared(places_with_room, view.free, (1,) * len(view.resources), False)
+
+    def scratch(self, view: NetworkView, room: Filling) -> Draws:
+        draws, allowed = self._rng.random(DRAWS + len(view.free)), np.zeros(len(view.free), np.bool_)
+        return Draws(room, draws, np.zeros(1, np.int64), self.masked, allowed)
 
     def decide(self, view: View, request: Request) -> Placement | Refusal | None:
-        if self._servers:
-            return self._servers.decide(view, request)
+        if isinstance(view, NetworkView):
+            drawing: Draws = self._scratch
+            if drawing.used[0] > DRAWS:  # it could run out of numbers
+                self._rng.random(out=drawing.draws)
+                drawing.used[0] = 0
+            return super().decide(view, request)
         draw, codes = self._rng.random(), self._places(view.free, request.demand, request.spread)
         return placement_of(int(codes[int(draw * len(codes))]), request, view.free.shape[1]) if len(codes) else None
 
@@ -104,7 +90,7 @@ class Feasible(Agent):
 
     def __init__(self, agent: str = "tetris", options: dict[str, Any] | None = None) -> None:
         made = nested(agent, options)
-        if not isinstance(made, NetworkAgent | RandomFit):
+        if not isinstance(made, NetworkAgent):
             remedy = "Name an agent that takes servers from a network, such as tetris."
             raise UserError("does not choose servers one by one", key="agent", value=agent, remedy=remedy)
         made.masked = True

@@ -18,11 +18,11 @@ from binwright.agents.learned.ppo import Batch, Proximal, masked, returns_of, st
 from binwright.agents.learned.weights import Tensors, described, extra, find, fitting, read
 from binwright.agents.world import World
 from binwright.fabric.multi_server import Filling, allow
-from binwright.fabric.network import NetworkView, Provisioned
+from binwright.fabric.network import NetworkView
 from binwright.fabric.topology import Topology
 from binwright.simcore.jit import allocating, inlined, kernel, lean
 from binwright.simcore.rng import stream
-from binwright.simcore.types import Flags, Floats, Ints, Reals, Refusal, Request, View
+from binwright.simcore.types import Flags, Floats, Ints, Placement, Reals, Refusal, Request, View
 
 STAGES, WIDTH, CLUSTER = 3, 16, 8
 """Rounds of messages; numbers that embed a vertex, and units of our hidden layer; units of the cluster's layers."""
@@ -224,7 +224,7 @@ class Nara(NetworkAgent):
         self.masked = mask == "feasible"
         self._file = find("nara", weights, path)
 
-    def scratch(self, view: NetworkView, room: Filling, rng: np.random.Generator) -> Scoring:
+    def scratch(self, view: NetworkView, room: Filling) -> Scoring:
         topology, resources = view.topology, len(view.resources)
         text = read(self._file)[1].get("form") == "text"
         tensors = fitting(self._file, shapes(resources, text), described("nara", view))
@@ -244,7 +244,7 @@ class Nara(NetworkAgent):
             logits=np.zeros(servers, np.float32),
         )
 
-    def decide(self, view: View, request: Request) -> Provisioned | Refusal | None:
+    def decide(self, view: View, request: Request) -> Placement | Refusal | None:
         self._duration[0] = request.duration
         return super().decide(view, request)
 

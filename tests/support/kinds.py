@@ -6,7 +6,7 @@ from binwright.agents.heuristics.random_fit import Feasible
 
 ANYWHERE = {"solver"}
 _KINDS = NetworkAgent | Feasible
-_NEEDING = {name for name in AGENTS if issubclass(AGENTS.load(name), _KINDS)}
+_NEEDING = {name for name in AGENTS if issubclass(AGENTS.load(name), _KINDS)} - {"random"}
 IN_NETWORKS = sorted(_NEEDING | ANYWHERE)
 ONE_SIZE = {name for name in AGENTS if not AGENTS.load(name).any_size}
 EMBEDDING = {name for name in AGENTS if AGENTS.load(name).embeds}

@@ -169,7 +169,7 @@ class BestHome(NetworkAgent):
     def __init__(self, stranded: Weight = 0.5, cut_off: Weight = 0.0) -> None:
         self.weights = round(stranded * WHOLE), round(cut_off * WHOLE)
 
-    def scratch(self, view: NetworkView, room: Filling, rng: np.random.Generator) -> RackIndex:
+    def scratch(self, view: NetworkView, room: Filling) -> RackIndex:
         rack_of, (servers, _, resources) = view.topology.rack_of, view.free.shape
         order = np.argsort(rack_of, kind="stable").astype(np.int32)
         until = np.searchsorted(rack_of[order], np.arange(view.topology.racks + 1)).astype(np.int32)

@@ -10,7 +10,7 @@ from binwright.fabric.multi_server import GOES_ON, Filling, begin, choose, filli
 from binwright.fabric.network import NetworkView, Provisioned
 from binwright.simcore.errors import UserError
 from binwright.simcore.jit import lean, named_after, prepared
-from binwright.simcore.types import Agent, Amounts, Ints, Refusal, Request, View
+from binwright.simcore.types import Agent, Amounts, Ints, Placement, Refusal, Request, View
 
 Rule: TypeAlias = Callable[[Any, Ints, Ints, Amounts, int, bool], int]
 """(scratch, free, link_free, demand, bandwidth, masked) -> what `choose` returned last; 0 where none is left.
@@ -73,15 +73,15 @@ class NetworkAgent(Agent, ABC):
         view = network_of(self, view)
         topology, (_, nodes, resources) = view.topology, view.free.shape
         self._room = filling(view.routing, nodes, resources)
-        self._scratch = self.scratch(view, self._room, rng)
+        self._scratch = self.scratch(view, self._room)
         self._refusals = [Refusal(f"no path: {tier}") for tier in topology.tiers]
         self._rule = prepared(self.rule, self._scratch, view.free, view.link_free, (1,) * resources, 1, False)
 
     @abstractmethod
-    def scratch(self, view: NetworkView, room: Filling, rng: np.random.Generator) -> Any:
+    def scratch(self, view: NetworkView, room: Filling) -> Any:
         """Return the first argument of the rule."""
 
-    def decide(self, view: View, request: Request) -> Provisioned | Refusal | None:
+    def decide(self, view: View, request: Request) -> Placement | Refusal | None:
         assert isinstance(view, NetworkView)
         wanted = request.demand, request.bandwidth
         status = self._rule(self._scratch, view.free, view.link_free, *wanted, self.masked)

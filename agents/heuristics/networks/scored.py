@@ -148,7 +148,7 @@ class Tetris(NetworkAgent):
     def __init__(self, links: Links = "own") -> None:
         self.links = links
 
-    def scratch(self, view: NetworkView, room: Filling, rng: np.random.Generator) -> Scores:
+    def scratch(self, view: NetworkView, room: Filling) -> Scores:
         return scores_of(view, room, self.links)
 
 
@@ -231,7 +231,7 @@ class NULB(NetworkAgent):
     rule = staticmethod(one_by_one(search))
     deep: ClassVar[bool] = False
 
-    def scratch(self, view: NetworkView, room: Filling, rng: np.random.Generator) -> Traversal:
+    def scratch(self, view: NetworkView, room: Filling) -> Traversal:
         topology, vertices = view.topology, len(view.topology.level)
         near = adjacency(topology.link_ends, topology.servers, vertices)
         scratch = np.zeros(vertices, np.int64), np.zeros(vertices, np.int32), np.zeros(3, np.int64)
