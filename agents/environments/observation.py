@@ -84,23 +84,17 @@ def show(
     for i in range(first, end):
         row = rows[i]
         if row >= 0:
-            room, seen = row_of(filling, i), row_of(shown, i)
-            wanted = room.need, room.chosen, room.counts[3], bandwidth[i, row], expected[i, row]
-            observe(total, free[i], link_free[i], *wanted, text, seen)
-            if text:
-                deduct(free[i], link_free[i], room, bandwidth[i, row], seen)
+            wanted = row_of(filling, i), bandwidth[i, row], expected[i, row]
+            observe(total, free[i], link_free[i], *wanted, text, row_of(shown, i))
 
 
 @lean
 def observe(
-    total: Ints, free: Ints, link_free: Ints, need: Ints, chosen: Ints, stamp: int, bandwidth: int, duration: float,
-    text: bool, seen: Observation,
+    total: Ints, free: Ints, link_free: Ints, room: Filling, bandwidth: int, duration: float, text: bool,
+    seen: Observation,
 ) -> None:  # fmt: skip
-    """Write what is `seen` of one simulation, in which `total` int64 [resources] is what all servers have.
-
-    `need`, `chosen` and its `stamp` are as in `Filling`.
-    """
-    resources, cluster, edges = len(need), seen.cluster, seen.edges
+    """Write what is `seen` of one simulation, in which `total` int64 [resources] is what all servers have."""
+    need, resources, cluster, edges = room.need, len(room.need), seen.cluster, seen.edges
     nodes = seen.nodes[len(seen.nodes) - len(free) :]
     for r in range(resources):
         before, same, left = 0, _enough(text, 0, need[r]), 0
@@ -112,7 +106,7 @@ def observe(
             left += amount
         cluster[r] = 1.0 - left / total[r] if total[r] > 0 else 0.0
     for server in range(len(free)):
-        is_chosen = chosen[server] == stamp
+        is_chosen = room.chosen[server] == room.counts[3]
         seen.chosen[server], nodes[server, resources] = is_chosen, 1.0 if is_chosen else 0.0
     before, same = 0, _enough(text, 0, bandwidth)
     for link in range(len(link_free)):
@@ -120,10 +114,12 @@ def observe(
             before, same = link_free[link], _enough(text, link_free[link], bandwidth)
         edges[link] = same
     cluster[resources] = duration / (duration + USUAL) if duration < np.inf else 1.0
+    if text:
+        _deduct(free, link_free, room, bandwidth, seen)
 
 
 @lean
-def deduct(free: Ints, link_free: Ints, room: Filling, bandwidth: int, seen: Observation) -> None:
+def _deduct(free: Ints, link_free: Ints, room: Filling, bandwidth: int, seen: Observation) -> None:
     """Write the servers chosen and the links to be reserved with what the request has left there."""
     nodes = seen.nodes[len(seen.nodes) - len(free) :]
     for place in range(room.counts[0]):

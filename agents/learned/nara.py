@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from binwright.agents.environments.observation import Observation, Observer, deduct, observe, shown
+from binwright.agents.environments.observation import Observation, Observer, observe, shown
 from binwright.agents.heuristics.networks.common import NetworkAgent, one_by_one
 from binwright.agents.learned.loop import TRAINING, Count, Share, Trainer, arrays_of
 from binwright.agents.learned.mlp import add_products, dense, flatten
@@ -192,10 +192,7 @@ def nara(of: Scoring, free: Ints, link_free: Ints, bandwidth: int, masked: bool)
     if not allow(room, free, link_free, bandwidth, masked, of.allowed):
         return best
     if masked or not of.feasible:
-        chosen = room.need, room.chosen, room.counts[3]
-        observe(of.total, free, link_free, *chosen, bandwidth, of.duration[0], of.text, seen)
-        if of.text:
-            deduct(free, link_free, room, bandwidth, seen)
+        observe(of.total, free, link_free, room, bandwidth, of.duration[0], of.text, seen)
         infer(of.wires, of.weights, of.text, seen.nodes, seen.edges, seen.cluster, of.scratch, of.logits)
     for server in range(len(of.allowed)):
         if of.allowed[server] and (best < 0 or of.logits[server] > highest):
