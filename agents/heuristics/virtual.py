@@ -27,12 +27,13 @@ def tenants_of(agent: Agent, view: View) -> NetworkView:
         raise UserError(
             f"places virtual networks ({', '.join(agent.embeds)}), and requests here are {requested}", remedy=remedy
         )
+    warm(network_view)
     return network_view
 
 
-def warm(view: NetworkView, form: Form) -> None:
+def warm(view: NetworkView) -> None:
     """Compile what `connected` needs, so that no decision waits for it."""
-    pair = {} if form == "hose" else {"pairs": np.array([[0, 1]]), "rates": np.ones(1, np.int64)}
+    pair = {} if view.virtual == "hose" else {"pairs": np.array([[0, 1]]), "rates": np.ones(1, np.int64)}
     nothing = np.zeros((2, view.free.shape[2]), np.int64)
     connected(view, VirtualNetwork(nothing, hose=1, **pair), np.zeros(2, np.int64))
 
@@ -89,8 +90,6 @@ class VMFirstFit(Agent):
 
     def start(self, view: View, rng: np.random.Generator) -> None:
         view = tenants_of(self, view)
-        if view.virtual:
-            warm(view, view.virtual)
         self._first = prepared(first_fit, view.free, view.capacity, (1,) * len(view.resources), False)
 
     def decide(self, view: View, request: Request) -> Embedding | Refusal:
@@ -197,7 +196,6 @@ class Oktopus(Agent):
     def start(self, view: View, rng: np.random.Generator) -> None:
         view = tenants_of(self, view)
         self._tree = tree_of(view.topology)
-        warm(view, "hose")
         self._run = prepared(oktopus, self._cluster(view, VirtualNetwork(view.capacity[0, :1])))
 
     def _cluster(self, view: NetworkView, network: VirtualNetwork) -> VirtualCluster:
@@ -225,7 +223,6 @@ class SecondNet(Agent):
     def start(self, view: View, rng: np.random.Generator) -> None:
         view = tenants_of(self, view)
         self._levels = [*parts_of(view.topology)[0][1:], np.zeros(len(view.free), np.int64)]
-        warm(view, "pairs")
 
     def decide(self, view: View, request: Request) -> Embedding | Refusal:
         network, view, lacking = request.network, network_of(self, view), "room"

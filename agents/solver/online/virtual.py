@@ -55,7 +55,7 @@ class Virtual(Formulation):
         """More than any link has: what cannot go over one, whatever it is."""
         assert view.virtual is not None
         self.template = "secondnet" if view.virtual == "pairs" else "oktopus"
-        warm(view, view.virtual)
+        warm(view)
         self.nearby = cache(self._nearby)
         self.nearby(SMALLEST)
 
