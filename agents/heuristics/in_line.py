@@ -9,20 +9,11 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from binwright.agents.availability import Availability, AvailabilityProfile, Reservation, RunningJobs
-from binwright.agents.heuristics.orders import (
-    BUILT_IN,
-    BY_WAIT,
-    DEFAULTS,
-    ORDERS,
-    TIMELESS,
-    FairShare,
-    Order,
-    OtherOrder,
-)
+from binwright.agents.heuristics import orders
 from binwright.agents.heuristics.servers.costs import BestFit, FirstFit
 from binwright.agents.rules.on_devices import choosing, nested
 from binwright.fabric.network import NetworkView
-from binwright.simcore.errors import UnknownName, UserError, suggest
+from binwright.simcore.errors import UserError
 from binwright.simcore.types import Agent, Compiled, InOrder, Placement, Refusal, Request, View
 from binwright.simcore.unions import PlainOrMapping
 
@@ -51,7 +42,7 @@ class InLine(Agent):
     def __init__(
         self,
         agent: str = "first-fit",
-        order: Annotated[str | OtherOrder, PlainOrMapping()] = "fcfs",
+        order: Annotated[str | orders.OtherOrder, PlainOrMapping()] = "fcfs",
         backfilling: Backfilling = "none",
         commit: bool = False,
         options: dict[str, Any] | None = None,
@@ -62,10 +53,10 @@ class InLine(Agent):
         self.agent = nested(agent, options)
         self.order, self.backfilling, self.commit, self.any_size = order, backfilling, commit, self.agent.any_size
         self.on_devices = self.agent.on_devices
-        self._shared: FairShare | None = DEFAULTS.get(order) if isinstance(order, str) else order.chosen[1]
-        self._score = None if order == "random" or self._shared else _order(str(order))
+        self._shared = orders.DEFAULTS.get(order) if isinstance(order, str) else order.chosen[1]
+        self._score = None if order == "random" or self._shared else orders.order_named(str(order))
         self._reserves = backfilling in ("easy", "conservative")
-        ordered = isinstance(order, str) and order in ORDERS and order not in TIMELESS
+        ordered = isinstance(order, str) and order in orders.ORDERS and order not in orders.TIMELESS
         self.needs_lifetimes = ordered or self._reserves or self.agent.needs_lifetimes
 
     def start(self, view: View, rng: np.random.Generator) -> None:
@@ -88,10 +79,10 @@ class InLine(Agent):
     @property
     def compiled(self) -> Compiled | None:
         rule, order = self.agent.compiled, self.order
-        if rule is None or rule.in_order or self.commit or not isinstance(order, str) or order not in BUILT_IN:
+        if rule is None or rule.in_order or self.commit or not isinstance(order, str) or order not in orders.BUILT_IN:
             return None
-        score = None if order == "fcfs" or order in BY_WAIT else BUILT_IN[order]
-        return rule._replace(in_order=InOrder(self.backfilling, score, BY_WAIT.get(order)))
+        score = None if order == "fcfs" or order in orders.BY_WAIT else orders.BUILT_IN[order]
+        return rule._replace(in_order=InOrder(self.backfilling, score, orders.BY_WAIT.get(order)))
 
     def decide(self, view: View, request: Request) -> Placement | Refusal | None:
         return self.agent.decide(view, request)
@@ -207,16 +198,6 @@ class InLine(Agent):
             slowest = float(np.max(view.stays(request)))
             if request is not first and view.now + slowest < self._until and not view.held_back(request):
                 yield from self.agent.decide_parts(view, request)
-
-
-def _order(name: str) -> Order:
-    """Load an order; a mistake in its name is reported under its key."""
-    try:
-        order: Order = ORDERS.load(name)
-    except UnknownName as error:
-        remedy = error.remedy if ":" in name else suggest(name, (*ORDERS, "random", *DEFAULTS))
-        raise UserError(error.problem, key="order", value=name, remedy=remedy) from None
-    return order
 
 
 class TwoStage(Agent):

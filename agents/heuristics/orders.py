@@ -12,6 +12,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from binwright.simcore.accounts import Accounts
+from binwright.simcore.errors import UnknownName, UserError, suggest
 from binwright.simcore.fields import Model, OneOf, PositiveNumber, PositiveTime, Text
 from binwright.simcore.registry import Registry
 from binwright.simcore.types import QUANTUM, Request, View
@@ -88,17 +89,8 @@ def _processors(request: Request) -> float:
     return request.demand[0] * request.parts / QUANTUM
 
 
-BUILT_IN = {
-    "fcfs": fcfs,
-    "priority": priority,
-    "sjf": sjf,
-    "longest": longest,
-    "f1": f1,
-    "wfp3": wfp3,
-    "unicep": unicep,
-    "wfp3-slip": wfp3_slip,
-    "unicep-slip": unicep_slip,
-}
+_RULES: tuple[Order, ...] = (fcfs, priority, sjf, longest, f1, wfp3, unicep, wfp3_slip, unicep_slip)
+BUILT_IN = {rule.__name__.replace("_", "-"): rule for rule in _RULES}
 ORDERS = Registry(
     "order",
     "binwright.orders",
@@ -152,3 +144,13 @@ class OtherOrder(OneOf):
 
 DEFAULTS: Mapping[str, FairShare] = {"fair": FairShare()}
 """Those that need no options."""
+
+
+def order_named(name: str) -> Order:
+    """Load an order; a mistake in its name is reported under its key."""
+    try:
+        order: Order = ORDERS.load(name)
+    except UnknownName as error:
+        remedy = error.remedy if ":" in name else suggest(name, (*ORDERS, "random", *DEFAULTS))
+        raise UserError(error.problem, key="order", value=name, remedy=remedy) from None
+    return order
