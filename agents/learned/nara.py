@@ -6,6 +6,7 @@ takes many times as long, nearly all of it between its operations.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from binwright.agents.environments.observation import Observation, Observer, obs
 from binwright.agents.heuristics.networks.common import NetworkAgent, one_by_one
 from binwright.agents.learned.loop import TRAINING, Count, Share, Trainer, arrays_of
 from binwright.agents.learned.mlp import add_products, dense, flatten
-from binwright.agents.learned.ppo import Batch, Proximal, masked, returns_of, standardised
+from binwright.agents.learned.ppo import Batch, Proximal, masked, returns_of
 from binwright.agents.learned.weights import Tensors, described, extra, find, fitting, read
 from binwright.agents.world import World
 from binwright.fabric.multi_server import Filling, allow
@@ -275,14 +276,10 @@ class NaraTrainer(Proximal, Trainer):
         rng = stream(self._seed, "train", iteration)
         for i in range(self.episodes):
             self._playing.reset(i, self._training.draw(TRAINING + int(rng.integers(2**40))))
-        observed, batch, metrics = self._play(rng)
+        batch, metrics = self._play(rng)
+        return metrics | self.improve(partial(self.policy, self._wires), self.optimiser, batch, rng)
 
-        def evaluate(rows: Any) -> Any:
-            return self.policy(self._wires, *(part[rows] for part in observed))
-
-        return metrics | self.improve(evaluate, self.optimiser, batch, rng)
-
-    def _play(self, rng: np.random.Generator) -> tuple[list[Any], Any, dict[str, float]]:
+    def _play(self, rng: np.random.Generator) -> tuple[Batch, dict[str, float]]:
         torch, episodes = extra("torch"), self._playing
         draws = torch.Generator().manual_seed(int(rng.integers(2**62)))
         steps: list[tuple[Any, ...]] = []
@@ -302,16 +299,18 @@ class NaraTrainer(Proximal, Trainer):
                 results += result.sum(axis=0)
                 steps.append((*seen, actions, mask, logits, values))
         decided, earned = torch.from_numpy(np.array(active)), np.array(rewards)
-        parts = [torch.stack(column)[decided] for column in zip(*steps, strict=True)]
-        nodes, edges, cluster, actions, mask, logits, values = parts
+        parts = (torch.stack(column)[decided] for column in zip(*steps, strict=True))
+        *observed, actions, mask, logits, values = parts
         returns = torch.from_numpy(returns_of(earned, self.discount).astype(np.float32))[decided]
-        batch = Batch(actions, mask, logits, values, returns, standardised(returns - values))
+        advantages = returns - values
+        advantages = (advantages - advantages.mean()) / advantages.std(correction=0).clamp(min=1e-4)
+        batch = Batch(observed, actions, mask, logits, values, returns, advantages)
         metrics = {
             "acceptance": float(results[0] / results.sum()),
             "reward": float(earned.sum() / self.episodes),
             "decisions": float(decided.sum()),
         }
-        return [nodes, edges, cluster], batch, metrics
+        return batch, metrics
 
     def validate(self, world: World, seeds: Sequence[int]) -> dict[str, float]:
         """Take the best choice every time, as in use: without torch."""

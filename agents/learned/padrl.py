@@ -232,14 +232,10 @@ class PADRLTrainer(Proximal, NumaTrainer):
     def iterate(self, iteration: int) -> dict[str, float]:
         rng = stream(self._seed, "train", iteration)
         metrics = self._forecast(rng) if iteration <= self.lessons else {}
-        (shared, places), batch, played = self._play(rng)
-
-        def evaluate(rows: Any) -> Any:
-            return self._evaluate(shared[rows], places[rows])
-
+        batch, played = self._play(rng)
         if iteration <= self.lessons:
-            return metrics | played | {"imitation_loss": self._imitate(places, evaluate, batch)}
-        improved = self.improve(evaluate, self.optimiser, batch, rng)
+            return metrics | played | {"imitation_loss": self._imitate(batch)}
+        improved = self.improve(self._evaluate, self.optimiser, batch, rng)
         return metrics | played | {key: improved[key] for key in ("policy_loss", "kl", "entropy", "kl_weight")}
 
     def _forecast(self, rng: np.random.Generator) -> dict[str, float]:
@@ -280,8 +276,8 @@ class PADRLTrainer(Proximal, NumaTrainer):
         hidden = torch.relu(common[:, None] + places @ tensors["place.weight"].T)
         return hidden @ tensors["score.weight"], torch.zeros(len(shared), dtype=torch.float64)
 
-    def _play(self, rng: np.random.Generator) -> tuple[list[Any], Batch, dict[str, float]]:
-        """Sample plays; returns inputs of their decisions, [n, SHARED] and [n, places, PLACE], and these as a batch."""
+    def _play(self, rng: np.random.Generator) -> tuple[Batch, dict[str, float]]:
+        """Sample plays; returns their decisions, of which is seen [n, SHARED] and [n, places, PLACE]."""
         torch, rule = extra("torch"), self._rule(self._diary)
         share = max(1, self.decisions // (self.episodes * self.plays))
         _, memory, diary = rule.weights
@@ -305,19 +301,19 @@ class PADRLTrainer(Proximal, NumaTrainer):
         advantages /= advantages.std(correction=0).clamp(min=1e-4)
         with torch.no_grad():
             logits, values = self._evaluate(*seen)
-        batch = Batch(actions, mask, masked(logits, mask), values, values, advantages)
+        batch = Batch(seen, actions, mask, masked(logits, mask), values, values, advantages)
         metrics = {"episodes": float(len(self._replays)), "placed": float(np.mean(lengths)), "decisions": len(actions)}
-        return seen, batch, metrics
+        return batch, metrics
 
-    def _imitate(self, places: Any, evaluate: Any, batch: Batch) -> float:
+    def _imitate(self, batch: Batch) -> float:
         """Learn the choices of Best-Fit: the server with the least free cpu, then the node with the least."""
-        torch = extra("torch")
+        torch, places = extra("torch"), batch.seen[1]
         least = places[..., 0] + places[..., 2] + places[..., 0] * 1e-3
         wanted = torch.where(batch.mask, least, torch.inf).argmin(1)
         order = torch.randperm(len(wanted), generator=torch.Generator().manual_seed(self._seed))
         loss = 0.0
         for rows in order.split(self.minibatch):
-            logits = masked(evaluate(rows)[0], batch.mask[rows])
+            logits = masked(self._evaluate(*(part[rows] for part in batch.seen))[0], batch.mask[rows])
             error = torch.nn.functional.cross_entropy(logits, wanted[rows])
             descend(self.optimiser, error)
             loss += float(error.detach()) * len(rows) / len(wanted)

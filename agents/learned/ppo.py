@@ -5,7 +5,7 @@ Both the clipped ratio and a KL penalty whose coefficient adapts to a target; th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -26,8 +26,9 @@ VALUE_CLIP = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Holds n decisions: `old_logits` [n, actions] masked, `values` as they were then, `returns` as they came."""
+    """Holds n decisions: what was `seen`, `old_logits` [n, actions] masked, `values` then, `returns` as they came."""
 
+    seen: Sequence[Tensor]
     actions: Tensor
     mask: Tensor
     old_logits: Tensor
@@ -48,27 +49,22 @@ class Proximal:
     kl_target: Positive = 0.01
 
     def improve(
-        self,
-        evaluate: Callable[[Tensor], tuple[Tensor, Tensor]],
-        optimiser: Any,
-        batch: Batch,
-        rng: np.random.Generator,
+        self, evaluate: Callable[..., tuple[Tensor, Tensor]], optimiser: Any, batch: Batch, rng: np.random.Generator
     ) -> dict[str, float]:
-        """Train for some epochs on a batch; `evaluate(rows)` returns the logits and values of these rows now.
+        """Train for some epochs on a batch; `evaluate(*seen)` returns the logits and values of some rows now.
 
         Returns the means over the last epoch, and adapts `kl_weight`.
         """
         torch = extra("torch")
-        means = torch.zeros(4)
         for _ in range(self.epochs):
             parts = []
             order = torch.from_numpy(rng.permutation(len(batch.actions)))
             for rows in order.split(self.minibatch):
-                loss, part = loss_of(*evaluate(rows), batch, rows, self)
+                loss, part = loss_of(*evaluate(*(part[rows] for part in batch.seen)), batch, rows, self)
                 descend(optimiser, loss)
                 parts.append(part)
-            means = torch.stack(parts).mean(0)
-        metrics = dict(zip(("policy_loss", "value_loss", "kl", "entropy"), means.tolist(), strict=True))
+        means = torch.stack(parts).mean(0).tolist()
+        metrics = dict(zip(("policy_loss", "value_loss", "kl", "entropy"), means, strict=True))
         metrics["kl_weight"] = self.kl_weight
         self.kl_weight = next_kl_weight(self.kl_weight, metrics["kl"], self.kl_target)
         return metrics
@@ -87,11 +83,6 @@ def returns_of(rewards: Floats, discount: float) -> Floats:
     for t in range(len(rewards) - 2, -1, -1):
         returns[t] += discount * returns[t + 1]
     return returns
-
-
-def standardised(advantages: Tensor) -> Tensor:
-    """Shift and scale advantages to mean 0 and deviation 1 over the batch."""
-    return (advantages - advantages.mean()) / advantages.std(correction=0).clamp(min=1e-4)
 
 
 def masked(logits: Tensor, mask: Tensor) -> Tensor:

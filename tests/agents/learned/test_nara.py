@@ -242,7 +242,7 @@ def test_ppo_loss_equals_rllibs(seed: int) -> None:
         entropy.append(-sum(b * np.log(b) for b in q if b > 0))
     parts = [float(np.mean(part)) for part in (policy, value, kl, entropy)]
     t = torch.from_numpy
-    batch = ppo.Batch(t(chosen), t(mask), ppo.masked(t(old), t(mask)), t(before), t(returns), t(advantages))
+    batch = ppo.Batch([], t(chosen), t(mask), ppo.masked(t(old), t(mask)), t(before), t(returns), t(advantages))
     loss, found = ppo.loss_of(t(new), t(values), batch, torch.arange(n), chosen_settings)
     np.testing.assert_allclose(found, parts, rtol=1e-9, atol=1e-12)
     assert loss.item() == pytest.approx(parts[0] + weight * parts[2] + parts[1])
