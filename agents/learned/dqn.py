@@ -11,7 +11,7 @@ import numpy as np
 from binwright.agents.learned.dqn_update import Learning, update
 from binwright.agents.learned.loop import Count, Positive, PositiveShare, Share
 from binwright.agents.learned.mlp import size_of, untrained
-from binwright.agents.learned.numa import SIMPLE, NumaTrainer, discriminative_episodes, replays_of, rules_of
+from binwright.agents.learned.numa import SIMPLE, NumaTrainer, replays_of, rules_of
 from binwright.agents.learned.replay import (
     NONE,
     TRUNCATED,
@@ -145,7 +145,7 @@ class DQN(NumaTrainer):
         self.buffer = ReplayBuffer(self.memory, layers[0], layers[-1], self.slots)
         self._trajectory = empty_trajectory(ROWS, self.slots, self.view.capacity)
         if self.telling:
-            self.replays = discriminative_episodes(training, self._seeds, self.shares, rules_of(SIMPLE[:3]))[0]
+            self.replays = self.discriminative_episodes(rules_of(SIMPLE[:3]))[0]
         else:
             pairs = zip(self._seeds.tolist(), cycle(self.shares), strict=False)
             self.replays = [replays_of(training, [number], [share])[0] for number, share in pairs]

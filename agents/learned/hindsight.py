@@ -10,18 +10,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from binwright.agents.learned.loop import Count, Positive, Share
-from binwright.agents.learned.numa import NODES, SIMPLE, discriminative_episodes, rules_of
+from binwright.agents.learned.numa import NODES, SIMPLE, rules_of
 from binwright.agents.learned.ppo import descend
-from binwright.agents.learned.value import (
-    HIDDEN,
-    INPUTS,
-    NO_SIZES,
-    SIZE,
-    TERMS,
-    ValueTrainer,
-    fitting_on,
-    worth,
-)
+from binwright.agents.learned.value import HIDDEN, INPUTS, SIZE, TERMS, ValueTrainer, fitting_on, worth
 from binwright.agents.learned.weights import extra
 from binwright.agents.rules.scan import places_with_room
 from binwright.agents.world import World
@@ -62,7 +53,7 @@ class HindsightTrainer(ValueTrainer):
         self.optimiser = torch.optim.Adam(self.learned.values(), lr=self.rate)
         errors = stream(seed, "train", "plans").normal(size=(max(self.plans - len(SIMPLE), 0), len(weights)))
         self._rules = rules_of(SIMPLE[: self.plans]) + [self.rule(weights + error) for error in errors]
-        self._replays, placed = discriminative_episodes(training, self._seeds, self.shares, self._rules)
+        self._replays, placed = self.discriminative_episodes(self._rules)
         self._best, self._longest = placed.argmax(axis=0), placed.max(axis=0)
 
     def iterate(self, iteration: int) -> dict[str, float]:
@@ -127,9 +118,7 @@ def inputs_of(free: Ints, capacity: Ints) -> Floats:
     return np.take_along_axis(shares, order[..., None], axis=-2).reshape(*shares.shape[:-2], INPUTS)
 
 
-def places_of(
-    request: Request, free: Ints, capacity: Ints, sizes: Floats = NO_SIZES
-) -> tuple[list[int], Floats, Floats]:
+def places_of(request: Request, free: Ints, capacity: Ints, sizes: Floats) -> tuple[list[int], Floats, Floats]:
     """Return the places that fit: codes [c], and what is seen of the server before and after, [c, any] each.
 
     That is its inputs, and what fits of `sizes` float64 [k, 4]. Of places that leave the same shares on a server that

@@ -175,30 +175,6 @@ def replays_of(world: World, seeds: Sequence[int], shares: Sequence[float]) -> l
     return replays
 
 
-def discriminative_episodes(
-    world: World, seeds: Ints, warm: Sequence[float], rules: Sequence[Compiled]
-) -> tuple[list[Replay], Floats]:
-    """Return the episodes in which these rules differ, and what each places in them, float64 [rules, episodes].
-
-    Most episodes end at one burst of demand whoever decides, and teach nothing.
-    """
-    telling: list[Replay] = []
-    lengths = []
-    for seed in seeds.tolist():
-        replays = replays_of(world, [seed], warm)
-        placed = play_all(replays, rules)
-        differ = np.ptp(placed, axis=0) > DISCRIMINATIVE * placed.min(axis=0)
-        telling += [replay for replay, differs in zip(replays, differ, strict=True) if differs]
-        lengths.append(placed[:, differ])
-    if not telling:
-        raise UserError(
-            "there is nothing to learn: all rules place as many requests in every training episode",
-            key="train.episodes",
-            remedy="Give more requests, fewer servers, or a larger `pool`.",
-        )
-    return telling, np.concatenate(lengths, axis=1)
-
-
 def play_all(replays: Sequence[Replay], rules: Sequence[Compiled]) -> Floats:
     """Count the requests placed, float64 [rules, replays], on all processors. Each replay has copies of the rules."""
 
@@ -253,6 +229,24 @@ class NumaTrainer(Trainer):
         assert rival.compiled
         self.rival = rival.compiled
         self._seeds = TRAINING + stream(seed, "train", "episodes").integers(2**40, size=self.pool)
+
+    def discriminative_episodes(self, rules: Sequence[Compiled]) -> tuple[list[Replay], Floats]:
+        """Return the episodes in which these rules differ, and what each places in them, float64 [rules, episodes].
+
+        Most episodes end at one burst of demand whoever decides, and teach nothing.
+        """
+        discriminative, lengths = list[Replay](), []
+        for seed in self._seeds.tolist():
+            replays = replays_of(self._training, [seed], self.shares)
+            placed = play_all(replays, rules)
+            differ = np.ptp(placed, axis=0) > DISCRIMINATIVE * placed.min(axis=0)
+            discriminative += [replay for replay, differs in zip(replays, differ, strict=True) if differs]
+            lengths.append(placed[:, differ])
+        if not discriminative:
+            problem = "there is nothing to learn: all rules place as many requests in every training episode"
+            remedy = "Give more requests, fewer servers, or a larger `pool`."
+            raise UserError(problem, key="train.episodes", remedy=remedy)
+        return discriminative, np.concatenate(lengths, axis=1)
 
     def validate(self, world: World, seeds: Sequence[int]) -> dict[str, float]:
         """Return how much more is placed than by `against`: ratios of means, in all and by share."""

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from binwright.agents.learned.loop import TRAINING, Count, CountFromZero, Positive, arrays_of
 from binwright.agents.learned.mlp import add_products, dense, flatten
-from binwright.agents.learned.numa import NODES, SIMPLE, NumaTrainer, check_servers, discriminative_episodes, rules_of
+from binwright.agents.learned.numa import NODES, SIMPLE, NumaTrainer, check_servers, rules_of
 from binwright.agents.learned.ppo import Batch, Proximal, descend, masked
 from binwright.agents.learned.replay import NONE
 from binwright.agents.learned.weights import Tensors, described, extra, find, fitting
@@ -218,7 +218,7 @@ class PADRLTrainer(Proximal, NumaTrainer):
         drawn = untrained(stream(seed, "train", "weights"))
         self.tensors = {name: torch.nn.Parameter(torch.from_numpy(array)) for name, array in drawn.items()}
         self.optimiser = torch.optim.Adam(self.tensors.values(), lr=self.rate)
-        self._replays, _ = discriminative_episodes(training, self._seeds, self.shares, rules_of(SIMPLE))
+        self._replays, _ = self.discriminative_episodes(rules_of(SIMPLE))
         kind, rows = row_type(len(self.view.capacity)), max(len(replay.simulation.workload) for replay in self._replays)
         self._diary = np.zeros(1 + rows * kind.itemsize // 8)
         self._rows: npt.NDArray[Any] = self._diary[1:].view(kind)

@@ -13,16 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from binwright.agents.learned.loop import Count, CountFromZero, Positive, Share
-from binwright.agents.learned.numa import (
-    NODES,
-    SAMPLED,
-    SIMPLE,
-    NumaTrainer,
-    check_servers,
-    discriminative_episodes,
-    play_all,
-    rules_of,
-)
+from binwright.agents.learned.numa import NODES, SAMPLED, SIMPLE, NumaTrainer, check_servers, play_all, rules_of
 from binwright.agents.learned.weights import Tensors, described, find, fitting, read
 from binwright.agents.rules.cheapest_place import cheapest
 from binwright.agents.rules.scan import ScanAgent
@@ -275,7 +266,7 @@ class EvolutionTrainer(ValueTrainer):
         self.mean, self.moments = self.average, np.zeros((2, len(self.average)))
         errors = stream(seed, "train", "candidates").normal(size=(4, len(self.mean)))
         rules = rules_of(SIMPLE[:2]) + [self.rule(self.mean + self.sigma * error) for error in errors]
-        self._replays, _ = discriminative_episodes(training, self._seeds, self.shares, rules)
+        self._replays, _ = self.discriminative_episodes(rules)
 
     def iterate(self, iteration: int) -> dict[str, float]:
         rng = stream(self._seed, "train", iteration)

@@ -9,7 +9,7 @@ import pytest
 from binwright.agents.heuristics.servers.costs import best_fit, internal
 from binwright.agents.learned.hindsight import HindsightTrainer, inputs_of, places_of
 from binwright.agents.learned.numa import Replay
-from binwright.agents.learned.value import SIZE, worth
+from binwright.agents.learned.value import NO_SIZES, SIZE, worth
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.learn.training import course_of
@@ -39,7 +39,7 @@ def test_every_place_is_tried_with_what_really_follows() -> None:
     for answers in (0, 7, 30):
         offer = replay.follow(student, answers)
         assert offer is not None
-        codes = places_of(offer, replay.simulation.view.free, cluster.capacity)[0]
+        codes = places_of(offer, replay.simulation.view.free, cluster.capacity, NO_SIZES)[0]
         found = replay.tried(codes, plan)
         assert found.tolist() == replay.tried(codes, plan).tolist()
         expected = []
@@ -75,7 +75,7 @@ def test_places_are_those_of_the_rule() -> None:
         capacity = np.tile(np.array([40, 90]), (6, 2, 1))
         free = rng.integers(0, capacity + 1)
         free[3] = free[1]
-        codes, before, after = places_of(Request(0, 0.0, 1.0, (5, 9), spread), free, capacity)
+        codes, before, after = places_of(Request(0, 0.0, 1.0, (5, 9), spread), free, capacity, NO_SIZES)
         possible = gains(free, capacity, (5, 9), spread, weights)
         mine = [valued(b, weights) - valued(a, weights) for a, b in zip(before, after, strict=True)]
         np.testing.assert_allclose(mine, [possible[code] for code in codes])
