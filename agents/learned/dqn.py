@@ -12,15 +12,7 @@ from binwright.agents.learned.dqn_update import Learning, update
 from binwright.agents.learned.loop import Count, Positive, PositiveShare, Share
 from binwright.agents.learned.mlp import size_of, untrained
 from binwright.agents.learned.numa import SIMPLE, NumaTrainer, replays_of, rules_of
-from binwright.agents.learned.replay import (
-    NONE,
-    TRUNCATED,
-    Decisions,
-    ReplayBuffer,
-    decisions_of,
-    empty_trajectory,
-    reset,
-)
+from binwright.agents.learned.replay import HEAD, NONE, TRUNCATED, Decisions, ReplayBuffer, Trajectory, decision_type
 from binwright.agents.learned.value import known_sizes, remaining, sizes_of
 from binwright.agents.learned.weights import Tensors, fitting
 from binwright.agents.rules.scan import ScanAgent
@@ -143,7 +135,7 @@ class DQN(NumaTrainer):
         self.networks = np.tile(weights.astype(np.float32), (3, 1))
         self.moments, self.updated = np.zeros((2, len(weights)), np.float32), 0
         self.buffer = ReplayBuffer(self.memory, layers[0], layers[-1], self.slots)
-        self._trajectory = empty_trajectory(ROWS, self.slots, self.view.capacity)
+        self._trajectory = Trajectory(ROWS, decision_type(self.slots, self.view.capacity))
         if self.telling:
             self.replays = self.discriminative_episodes(rules_of(SIMPLE[:3]))[0]
         else:
@@ -158,13 +150,12 @@ class DQN(NumaTrainer):
         rng, stops = stream(self._seed, "train", iteration), self._training.overflow.mode == "stop"
         epsilon = max(self.explore, 1 - (1 - self.explore) * iteration / self.annealed)
         placed, played, learned = 0, 0, list[Floats]()
+        written, network = self._trajectory, self.networks[NETWORK]
         for number in range(self.episodes):
-            reset(self._trajectory, epsilon, self.slots, stops, int(rng.integers(2**53)))
+            written.numbers[:HEAD] = 0, epsilon, self.slots, stops, int(rng.integers(2**53)), 0
             replay = self.replays[int(rng.integers(len(self.replays)))]
-            placed += replay.placed(
-                self.rule(self.networks[NETWORK], self._trajectory), self.rule(self.networks[NETWORK], NONE)
-            )
-            new = decisions_of(self._trajectory, self.view.capacity)
+            placed += replay.placed(self.rule(network, written.numbers), self.rule(network, NONE))
+            new = written.decisions
             self.buffer.add(new, self.rewards(new), self.cells(new))
             played += len(new)
             if self.updates == "decision" or number == self.episodes - 1:

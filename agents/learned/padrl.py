@@ -9,13 +9,12 @@ from math import exp, sqrt, tanh
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from binwright.agents.learned.loop import TRAINING, Count, CountFromZero, Positive, arrays_of
 from binwright.agents.learned.mlp import add_products, dense, flatten
 from binwright.agents.learned.numa import NODES, SIMPLE, NumaTrainer, check_servers, rules_of
 from binwright.agents.learned.ppo import Batch, Proximal, descend, masked
-from binwright.agents.learned.replay import NONE
+from binwright.agents.learned.replay import NONE, Trajectory
 from binwright.agents.learned.weights import Tensors, described, extra, find, fitting
 from binwright.agents.rules.scan import ScanAgent, places_with_room
 from binwright.agents.world import World
@@ -220,8 +219,7 @@ class PADRLTrainer(Proximal, NumaTrainer):
         self.optimiser = torch.optim.Adam(self.tensors.values(), lr=self.rate)
         self._replays, _ = self.discriminative_episodes(rules_of(SIMPLE))
         kind, rows = row_type(len(self.view.capacity)), max(len(replay.simulation.workload) for replay in self._replays)
-        self._diary = np.zeros(1 + rows * kind.itemsize // 8)
-        self._rows: npt.NDArray[Any] = self._diary[1:].view(kind)
+        self._diary = Trajectory(rows, kind, 1)
         some = [sequence(training.draw(int(seed)), self._cluster)[1] for seed in self._seeds[:64]]
         if not any(map(len, some)):
             remedy = f"Give more than {AHEAD + LENGTH} requests."
@@ -278,18 +276,18 @@ class PADRLTrainer(Proximal, NumaTrainer):
 
     def _play(self, rng: np.random.Generator) -> tuple[Batch, dict[str, float]]:
         """Sample plays; returns their decisions, of which is seen [n, SHARED] and [n, places, PLACE]."""
-        torch, rule = extra("torch"), self._rule(self._diary)
+        torch, rule = extra("torch"), self.used(self._diary.numbers)
         share = max(1, self.decisions // (self.episodes * self.plays))
         _, memory, diary = rule.weights
-        sampled, lengths, gains = list[npt.NDArray[Any]](), list[int](), list[Floats]()
+        sampled, lengths, gains = list[Any](), list[int](), list[Floats]()
         for number in rng.permutation(len(self._replays))[: self.episodes].tolist():
             placed = []
             for _ in range(self.plays):
                 diary[0], memory[:] = 0.0, 0.0
-                self._rows["action"] = rng.random(len(self._rows))
+                self._diary.table.action = rng.random(len(self._diary.table))
                 placed.append(self._replays[number].placed(rule, self.used()))
-                rows = self._rows[: int(diary[0])]
-                discriminative = np.flatnonzero(rows["mask"].sum(axis=1) > 1)
+                rows = self._diary.decisions
+                discriminative = np.flatnonzero(rows.mask.sum(axis=1) > 1)
                 sampled.append(rows[rng.permutation(discriminative)[:share]])
             logs = np.log(np.maximum(placed, 1))
             gains.append(np.repeat(logs - logs.mean(), [len(rows) for rows in sampled[-self.plays :]]))
@@ -319,11 +317,8 @@ class PADRLTrainer(Proximal, NumaTrainer):
             loss += float(error.detach()) * len(rows) / len(wanted)
         return loss
 
-    def _rule(self, diary: Floats) -> Compiled:
+    def used(self, diary: Floats = NONE) -> Compiled:
         return Compiled(padrl, (joined(arrays_of(self.tensors)), np.zeros(MEMORY), diary))
-
-    def used(self) -> Compiled:
-        return self._rule(NONE)
 
     def weights(self) -> tuple[Tensors, dict[str, Any]]:
         return arrays_of(self.tensors), described("padrl", self.view, **NOTES)

@@ -38,20 +38,20 @@ def decision_type(slots: int, capacity: Ints) -> np.dtype[Any]:
     return np.dtype([*single, *((name, np.float64, shape) for name, shape in arrays.items())])
 
 
-def empty_trajectory(rows: int, slots: int, capacity: Ints) -> Floats:
-    """Make a trajectory with room for so many decisions."""
-    return np.zeros(HEAD + rows * decision_type(slots, capacity).itemsize // 8)
+class Trajectory:
+    """Holds what a kernel writes of an episode, in `numbers`: a head, whose first number counts decisions, and these.
 
+    `table` is the room for decisions, of this type.
+    """
 
-def reset(trajectory: Floats, epsilon: float, slots: int, stops: bool, seed: int) -> None:
-    """Empty a trajectory for the next episode; changes its head."""
-    trajectory[:HEAD] = 0, epsilon, slots, stops, seed, 0
+    def __init__(self, rows: int, decision: np.dtype[Any], head: int = HEAD) -> None:
+        self.numbers = np.zeros(head + rows * decision.itemsize // 8)
+        self.table: Any = self.numbers[head:].view(decision).view(np.recarray)
 
-
-def decisions_of(trajectory: Floats, capacity: Ints) -> Decisions:
-    """Return the decisions of a trajectory, as a view of it."""
-    table = trajectory[HEAD:].view(decision_type(int(trajectory[SLOTS]), capacity))
-    return table[: int(trajectory[ROWS])].view(np.recarray)
+    @property
+    def decisions(self) -> Any:
+        """The decisions so far, as a view."""
+        return self.table[: int(self.numbers[ROWS])]
 
 
 @kernel

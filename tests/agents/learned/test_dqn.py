@@ -14,13 +14,13 @@ from binwright.agents.learned.mlp import size_of, untrained
 from binwright.agents.learned.numa import replays_of
 from binwright.agents.learned.replay import (
     CONTINUES,
+    HEAD,
     NONE,
     TERMINATED,
     TRUNCATED,
     Decisions,
-    decisions_of,
-    empty_trajectory,
-    reset,
+    Trajectory,
+    decision_type,
 )
 from binwright.agents.learned.sched_rl import SchedTrainer
 from binwright.scenarios.learn.training import course_of
@@ -58,10 +58,10 @@ def recorded(overflow: str, epsilon: float, rows: int = 400) -> tuple[Decisions,
     how = np.array([2, 3, 1, 1], np.float64)
     capacity = world.ledger(0).view.capacity
     weights = untrained(sizes(how, len(capacity)), np.random.default_rng(1))
-    written = empty_trajectory(rows, 5, capacity)
-    reset(written, epsilon, 5, overflow == "stop", 7)
-    placed = replays_of(world, [5], [0.0])[0].placed(Compiled(cvd_rl, (weights, how, written)))
-    return decisions_of(written, capacity), placed, weights, world
+    written = Trajectory(rows, decision_type(5, capacity))
+    written.numbers[:HEAD] = 0, epsilon, 5, overflow == "stop", 7, 0
+    placed = replays_of(world, [5], [0.0])[0].placed(Compiled(cvd_rl, (weights, how, written.numbers)))
+    return written.decisions, placed, weights, world
 
 
 @pytest.mark.long
