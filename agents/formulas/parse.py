@@ -3,8 +3,6 @@
 A function may say nothing but assignments, `if` and `return`. Text is read, never run.
 """
 
-from __future__ import annotations
-
 import ast
 import math
 import re

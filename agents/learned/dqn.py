@@ -4,7 +4,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -21,7 +21,6 @@ from binwright.simcore.errors import UserError
 from binwright.simcore.rng import stream
 from binwright.simcore.types import Compiled, Floats, Ints, Placement, Reals, Request, View
 
-Reward: TypeAlias = Literal["one", "delta", "residual-capacity"]
 FREQUENT = 100
 """Sizes of requests of which it is counted at most how many still fit."""
 ROWS = 10_000
@@ -97,7 +96,7 @@ class DQN(NumaTrainer):
     memory: Count = 50_000
     rate: Positive = 5e-4
     discount: Share = 0.99
-    reward: Reward = "one"
+    reward: Literal["one", "delta", "residual-capacity"] = "one"
     returns: Count | Literal["episode"] = 1
     loss: Literal["huber", "squared"] = "huber"
     explore: Share = 0.05

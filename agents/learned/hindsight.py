@@ -1,7 +1,5 @@
 """Trains hindsight: plans that know the whole episode show which choices were good, and a policy learns them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial

@@ -5,8 +5,6 @@ A folder holds `best` (the weights with the best validation) and, if asked for, 
 per validation. Notes of the weights say after which iteration they were validated (`trained`).
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

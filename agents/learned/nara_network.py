@@ -9,8 +9,6 @@ Tensors are [vertices, batch, features]. Nearly all edges are between servers an
 the servers, which have one each, and only what passes between switches goes through a list of edges.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

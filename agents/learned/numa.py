@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from math import inf
-from typing import Annotated, Any, ClassVar, TypeAlias
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from pydantic import AfterValidator, Field
@@ -44,12 +44,6 @@ def compiled_agent(name: str) -> str:
         remedy = "Name one that is, such as internal."
         raise UserError("is not an agent for compiled episodes", value=name, remedy=remedy)
     return name
-
-
-CompiledAgent: TypeAlias = Annotated[str, AfterValidator(compiled_agent)]
-"""The name of an agent that is one kernel."""
-WarmStarts: TypeAlias = Annotated[tuple[Annotated[float, Field(ge=0, lt=1)], ...], Field(min_length=1)]
-"""The shares of the cluster's first resource that are in use when an episode begins."""
 
 
 def check_servers(view: View, agent: str) -> None:
@@ -201,8 +195,8 @@ class NumaTrainer(Trainer):
     """What the agent is called."""
 
     pool: Count = 250
-    warm: WarmStarts | None = None
-    against: CompiledAgent = "best-fit"
+    warm: Annotated[tuple[Annotated[float, Field(ge=0, lt=1)], ...], Field(min_length=1)] | None = None
+    against: Annotated[str, AfterValidator(compiled_agent)] = "best-fit"
 
     @abstractmethod
     def used(self) -> Compiled:

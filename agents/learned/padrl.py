@@ -155,15 +155,9 @@ class PADRL(ScanAgent):
 
     def start(self, view: View, rng: np.random.Generator) -> None:
         check_servers(view, "padrl")
-        weights, memory, _ = self.numbers
-        weights[:] = joined(fitting(self._file, SHAPES, described("padrl", view, **NOTES)))
+        weights = flatten(fitting(self._file, SHAPES, described("padrl", view, **NOTES)), SHAPES)
+        self.numbers = weights.astype(np.float64), np.zeros(MEMORY), NONE
         self.get_ready(view)
-        memory[:] = 0.0
-
-
-def joined(tensors: Tensors) -> Floats:
-    """Join all weights into one array for kernels, float64 [SIZE]."""
-    return flatten(tensors, SHAPES).astype(np.float64)
 
 
 def sequence(workload: Workload, cluster: Cluster) -> tuple[Floats, Floats]:
@@ -318,7 +312,7 @@ class PADRLTrainer(Proximal, NumaTrainer):
         return loss
 
     def used(self, diary: Floats = NONE) -> Compiled:
-        return Compiled(padrl, (joined(arrays_of(self.tensors)), np.zeros(MEMORY), diary))
+        return Compiled(padrl, (flatten(arrays_of(self.tensors), SHAPES), np.zeros(MEMORY), diary))
 
     def weights(self) -> tuple[Tensors, dict[str, Any]]:
         return arrays_of(self.tensors), described("padrl", self.view, **NOTES)

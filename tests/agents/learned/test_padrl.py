@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from binwright.agents.learned.mlp import flatten
 from binwright.agents.learned.numa import Replay
 from binwright.agents.learned.padrl import (
     AHEAD,
@@ -16,7 +17,6 @@ from binwright.agents.learned.padrl import (
     FORECAST,
     MEMORY,
     SHAPES,
-    joined,
     padrl,
     row_type,
     sequence,
@@ -86,7 +86,7 @@ def test_padrl_takes_the_place_with_the_highest_score(seed: int) -> None:
         free = rng.integers(0, capacity + 1)
         asked = int(rng.integers(1, 30)), int(rng.integers(1, 30))
         spread = bool(rng.integers(2))
-        code = padrl(free, capacity, asked, spread, joined(tensors), memory, NONE)
+        code = padrl(free, capacity, asked, spread, flatten(tensors, SHAPES), memory, NONE)
         possible = slow.scores(free, capacity, asked, spread)
         if not possible:
             assert code == -1
@@ -104,7 +104,7 @@ def test_diary_records_choices_and_their_candidates() -> None:
     chosen = []
     for _ in range(2):
         diary[0], diary[1:].view(kind)["action"] = 0, np.random.default_rng(1).random(len(workload))
-        placed = replay.placed(Compiled(padrl, (joined(tensors), np.zeros(MEMORY), diary)))
+        placed = replay.placed(Compiled(padrl, (flatten(tensors, SHAPES), np.zeros(MEMORY), diary)))
         rows = diary[1:].view(kind)[: int(diary[0])]
         actions, shared, mask, places = (rows[name] for name in ("action", "shared", "mask", "places"))
         actions = actions.astype(int)
