@@ -10,8 +10,7 @@ from binwright.fabric.ranking import standings
 from binwright.fabric.servers import fits_node, fits_spread
 from binwright.simcore.errors import UserError
 from binwright.simcore.jit import is_kernel, kernel, prepared
-from binwright.simcore.splitmix import GAMMA, mixed
-from binwright.simcore.types import Agent, Amounts, Compiled, Floats, Ints, Placement, Request, View
+from binwright.simcore.types import Agent, Amounts, Compiled, Ints, Placement, Request, View
 
 Scan: TypeAlias = Callable[..., int]
 """(free, capacity, demand, spread, *numbers) -> server * nodes + node, or -1 when the request fits nowhere.
@@ -86,13 +85,3 @@ def places_with_room(free: Ints, demand: Amounts, spread: bool) -> Ints:
                 codes[count] = server * nodes + node
                 count += 1
     return codes[:count]
-
-
-@kernel
-def drawn(stream: Floats) -> float:
-    """Return the next number of a stream, in [0, 1), by SplitMix64; changes `stream` float64 [2], a seed and a count.
-
-    Whole numbers below 2**53, so that floats hold them exactly.
-    """
-    stream[1] += 1.0
-    return float(mixed(np.uint64(stream[0]) + np.uint64(stream[1]) * GAMMA) >> np.uint64(11)) / 2.0**53
