@@ -128,8 +128,7 @@ class GPURandom(DeviceAgent):
     rule = staticmethod(gpu_random)
 
     def learn(self, view: DeviceView, rng: np.random.Generator) -> tuple[Floats]:
-        self._stream = np.array([int(rng.integers(2**53)), 0], np.float64)
-        return (self._stream,)
+        return (np.array([int(rng.integers(2**53)), 0], np.float64),)
 
 
 Numbers: TypeAlias = tuple[Ints, Floats, int, float, Floats, Ints]
