@@ -86,19 +86,15 @@ class _Function(ast.NodeTransformer):
     def lines(self) -> Iterator[str]:
         """Print the function."""
         arguments = [f"{TYPES[kind]}{name}" for name, kind in self.arguments.items()]
-        yield f"static inline {TYPES[_annotation(self.node.returns)]}{self.node.name}({', '.join(arguments)}) {{"
-        yield from (f"long {name} = 0;" for name in self.locals)
-        yield from self.block(self.node.body)
-        yield "}"
+        head = f"static inline {TYPES[_annotation(self.node.returns)]}{self.node.name}({', '.join(arguments)})"
+        yield from self.block(head, self.node.body, [f"long {name} = 0;" for name in self.locals])
 
-    def block(self, body: Sequence[ast.stmt]) -> Iterator[str]:
-        """Print statements."""
+    def block(self, head: str, body: Sequence[ast.stmt], first: Sequence[str] = ()) -> Iterator[str]:
+        """Print statements in braces."""
+        yield f"{head} {{"
+        yield from first
         for each in body:
             yield from self.statement(each)
-
-    def _braced(self, head: str, body: Sequence[ast.stmt]) -> Iterator[str]:
-        yield f"{head} {{"
-        yield from self.block(body)
         yield "}"
 
     def statement(self, node: ast.stmt) -> Iterator[str]:
@@ -107,14 +103,14 @@ class _Function(ast.NodeTransformer):
             case ast.Expr(value=ast.Constant()) | ast.Pass():
                 return
             case ast.If():
-                yield from self._braced(f"if ({self.text(node.test)})", node.body)
+                yield from self.block(f"if ({self.text(node.test)})", node.body)
                 if node.orelse:
-                    yield from self._braced("else", node.orelse)
+                    yield from self.block("else", node.orelse)
             case ast.While():
-                yield from self._braced(f"while ({self.text(node.test)})", node.body)
+                yield from self.block(f"while ({self.text(node.test)})", node.body)
             case ast.For(target=ast.Name(id=name), iter=ast.Call(args=[*start, stop])) if len(start) < 2:
                 begin = f"long {name} = {self.text(start[0]) if start else 0}, end_{name} = {self.text(stop)}"
-                yield from self._braced(f"for ({begin}; {name} < end_{name}; {name}++)", node.body)
+                yield from self.block(f"for ({begin}; {name} < end_{name}; {name}++)", node.body)
             case ast.Expr() | ast.Assign() | ast.AugAssign() | ast.Return() | ast.Break() | ast.Continue():
                 yield f"{self.text(node)};"
             case _:
