@@ -65,11 +65,10 @@ class Servers(Formulation):
         if any(request.spread for request in requests):
             parts = [[part(request.demand, node, nodes) for node in range(nodes)] for request in requests]
             online.write("PART", parts, these)
-        if count > 1:
-            # A request is worth the shares of the cluster that it needs, times its rank from the line's end: by number
-            # alone large requests would wait for ever.
-            shares = (demand * 10**6 // np.maximum(self.total, 1)).sum(axis=1)
-            online.worth[:count] = (1 + shares) * np.arange(count, 0, -1)
+        # A request is worth the shares of the cluster that it needs, times its rank from the line's end: by number
+        # alone large requests would wait for ever.
+        shares = (demand * 10**6 // np.maximum(self.total, 1)).sum(axis=1)
+        online.worth[:count] = (1 + shares) * np.arange(count, 0, -1)
         bins = online.find(count)[:count].tolist()
         for request, place in zip(requests, bins, strict=True):
             if place >= 0:
