@@ -179,12 +179,9 @@ class Session:
         self._queue, self._ways = cl.CommandQueue(context), len(problem.groupings)
         body, numbers = utilfn(problem.program, spelt=not problem.searched)
         self._kernel = cl.Kernel(_program(context, source(problem, body)), "lanes")
-        info = cl.kernel_work_group_info
-        lanes, most = (
-            self._kernel.get_work_group_info(key, device)
-            for key in (info.PREFERRED_WORK_GROUP_SIZE_MULTIPLE, info.WORK_GROUP_SIZE)
-        )
-        self._beside = ON_PROCESSORS if device.type & cl.device_type.CPU else max(1, min(lanes, most, 128))
+        together = cl.kernel_work_group_info.PREFERRED_WORK_GROUP_SIZE_MULTIPLE
+        on_processors = device.type & cl.device_type.CPU
+        self._beside = ON_PROCESSORS if on_processors else self._kernel.get_work_group_info(together, device)
         sizes, flat = lengths(problem), Flat.of_problem(problem, numbers)
         self._room, self._dims, self._balls = sum(sizes.values()), sizes["used"], sizes["alloc"]
         memory = min(device.max_mem_alloc_size, device.global_mem_size // 4)

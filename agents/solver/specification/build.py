@@ -105,7 +105,7 @@ class Build(Constants):
             least = int(leaving.sum())
             counting = [goal.parts[:2] == ("MINIMISE", declared.moved(goal.at)) for goal in self.goals]
             objective = objective.bounded([least if counts else -WIDE for counts in counting])
-        problem = Problem(
+        return Problem(
             self.spec, self.spec.searched, limits, balls, bins,
             families, capacity, ceiling, soft_group, allowed, program,
             Sets.of(self.sets["friends"]), Sets.of(self.sets["foes"]), Sets.of(self.sets["different"]), pins,
@@ -114,9 +114,6 @@ class Build(Constants):
             tuple(self.wishes), objective, now,
             self._labels("balls", balls), self._labels("bins", bins), bool(self.lower),
         )  # fmt: skip
-        for array in (capacity, ceiling, soft_group, allowed, program.data, pins, now):
-            array.flags.writeable = False
-        return problem
 
     def _labels(self, kind: str, count: int) -> tuple[str, ...]:
         """Return the names of balls or bins, none if they have none."""
