@@ -316,11 +316,10 @@ class _Search:
         for name, attempts in self.searches.items():
             number, left = numbers.start, 0
             while number < numbers.stop and left == 0:  # all are placed, and wishes are not kept
-                before, left, where = self.checked, 1, None
+                before, left = self.checked, 1
                 for result in attempts(problem, self.seed, number, numbers.stop - number, self.over):
                     self.checked, left, number = before + result.checked, result.left, result.attempt + 1
-                    done = result.where is not where and self.keep(problem, result.where.tolist(), name)
-                    where = result.where
+                    done = self.keep(problem, result.where.tolist(), name)
                     self.look_at_clock()
                     if done:
                         return self.bins
