@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from binwright.simcore.jit import inlined, kernel
-from binwright.simcore.types import Floats
+from binwright.simcore.jit import inlined
 
 GAMMA, FIRST, SECOND = (np.uint64(each) for each in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
 
@@ -14,13 +13,3 @@ def mixed(z: np.uint64) -> np.uint64:
     z = (z ^ (z >> np.uint64(30))) * FIRST
     z = (z ^ (z >> np.uint64(27))) * SECOND
     return z ^ (z >> np.uint64(31))
-
-
-@kernel
-def drawn(stream: Floats) -> float:
-    """Return the next number of a stream, in [0, 1); changes `stream` float64 [2], a seed and a count.
-
-    Whole numbers below 2**53, so that floats hold them exactly.
-    """
-    stream[1] += 1.0
-    return float(mixed(np.uint64(stream[0]) + np.uint64(stream[1]) * GAMMA) >> np.uint64(11)) / 2.0**53

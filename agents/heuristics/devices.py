@@ -7,10 +7,10 @@ import numpy as np
 from pydantic import Field
 
 from binwright.agents.rules.on_devices import At, DeviceAgent, DeviceDemand, cheapest_on_devices
+from binwright.agents.rules.random_stream import drawn
 from binwright.fabric.devices import Devices, DeviceView, fits_server, tightest, wanted
 from binwright.fabric.fragmentation import CAUSES, TOP, cpu_of, fragments, typical
 from binwright.simcore.jit import kernel
-from binwright.simcore.splitmix import drawn
 from binwright.simcore.types import QUANTUM, Amounts, Floats, Ints
 
 Largest: TypeAlias = tuple[float, float]

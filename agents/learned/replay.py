@@ -6,8 +6,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from binwright.agents.heuristics.servers.candidates import candidates
+from binwright.agents.rules.random_stream import drawn
 from binwright.simcore.jit import kernel, named_after
-from binwright.simcore.splitmix import drawn
 from binwright.simcore.types import Amounts, Floats, Ints, Reals
 
 ROWS, EPSILON, SLOTS, STOPS, SEED, DRAWN, HEAD = range(7)

@@ -8,13 +8,13 @@ from pydantic import Field
 
 from binwright.agents.heuristics.servers.costs import best_fit, internal
 from binwright.agents.rules.cheapest_place import write_taken
+from binwright.agents.rules.random_stream import drawn
 from binwright.agents.rules.scan import ScanAgent, places_with_room
 from binwright.fabric.servers import fits_node, fits_spread
 from binwright.simcore.errors import UserError
 from binwright.simcore.jit import kernel, lean
 from binwright.simcore.jit.cost_functions import at_place, bound_of, on_stack
 from binwright.simcore.record import SPREAD
-from binwright.simcore.splitmix import drawn
 from binwright.simcore.types import Amounts, Floats, Ints, View
 
 Filter: TypeAlias = Literal["none"] | dict[Literal["best-fit", "internal"], Annotated[int, Field(ge=0)]]

@@ -15,12 +15,12 @@ from binwright.agents.learned.dqn import DQNAgent
 from binwright.agents.learned.mlp import size_of, untrained
 from binwright.agents.learned.replay import NONE
 from binwright.agents.learned.sched_rl import SchedRL
+from binwright.agents.rules.random_stream import drawn
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.run.play import play
 from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.errors import UserError
 from binwright.simcore.rng import stream
-from binwright.simcore.splitmix import drawn
 from binwright.simcore.types import Agent, Floats, Ints, View
 from tests.reference.agents import Demand, Room, Where, after, feasible, remaining, sizes_lost
 from tests.support.learning import busy
