@@ -30,8 +30,6 @@ from binwright.simcore.types import Ints
 
 OURS, PUBLISHED, LOCAL = "ours", "published", "local search"
 FIRST_FIT, TENANTS = "first fit", "whole tenants"
-LONGEST = 10_000_000
-"""Seconds that a search may have: the system counts no billions of them."""
 TRIES = 64
 """Orders in which whole tenants are placed."""
 PATIENCE = 2_000
@@ -68,8 +66,8 @@ def solve(
     problem that is plainly impossible gets few attempts. Ctrl-C ends it as time does.
     """
     attempts = None if attempts is None else _whole("attempts", attempts, 1)
-    if time is not None and not (isinstance(time, Real) and 0 < time <= LONGEST):
-        remedy = f"Give seconds above zero, {LONGEST:,} at most, like 10 or 0.5, or leave it out."
+    if time is not None and not (isinstance(time, Real) and time > 0):
+        remedy = "Give seconds above zero, like 10 or 0.5, or leave it out."
         raise UserError("is no time", key="time", value=time, remedy=remedy)
     task = _Search(problem, device, search, _whole("seed", seed, 0), time, attempts, progress)
     return task.answer(interrupted=task.run_in_time())
@@ -139,7 +137,7 @@ class _Search:
         if self.time is not None:
             # What the verifier takes for a node and a ball, and first fit and the rest for a ball.
             checks = (3e-8 * problem.program.steps + 1e-5) * problem.balls
-            self.end = self.start + self.time - min(self.time / 2, checks)
+            self.end = self.start + min(self.time, 10**7) - min(self.time / 2, checks)  # systems count no billions
             self.reserve = min(RESERVE, self.time / 4)
         self.searches = searches(problem, self.device, self.search)
         self.ours, self.small = self.search == OURS, problem.balls * problem.bins <= SMALL
@@ -165,9 +163,8 @@ class _Search:
         interrupted, thread = False, Future[None]()
         try:
             self.impossible = impossible(self.problem)
-            if self.problem.searched:
-                self.most = self.problem.limits[1]
-                self.bound = self.most if self.impossible else min(lower_bound(self.problem), self.most)
+            self.most = self.problem.limits[1]
+            self.bound = self.most if self.impossible else min(lower_bound(self.problem), self.most)
             thread = ThreadPoolExecutor(1, "solve").submit(self.run)
             wait([thread], None if self.end == inf else self.end - clock.monotonic())
         except KeyboardInterrupt:
@@ -191,10 +188,9 @@ class _Search:
                 self.prove()
         # Of a problem that is impossible, what first fit has placed is the answer: no kernel is waited for.
         if not self.settled and not (self.impossible and self.best is not None):
-            if self.ours and self.problem.searched:
-                self.fit(first_fit, self.over)
+            for method in (first_fit, fullest_bins) if self.ours and self.problem.searched else ():
                 if not self.settled:
-                    self.fit(fullest_bins, self.over)
+                    self.fit(method, self.over)
             if not self.settled:
                 fewest(lambda: self.bound, self.most, self.bins, self.most_attempts, self.attempt)
         if self.device != "cpu":  # whether it is there is told
@@ -243,14 +239,11 @@ class _Search:
         if units is None or not (self.small or units.several):
             return
         if units.several:
-            self.tenants = units
+            self.tenants, most = units, TRIES
         else:
-            units, over = units._replace(sets=problem.units), self.within(min(self.reserve, left))
-
-        def tries() -> int:
-            return 1 if soon() or not units.several else TRIES
-
-        fewest(lambda: self.bound, self.most, None, tries, lambda bins, at: self.construct_into(bins, units, over, at))
+            units, over, most = units._replace(sets=problem.units), self.within(min(self.reserve, left)), 1
+        tries, into = lambda: 1 if soon() else most, self.construct_into
+        fewest(lambda: self.bound, self.most, None, tries, lambda bins, at: into(bins, units, over, at))
         if self.best is None or (2 * self.best.rank[0] > problem.balls and not over()):  # most are too large
             self.tenants = None
         self.look_at_clock()
@@ -363,8 +356,7 @@ class _Search:
     def notes(self, answer: Answer) -> Iterator[str]:
         """List what a user would not expect of the search, and the sets of wishes that do not hold."""
         if self.compiling:
-            finding = f"finding {self.device} and " if self.device != "cpu" else ""
-            yield f"{finding}compiling took longer than there was time; it goes on, for the next time"
+            yield "compiling took longer than there was time; it goes on, for the next time"
         proofs = self.ours and self.attempts is None and answer.status != "optimal" and not self.impossible
         if proofs and not exact.installed() and exact.suits(answer.problem):
             yield f"fewer proofs are looked for without OR-Tools. {install('solver')}"
