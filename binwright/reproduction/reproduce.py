@@ -104,6 +104,8 @@ class Reproduced:
             nothing = f"No such value came of its runs{failed}."
             return Row(**about, why=why or (nothing if error is None else _sentence(error)))
         about |= {"ours": ours.mean, "low": ours.low, "high": ours.high, "seeds": ours.seeds}
+        if name and not why and ours.low is None and ours.seeds < (seeds := experiment.conditions[name].seeds):
+            why = f"It takes all {seeds} seeds, and these are {ours.seeds}."
         if why or value.value is None:
             return Row(**about, why=why)
         better: claims.Better = "lower" if value.metric in experiment.lower else "higher"

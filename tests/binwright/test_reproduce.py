@@ -97,6 +97,21 @@ def test_scenarios_that_are_named_load(name: str) -> None:
             assert load_to_run(experiment.scenario, [*condition.overrides, agents])
 
 
+@pytest.mark.parametrize(("name", "taken"), [("rlscheduler", 2), ("funsearch", 20)])
+def test_values_without_an_interval_are_compared_over_all_seeds_alone(name: str, taken: int, tmp_path: Path) -> None:
+    [found] = Reproduction([name], quick=True, out=tmp_path).publications
+    value = found.whole.values[0]
+    [experiment] = found.whole.experiments
+    seeds, key = experiment.conditions[value.condition].seeds, (value.condition, value.agent, value.metric)
+    assert min(seeds, experiment.conditions[value.condition].quick) == taken
+    found.values[key] = Value(1.5, None, None, seeds - 1)
+    row = found.row(value)
+    assert (row.verdict, row.why) == ("cannot be compared", f"It takes all {seeds} seeds, and these are {seeds - 1}.")
+    for compared in (Value(1.5, None, None, seeds), Value(1.5, 1.4, 1.6, seeds - 1)):
+        found.values[key] = compared
+        assert found.row(value).verdict == "farther"
+
+
 # -- verdicts ----------------------------------------------------------------------------------------------------------
 
 
