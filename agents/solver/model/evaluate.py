@@ -7,8 +7,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from binwright.agents.solver.model.emit import goals, utilfn
-from binwright.agents.solver.model.program import OPERATIONS, Objective, Program, Reject, placed, qdiv, qmul
+from binwright.agents.solver.model.emit import utilfn
+from binwright.agents.solver.model.program import OPERATIONS, Program, Reject, placed, qdiv, qmul
 from binwright.simcore.types import Ints
 
 Added: TypeAlias = list[tuple[Any, Any]]
@@ -62,13 +62,6 @@ def rejection(program: Program, ball: int, place: int, alloc: Sequence[int]) -> 
     source, numbers = utilfn(program, spelt=True, early=False)
     end = function_of(source, "utilfn")(ball, place, alloc, program.data.data, numbers, None, None, {}, {}, 0)
     return None if end >= 0 else program.rejects[-1 - end]
-
-
-def goal_values(objective: Objective, alloc: Sequence[int], used: Sequence[int]) -> tuple[int, ...]:
-    """Compute what each goal comes to, less being better, by ALLOC [balls] and utilisation [dims]."""
-    (source, numbers), values = goals(objective, spelt=True), [0] * len(objective.goals)
-    function_of(source, "goals")(alloc, objective.data.data, numbers, used, values)
-    return tuple(values)
 
 
 class Unknown:

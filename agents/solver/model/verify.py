@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from binwright.agents.solver.model.evaluate import Evaluate, evaluator, goal_values
+from binwright.agents.solver.model.emit import goals
+from binwright.agents.solver.model.evaluate import Evaluate, evaluator, function_of
 from binwright.agents.solver.model.problem import Problem, Sets
 from binwright.agents.solver.model.program import MICRO, NULL
 from binwright.simcore.types import Ints
@@ -106,6 +107,9 @@ def put(
 
 def goals_of(problem: Problem, alloc: Sequence[int]) -> tuple[int, ...]:
     """Replay an allocation of all balls [balls]: what each goal comes to, less being better."""
-    if problem.objective is None:
+    if (objective := problem.objective) is None:
         return ()
-    return goal_values(problem.objective, alloc, utilisation(problem, alloc)[0])
+    (source, numbers), values = goals(objective, spelt=True), [0] * len(objective.goals)
+    used, _ = utilisation(problem, alloc)
+    function_of(source, "goals")(alloc, objective.data.data, numbers, used, values)
+    return tuple(values)

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 import binwright as bw
 from binwright.agents.solver.backends.cpu import attempts
 from binwright.agents.solver.local.polish import improved
-from binwright.agents.solver.model.evaluate import goal_values
 from binwright.agents.solver.model.problem import Problem
-from binwright.agents.solver.model.verify import goals_of, utilisation
+from binwright.agents.solver.model.verify import goals_of
 from binwright.cli import main
 from binwright.simcore.errors import UserError
 from tests.support.goals import aims, every, said
@@ -48,8 +47,7 @@ def test_best_allocation_is_found_and_bounds_hold(given: Problem) -> None:
 def test_goals_in_plain_python_are_what_the_text_says(given: Problem, data: st.DataObject) -> None:
     assert given.objective is not None
     alloc = data.draw(st.lists(st.integers(0, given.bins - 1), min_size=given.balls, max_size=given.balls))
-    used, _ = utilisation(given, alloc)
-    assert goal_values(given.objective, alloc, used) == said(given, alloc)
+    assert goals_of(given, alloc) == said(given, alloc)
 
 
 @pytest.mark.parametrize(
