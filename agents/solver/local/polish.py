@@ -167,6 +167,21 @@ def best_move_from_bin(call: Utilfn, goals: Goals, state: State, unit: int, sent
 
 
 @lean
+def best_return(call: Utilfn, goals: Goals, state: State, unit: int) -> int:
+    """Find which of some units that are not at home, but not this one, is best sent home; NULL if none can be."""
+    best = NULL
+    for _ in range(min(COMPARED, 8 + len(state.head) // COMPARED)):
+        away = any_away(state)
+        if away not in (NULL, unit) and transfer(call, state, away, state.home[away]) and not is_over(state):
+            evaluate(goals, state)
+            if best == NULL or worse(state.score.values, LEAST, TRIED):
+                best = away
+                copy(state.score.values, TRIED, LEAST)
+        undo(state)
+    return best
+
+
+@lean
 def relieve(call: Utilfn, goals: Goals, state: State, unit: int) -> bool:
     """Put a unit, or another one of its bin, where it is best; if none fits anywhere, another one goes home first.
 
@@ -175,7 +190,7 @@ def relieve(call: Utilfn, goals: Goals, state: State, unit: int) -> bool:
     bins, home, sent = len(state.head), state.home, NULL
     best = best_move_from_bin(call, goals, state, unit, sent)
     if best == NULL and home[unit] == state.where[unit]:
-        sent = any_away(state)
+        sent = best_return(call, goals, state, unit)
         best = best_move_from_bin(call, goals, state, unit, sent) if sent != NULL else NULL
     if best == NULL or (sent != NULL and not transfer(call, state, sent, home[sent])):
         return False
