@@ -54,7 +54,9 @@ def draw(chosen: FigureData, options: Options) -> Figure:
             ax.axvline(0, color=GREY, linewidth=0.8, zorder=0)
         ax.set_xlabel(_label(metric, unit, baseline, room))
     notes = ["dots: seeds"] * (chosen.runs["seed"].n_unique() > 1)
-    notes += [result.caption("hollow", chosen.heading(result.baseline))] if result else []
+    if result:
+        notes += ["differences: intervals at Holm's levels"] * bool(result.family)
+        notes.append(result.caption("hollow", chosen.heading(result.baseline)))
     heading(figure, chosen.finding(metrics[0]), chosen.captioned(*notes))
     return figure
 

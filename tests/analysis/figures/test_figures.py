@@ -196,7 +196,8 @@ def test_first_panel_has_paired_differences_to_the_best_and_seeds_as_dots(found:
     ax = figure.axes[0]
     assert ax.get_xlabel() == "accepted, percentage points\ndifference to tetris"
     comparison = results.compare()
-    assert title(figure).endswith(f"hollow: not significantly different from tetris (p > .05, {comparison.family})")
+    caption = f"hollow: not significantly different from tetris (p > .05, {comparison.family})"
+    assert title(figure).endswith(f"; differences: intervals at Holm's levels; {caption}")
     frame = results.compare("tetris", metrics=["acceptance"]).frame
     rows = frame.filter(pairs=5).sort("mean", descending=True).to_dicts()
     assert len(rows) == 2
@@ -277,6 +278,14 @@ def test_learning_curves_are_means_over_folders_and_seeds(tmp_path: Path, capsys
     assert [text.get_text() for text in one.legends[0].get_texts()] == ["small", "large"]
     assert main(["figures", str(folders[0])]) == 0
     assert "Not drawn" not in capsys.readouterr().out
+    log(tmp_path / "results" / "training", 1)
+    for folder, remedy in (
+        (tmp_path, "Name the folder of a tr"),
+        (tmp_path / "results", f"Name {tmp_path}/results/tr"),
+    ):
+        assert main(["figures", str(folder), "--kind", "learning"]) == MISTAKE
+        said = capsys.readouterr().err
+        assert f"{folder}/log.parquet: there is no training log here\n  {remedy}aining" in said
 
 
 # -- what was missing ----------------------------------------------------------------------------------------------
