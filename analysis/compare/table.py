@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -225,18 +226,22 @@ def _ahead(metric: Metric, effects: Sequence[tuple[str, float]]) -> str:
 
 
 def _at_points(metric: Metric, points: list[Ranked], is_tested: bool) -> str:
-    """Count the points at which each agent is best, or not significantly different from the best."""
-    effects: dict[tuple[str, ...], list[tuple[str, float]]] = {}
+    """Count the points at which each agent is best, and there those not significantly different from the first."""
+    led: dict[tuple[str, ...], list[Ranked]] = {}
     for ranked in points:
-        best = sorted(name for name, entry in ranked if entry["mark"]) if is_tested else _best(ranked)
-        who = () if len(best) == len(ranked) else tuple(best)
-        effects.setdefault(who, []).append(_effect(metric, ranked))
-    nowhere = effects.pop((), [])
-    if not effects:
+        best = sorted(_best(ranked))
+        is_told = any(entry["mark"] for _, entry in ranked) if is_tested else len(best) < len(ranked)
+        led.setdefault(tuple(best) if is_told else (), []).append(ranked)
+    nowhere = led.pop((), [])
+    if not led:
         return _none(metric, len(points))
-    (first, result), *others = sorted(effects.items(), key=lambda values: -len(values[1]))
+    (first, result), *others = sorted(led.items(), key=lambda values: -len(values[1]))
     where = f"{'all' if len(result) == len(points) else f'{len(result)} of'} {len(points)} points"
-    parts = [f"{_does(metric, list(first))} at {where}, {_ahead(metric, result)}"]
+    tied = Counter(name for ranked in result for name, entry in ranked if entry["mark"] == TIED)
+    them = [f"{name} at {count}" for name, count in tied.items()] if len(tied) <= NAMED else [f"{len(tied)} others"]
+    tie = f" (not significantly different: {and_(them)})" * bool(tied)
+    ahead = _ahead(metric, [_effect(metric, ranked) for ranked in result])
+    parts = [f"{_does(metric, list(first))} at {where}, {ahead}{tie}"]
     parts += [f"{and_(list(names))} at {len(values)}" for names, values in others[:NAMED]]
     parts += [f"no significant difference at {len(nowhere)}"] * bool(nowhere)
     return "; ".join(parts)

@@ -260,6 +260,18 @@ def test_named_width_suffices_for_the_whole_table(table: list[list[str]]) -> Non
         assert "…" not in shown(sheet.terminal(said), said)
 
 
+def test_where_room_is_short_headings_fold_and_verdicts_are_among_the_last_to_go() -> None:
+    heads = ["Time between arrivals (s)", "agent", "mean", "difference", "verdict", "%"]
+    row = [*map(Cell, ["60 s", "best-fit", "76.1 ±2.7", "+1.14 [+0.19, +2.08]", "better", "+1.5"])]
+    sheet = Sheet(heads, [row], 2, first=("mean", "verdict"))
+    for width, missing in ((80, []), (73, ["%"]), (50, ["difference", "%"])):
+        assert [head for number, head in enumerate(heads) if number not in sheet.fitting(width)] == missing
+        assert hidden([sheet], width).startswith(f"Wider terminals show: {', '.join(missing)}." if missing else "")
+        lines = shown(sheet.terminal(width), width)
+        assert all(text in lines for text in ("best-fit", "76.1 ±2.7", "better", "arrivals"))
+        assert "Time between" not in lines
+
+
 # -- the sentence that figures have as their title -----------------------------------------------------------------
 
 
@@ -292,3 +304,20 @@ def test_a_finding_over_a_sweep_names_the_last_at_its_points(last: str, tmp_path
     metric = next(each for each in found.metrics if each.name == "wait_mean")
     names = " or ".join(dict.fromkeys(last))
     assert finding(found, metric) == f"a waits least at all 2 points, 49 % below {names}"
+
+
+def test_a_finding_over_a_sweep_calls_best_who_has_the_best_mean(tmp_path: Path) -> None:
+    """`near` is not told from the best at two points, and the best at the third."""
+    waits = [{"a": 1.0, "near": 1.1, "c": 9.0}] * 2 + [{"a": 2.0, "near": 1.0, "c": 9.0}, dict.fromkeys("ac", 1.0)]
+    rows = [
+        row(agent, seed, point={"key": key}, wait_mean=mean + (agent == "near" and key < 2) * (-1) ** seed + seed / 100)
+        for key, means in enumerate(waits)
+        for agent, mean in means.items()
+        for seed in range(8)
+    ]
+    found = table(tmp_path, rows)
+    metric = next(each for each in found.metrics if each.name == "wait_mean")
+    assert finding(found, metric) == (
+        "a waits least at 2 of 4 points, 89 % below c (not significantly different: near at 2); near at 1; "
+        "no significant difference at 1"
+    )
