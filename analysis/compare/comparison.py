@@ -117,7 +117,9 @@ class Comparison:
             points = "; differences in percentage points" if metric.unit == "%" else ""
             title = metric.heading + WAYS[metric.better] + points
             groups = [tuple(row[key] for key in self.shown_keys) for row in rows]
-            result.append(Sheet([*keys, self.row_heading, *NUMBERS], cells, len(keys) + 1, title, groups=groups))
+            result.append(
+                Sheet([*keys, self.row_heading, *NUMBERS], cells, len(keys) + 1, title, groups, ("mean", "verdict"))
+            )
         return result
 
     def _cells(

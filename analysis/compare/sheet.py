@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from math import ceil
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -36,7 +37,7 @@ class Cell:
 class Sheet:
     """Holds a table: the first `words` columns are words, the last of these names the row.
 
-    Between rows of different `groups` is a gap.
+    Between rows of different `groups` is a gap. Where room is short, columns `first` are the last to go.
     """
 
     headings: Sequence[str]
@@ -44,6 +45,7 @@ class Sheet:
     words: int
     title: str = ""
     groups: Sequence[object] = ()
+    first: Sequence[str] = ()
 
     @property
     def texts(self) -> list[list[str]]:
@@ -52,16 +54,18 @@ class Sheet:
 
     @property
     def widths(self) -> list[int]:
-        """The width of every column in a terminal."""
+        """The width of every column in a terminal, where headings of words are folded."""
         from rich.cells import cell_len
 
-        columns = zip(self.headings, *self.texts, strict=True)
+        folded = [max(heading.split(), key=cell_len, default="") for heading in self.headings[: self.words]]
+        columns = zip([*folded, *self.headings[self.words :]], *self.texts, strict=True)
         return [max(cell_len(plain(text)) for text in column) + 3 for column in columns]
 
-    def fitting(self, width: int) -> int:
-        """Count the first columns that a terminal of this width has room for: all words and two numbers at least."""
-        fit = int((np.cumsum(self.widths) <= width).sum())
-        return max(fit, min(self.words + 2, len(self.headings)))
+    def fitting(self, width: int) -> list[int]:
+        """Choose the columns that a terminal of this width has room for: all words and two numbers at least."""
+        order = sorted(range(len(self.headings)), key=lambda n: n >= self.words and self.headings[n] not in self.first)
+        fit = int((np.cumsum(np.array(self.widths)[order]) <= width).sum())
+        return sorted(order[: max(fit, self.words + 2)])
 
     def terminal(self, width: int, *, caption: str = "") -> rich.table.Table:
         """Lay out for a terminal of this width the columns that fit."""
@@ -80,13 +84,16 @@ class Sheet:
             caption=escape(caption.strip()) or None,
             caption_justify="left",
         )
-        for number, heading in enumerate(self.headings[:columns]):
+        for number in columns:
+            heading = plain(self.headings[number])
+            if number < self.words:
+                heading = fill(heading, self.widths[number] - 3, break_long_words=False, break_on_hyphens=False)
             side: JustifyMethod = "right" if number >= self.words and heading else "left"  # bars have no heading
-            table.add_column(escape(plain(heading)), justify=side, no_wrap=number > self.words)
+            table.add_column(escape(heading), justify=side, no_wrap=number > self.words)
         for number, row in enumerate(self.rows):
             if number and self.groups and self.groups[number] != self.groups[number - 1]:
                 table.add_section()
-            table.add_row(*(Text(plain(cell.text), STYLES.get(cell.style, "")) for cell in row[:columns]))
+            table.add_row(*(Text(plain(cell.text), STYLES.get(cell.style, "")) for cell in (row[n] for n in columns)))
         return table
 
     def markdown(self) -> str:
@@ -124,7 +131,8 @@ def hidden(sheets: Sequence[Sheet], width: int, otherwise: str = "") -> str:
 
     `otherwise` says how to see them without a wider terminal.
     """
-    names = dict.fromkeys(plain(name) for sheet in sheets for name in sheet.headings[sheet.fitting(width) :])
+    left_out = [(sheet, {*range(len(sheet.headings))} - {*sheet.fitting(width)}) for sheet in sheets]
+    names = dict.fromkeys(plain(sheet.headings[number]) for sheet, numbers in left_out for number in sorted(numbers))
     if not names:
         return ""
     whole = 50 * ceil((max(sum(sheet.widths) for sheet in sheets) + DIGITS) / 50)
