@@ -96,7 +96,8 @@ def _explain(args: Namespace) -> int:
         bins = list(obstacles(problem, alloc, ball))  # of a ball that there is
         _print_ball(problem, ball, alloc[ball], bins)
     if not args.balls:
-        _print_goals(reached(problem, alloc))
+        for goal in reached(problem, alloc):  # solving alone finds their bounds
+            print_line(f"{goal.aim.lower()} {goal.text}: {goal.value:,.15g}")
         _print_left(problem, left(problem, alloc), alloc.count(-1))
     return 0
 

@@ -97,6 +97,9 @@ def test_explain_prints_the_rules_in_the_way_of_each_ball(tmp_path: Path, capsys
     answer.write_text('{"alloc": [0]}')
     assert main(["solve", str(file), "--explain", str(answer), "--ball", "0"]) == 0
     assert capsys.readouterr().out.endswith("\nand 3 bins more\n")
+    file.write_text(file.read_text() + " MINIMISE 2 * UTIL.C")
+    assert main(["solve", str(file), "--explain", str(answer)]) == 0
+    assert capsys.readouterr().out == "minimise 2 * UTIL.C: 2\n", "its bound is no question here"
     file.write_text(f"{TEXT} PIN 9 TO 0")
     assert main(["solve", str(file), "--from", str(answer)]) == 2
     assert f"{file}:" in capsys.readouterr().err
