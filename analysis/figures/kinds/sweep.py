@@ -28,7 +28,7 @@ from binwright.analysis.figures.style import (
 )
 from binwright.analysis.measure.metric import Metric
 from binwright.simcore.errors import ResultsError, suggest
-from binwright.simcore.units import TIME
+from binwright.simcore.units import BANDWIDTH, CPU, DATA, SHARE, TIME
 
 TICKS = 8
 """More values than that have ticks at round numbers instead."""
@@ -111,8 +111,16 @@ def _over_key(chosen: FigureData, key: str) -> tuple[Mapping[Row, float], Sequen
     if TIME.base in units:  # in the unit that people would say it in
         factor, unit = Metric(key, key, "s").scale(max(value for value, _ in numbers.values()))
         units = {unit.strip(): None}
+    named = _without_unit(chosen.results.short(key))
     x = {(point, agent): factor * numbers[point[place]][0] for point in chosen.points for agent in chosen.agents}
-    return x, [key], (" " if "%" in units else ", ").join([chosen.results.short(key), *units])
+    return x, [key], (" " if "%" in units else ", ").join([named, *units])
+
+
+def _without_unit(heading: str) -> str:
+    """Leave out the unit at the end of a heading, as an axis has its own: `Time between arrivals (s)`."""
+    name, _, unit = heading.rpartition(" (")
+    is_unit = any(unit.removesuffix(")") in measure.factors for measure in (SHARE, TIME, DATA, CPU, BANDWIDTH))
+    return name if is_unit else heading
 
 
 def _over_metric(chosen: FigureData, name: str) -> tuple[Mapping[Row, float], Sequence[str], str]:

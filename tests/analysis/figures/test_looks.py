@@ -1,5 +1,6 @@
 """How figures look: venues, titles, and headings in place of names."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -101,6 +102,11 @@ def test_headings_stand_in_tables_comparisons_and_figures_and_names_in_csv(tmp_p
     assert "\n2,first-fit,acceptance," in results.compare().csv()
     figure = draw(results, "sweep", metrics=["acceptance"])
     assert figure.axes[0].get_xlabel() == "Servers"
+    for name, shown in (("Waits (s)", "Waits, s"), ("Waits (of some)", "Waits (of some), s"), ("Waits", "Waits, s")):
+        write_results(tmp_path / "times", [row("a", 0, point={"limit": limit}) for limit in ("10 s", "20 s")])
+        times = Results(tmp_path / "times")
+        times.columns = replace(times.columns, headings={"limit": name})
+        assert draw(times, "sweep", metrics=["acceptance"]).axes[0].get_xlabel() == shown
     assert figure.axes[0].get_ylabel() == "Accepted (%)"
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["First Fit", "worst-fit"]
     bars = draw(results, "differences", metrics=["acceptance"])
