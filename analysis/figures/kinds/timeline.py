@@ -220,10 +220,14 @@ def _logs(folders: Sequence[str | Path]) -> dict[str, pl.DataFrame]:
     result: dict[str, list[pl.DataFrame]] = {}
     for folder in dict.fromkeys(map(Path, folders)):
         path, remedy = folder / LOG, f"Name the folder of a training, whose log has {', '.join(COLUMNS)}, and metrics."
+        if not path.is_file():
+            below = folder / "training"
+            remedy = f"Name {below}, where there is one." if (below / LOG).is_file() else remedy
+            raise ResultsError("there is no training log here", file=path, remedy=remedy)
         try:
             log = pl.read_parquet(path, glob=False)
         except (pl.exceptions.PolarsError, OSError) as error:
-            raise ResultsError(f"there is no training log here: {error}", file=path, remedy=remedy) from error
+            raise ResultsError(f"the training log cannot be read: {error}", file=path, remedy=remedy) from error
         if not len(log) or not set(COLUMNS) <= set(log.columns):
             raise ResultsError("this is not a training log", file=path, remedy=remedy)
         mine = pl.col("seed").cast(pl.String) + f" of {folder}"
