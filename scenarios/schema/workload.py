@@ -142,6 +142,7 @@ class Generated(WorkloadKind):
     """Requests drawn from a mix of flavours."""
 
     knows_groups: ClassVar[bool] = True
+    other_names: ClassVar[Mapping[str, str]] = {"time_scale": "arrivals"}
 
     arrivals: Arrivals = Field(description="When requests arrive.", examples=["{poisson: {every: 10 s}}"])
     flavours: tuple[Flavour, ...] = Field(
