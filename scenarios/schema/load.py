@@ -31,7 +31,25 @@ def load_scenario(path: str | Path, overrides: Iterable[Override] = ()) -> Scena
         source.override(override)
     if source.data.get("name") is None:
         source.data["name"] = file.stem
-    return validate(source)
+    try:
+        return validate(source)
+    except ScenarioError as error:
+        if unknown := [each for each in error.each() if each.problem == "unknown agent"]:
+            _name_entries(unknown, file)
+        raise
+
+
+def _name_entries(unknown: Iterable[UserError], file: Path) -> None:
+    """Say how the file's entry is written where its label is named as an agent."""
+    try:
+        entries = validate(read(file)).dump()["agents"]
+    except UserError:
+        return
+    for error in unknown:
+        for entry in entries:
+            if error.value == entry["label"]:
+                text = yaml.safe_dump(entry, default_flow_style=True, width=inf, sort_keys=False).strip()
+                error.remedy = f"Labels are not taken here. Write the entry that has it: {text}"
 
 
 def as_text(overrides: Iterable[Override]) -> Iterator[str]:

@@ -89,6 +89,7 @@ MISTAKES = [
     (GENERATED, "{expand: {by: 2, limit: 9}}", "{wait: {window: 5}}", 14, "overflow.wait.window", "this key is gone", "Leave it"),
     *((GENERATED, "  requests: 20\n", f"  requests: 20\n  use: {use}\n", 14, f"workload.use.{of}.0.path", "this key is gone", "columns")
       for use, of in (("{path: u.csv}", "others"), ("{gpu: {path: u.csv}}", "gpu"))),
+    (GENERATED, "  requests: 20\n", "  requests: 20\n  time_scale: 2\n", 14, "workload.time_scale", "unknown key", "'arrivals'"),
     # Wrong types and values
     (TRACE, "name: small", "name: ../up", 1, "name", "'../up'", "the first is a letter"),
     (GENERATED, "{expand: {by: 2, limit: 9}}", "{expand: 3}", 14, "overflow.expand", "must be a mapping", "Its keys: by, limit"),
@@ -216,6 +217,17 @@ def test_a_wrong_override_names_itself_and_its_file(file: Path, override: str, p
     with pytest.raises(ScenarioError) as caught:
         load_to_run(file, [override])
     assert str(caught.value).startswith(f"{file}, override {override}: {problem}")
+
+
+def test_a_label_in_place_of_an_agent_names_its_entry(file: Path) -> None:
+    file.write_text(TRACE)
+    with pytest.raises(ScenarioError, match="unknown agent") as caught:
+        load_scenario(file, ["agents=[best-fit(node=loose), best-fitt]"])
+    entry = "{name: best-fit, options: {node: loose}, label: best-fit(node=loose)}"
+    label, other = caught.value.each()
+    assert label.remedy == f"Labels are not taken here. Write the entry that has it: {entry}"
+    assert other.remedy.startswith("Did you mean 'best-fit'?")
+    assert load_scenario(file, [f"agents=[{entry}]"]).agents == load_scenario(file).agents[2:]
 
 
 def test_a_list_is_no_override() -> None:
