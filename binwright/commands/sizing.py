@@ -97,7 +97,8 @@ def _table(result: Sized) -> rich.table.Table:
     question, frame, runs = result.question, result.frame, result.results.runs
     metric, most = question.target.metric, question.most
     headings = ["agent", "servers", "95 % interval", "", f"{metric.heading} there", "binds"]
-    largest, bar = max(row or most for row in frame["size"]), "█" if out.encoding[:3] == "utf" else "#"
+    counts = [size or most * (verdict != "failed") for size, verdict in frame["size", "verdict"].iter_rows()]
+    bar = "█" if out.encoding[:3] == "utf" else "#"
     drawn = set(runs.filter(runs["random"].fill_null(True))["agent"])
     rows = []
     for row in frame.iter_rows(named=True):
@@ -118,8 +119,8 @@ def _table(result: Sized) -> rich.table.Table:
     sheet = Sheet(headings, rows, words=1, title=f"{question.key} until {question.until}")
     room = out.width - sum(sheet.widths[:5])  # beside what was accepted
     longest = room if 0 <= room < BAR else BAR
-    for cells, count in zip(rows, frame["size"], strict=True):
-        cells[3] = Cell(bar * round(longest * (count or most) / largest))
+    for cells, count in zip(rows, counts, strict=True):
+        cells[3] = Cell(bar * round(longest * count / max(counts)))
     caption = f"{_legend(result, exact=not drawn)} {hidden([sheet], out.width)}"
     return sheet.terminal(out.width, caption=caption)
 

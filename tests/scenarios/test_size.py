@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import binwright as bw
 from binwright.analysis.compare.statistics import mean_interval
 from binwright.cli import FAILED, MISTAKE, main
+from binwright.commands import console
 from binwright.scenarios.size.sizing import AHEAD, ENDS, ahead, answer_of, next_size
 from binwright.simcore.errors import UserError
 from tests.support import ROOT
@@ -239,8 +240,8 @@ def test_bars_are_shorter_where_what_is_accepted_needs_the_room(
 ) -> None:
     folder, bars = sized.results.folder, []
     asked = ["size", str(folder.parent / "tiny.yaml"), "--set", "size.most=30", "--jobs", "1", "--out", str(folder)]
-    for columns in ("120", "80"):
-        monkeypatch.setenv("COLUMNS", columns)
+    for columns in (120, 80):
+        monkeypatch.setattr(console.out, "_width", columns)
         assert main([*asked, "--set", "headings={worst-fit: an agent of our house}"]) == 0
         said = capsys.readouterr().out
         assert "accepted % there" in said
@@ -300,6 +301,7 @@ def test_an_agent_that_fails_stops_no_other(tiny: Path, capsys: pytest.CaptureFi
     assert main([*asked, "--out", str(tiny.parent / "size")]) == FAILED
     said = capsys.readouterr().out
     assert "AssertionError" in said
+    assert said.count("█") == 14, "a bar for first-fit alone, as long as any"
     rows = pl.read_csv(tiny.parent / "size" / "sizes.csv")
     assert rows["verdict"].to_list() == ["best", "failed"]
     assert rows["size"].to_list()[1] is None
