@@ -79,7 +79,7 @@ def check_scenario(scenario: Scenario, missing: list[UserError] | None = None, d
         missing += needed.values()
     if doubts is not None and impossible:
         most = "up to " * (len(firsts) > 1)
-        doubts.append(f"no server could hold {most}{100 * impossible:.2f} % of the first seed's requests, even empty.")
+        doubts.append(f"no server could hold {most}{100 * impossible:.3g} % of the first seed's requests, even empty.")
     if mistakes:
         raise as_one(mistakes.values())
     return len(runs)

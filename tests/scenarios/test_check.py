@@ -132,7 +132,10 @@ def test_requests_larger_than_any_server_are_doubted_where_no_larger_ones_are_ad
     for changed in (SERVERS, {**asked, "overflow": {"expand": {"by": 1, "limit": 11}}}, asked):
         assert not doubts
         check_scenario(scenario_from(changed), doubts=doubts)
-    assert doubts == ["no server could hold up to 100.00 % of the first seed's requests, even empty."]
+    assert doubts == ["no server could hold up to 100 % of the first seed's requests, even empty."]
+    few = random_requests(30_000, 1, [{"cpu": 1, "weight": 20_000}, {"cpu": 90}], {"fixed": 3})
+    check_scenario(scenario_from({**SERVERS, "workload": few}), doubts=doubts)
+    assert "hold 0.00333 % of" in doubts[1]
 
 
 @pytest.mark.parametrize(
