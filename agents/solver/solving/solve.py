@@ -239,7 +239,7 @@ class _Search:
         if units is None or not (self.small or units.several):
             return
         if units.several:
-            self.tenants, most = units, TRIES
+            self.tenants, most = units, min(TRIES, self.attempts or TRIES)
         else:
             units, over, most = units._replace(sets=problem.units), self.within(min(self.reserve, left)), 1
         tries, into = lambda: 1 if soon() else most, self.construct_into

@@ -101,12 +101,20 @@ def test_a_ball_that_fits_nowhere_keeps_no_other_out(known: bool) -> None:
     assert construction.where == [NULL, 0, 0]
 
 
-def test_balls_of_a_tenant_that_is_too_large_count_one_by_one() -> None:
+def test_balls_of_a_tenant_that_is_too_large_count_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Twenty balls look at one another in a ring, and two have nothing to do with them: 18 have room."""
     other = "if BALL < 20 and ALLOC[(BALL + 1) % 20] == BIN then 1 else 1"
     text = f"FRIENDS 20, 21 procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += {other} end"
     asked = problem(f"BALLS 22 BINS 3 RESOURCES C[b in BINS] => 6 {text}")
+    construct, orders = Construction.construct, list[Any]()
+
+    def counted(self: Construction, rng: Any = None) -> None:
+        orders.append(rng)
+        construct(self, rng)
+
+    monkeypatch.setattr(Construction, "construct", counted)
     assert bw.solve(asked, attempts=4).placed == 18
+    assert len(orders) == 4, "attempts end the orders of tenants, too"
 
 
 def test_placed_jobs_survive_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
