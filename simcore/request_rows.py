@@ -10,11 +10,11 @@ import numpy as np
 
 from binwright.simcore.lifetime_info import LifetimeOracle
 from binwright.simcore.record import Record
-from binwright.simcore.types import Floats, HiddenLifetimeRequest, Ints, Request
+from binwright.simcore.types import HiddenLifetimeRequest, Ints, Request
 from binwright.simcore.workload import Workload
 
-CHUNK = 4096
-"""Rows of the workload turned into Python numbers at a time: fast to read one by one, bounded in memory."""
+CHUNK, FEWEST = 4096, 4
+"""Rows of the workload turned into Python numbers at a time, at most and where others lie between them."""
 
 
 class RequestRows:
@@ -42,7 +42,7 @@ class RequestRows:
         """Which rows of the workload are the first of a gang, or requests of one part, bool [n]; None without gangs."""
         self._durations = np.ascontiguousarray(workload.duration).data  # reads a number faster than the array does
         self._known: dict[int, Request] = {}
-        self._made = 0
+        self._made, self._size = 0, FEWEST
         self._paced = paced
         self._returned: list[Request] = []
         self._rests: list[float] = []  # of those that were sent back, how long they still stay
@@ -87,10 +87,6 @@ class RequestRows:
         stays: float = self._durations[row] if row < rows else self._rests[row - rows]
         return stays
 
-    def holding_times(self, rows: Ints) -> Floats:
-        """Return how long the requests of these rows stay, whatever agents are told, float64 [n]."""
-        return np.array([self.holding_time(row) for row in rows.tolist()], np.float64)
-
     def request(self, row: int) -> Request:
         """Return the request of a row, also of one that no server could hold.
 
@@ -102,10 +98,11 @@ class RequestRows:
                 return self._returned[row - rows]
             if self._paced:  # the arrival may be set later
                 return next(self.requests(np.array([row])))
-            come = np.arange(row, min(rows, row + CHUNK if self._made <= row < self._made + CHUNK else row + 1))
+            come = np.array([row])
             if row >= self._made:
-                if len(known) > 4 * CHUNK:
-                    self._known = known = {}
+                self._size = min(2 * self._size, CHUNK) if row < self._made + FEWEST else FEWEST
+                come = np.arange(row, min(rows, row + self._size))
+                self._known = known = {} if len(known) > 4 * CHUNK else known
                 self._made = row + len(come)
             known.update(zip(come.tolist(), self.requests(come), strict=True))
             request = known[row]

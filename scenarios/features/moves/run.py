@@ -251,7 +251,7 @@ class Moving:
         self._flying[number] = moved, plan
         seconds = self.spec.downtime + request.demand[self.resource] / self._rate
         if seconds:
-            ends = float(record.decided[row]) + float(simulation.rows.holding_times(np.array([row]))[0])
+            ends = float(record.decided[row]) + simulation.rows.holding_time(row)
             moved.due = min(now + seconds, ends)
             self._clock.at(moved.due, self._arrive, number)
         else:

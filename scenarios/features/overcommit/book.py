@@ -157,7 +157,8 @@ class PeakBook(Book):
         self._steps[who] += 1
         if any(map(self._ahead, self.predictors.values())):
             rows = self._row[new]
-            ends = np.ceil((run.record.decided[rows] + run.rows.holding_times(rows)) / self.step)
+            stays = np.array([run.rows.holding_time(row) for row in rows.tolist()], np.float64)
+            ends = np.ceil((run.record.decided[rows] + stays) / self.step)
             self._end[new] = np.minimum(ends, 2.0**62)
         for resource, series in self._series.items():
             wanted, last = self._wanted[:, resource], step + self._ahead(self.predictors[resource])
