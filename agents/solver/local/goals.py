@@ -4,6 +4,8 @@ Most goals are sums over all bins or balls, of which a move changes few terms. W
 """
 
 from collections.abc import Callable
+from contextlib import suppress
+from itertools import islice
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -63,15 +65,16 @@ def no_score() -> Score:
 def new_score(problem: Problem) -> tuple[Goals, Score]:
     """Compile the goals of a problem, and make the room for keeping them up.
 
-    If which entries a term reads depends on the allocation, all goals are evaluated anew.
+    All goals are evaluated anew where what a term reads depends on the allocation, or most terms read most of it.
     """
     objective, size = problem.objective, problem.dims + problem.balls
     assert objective is not None
     source, constants, ranges = emit.split_goals(objective)
     data, numbers = np.append(objective.data, 0), np.array([*constants, 0], np.int64)
-    try:
-        pairs = [*term_reads(source, objective.data, constants, ranges, problem.dims)]
-    except TypeError:
+    most, pairs = size * sum(map(len, ranges)) // 8, list[tuple[int, int]]()
+    with suppress(TypeError):
+        pairs = [*islice(term_reads(source, objective.data, constants, ranges, problem.dims), most + 1)]
+    if not 0 < len(pairs) <= most:
         source, constants, ranges = emit.split_goals(objective, apart=False)
         numbers, pairs = np.array([*constants, 0], np.int64), []
     read, readers = np.array(sorted(pairs), np.int64).reshape(-1, 2).T
