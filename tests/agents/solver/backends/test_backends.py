@@ -159,7 +159,9 @@ def test_dense_form_equals_the_interpreter(text: str, alloc: list[int]) -> None:
     """The dense form, which runs the source, and the verifier, which runs the text."""
     made = problem(text)
     matrix = made.matrix
-    assert matrix is not None
+    if matrix is None:
+        assert not made.program.non_negative
+        return
     sums = np.zeros_like(matrix.demand)
     for ball in range(made.balls):
         for dim, amount in interpreter.call(made.program, ball, 0, []) or ():
