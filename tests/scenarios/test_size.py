@@ -117,8 +117,8 @@ CASES: dict[str, tuple[Any, list[str], dict[str, Any]]] = {
     "expansion": (EXAMPLES / "expansion/scenario.yaml", ["overflow=drop", "workload.requests=200"], {"most": 30}),
     "stop": (EXAMPLES / "numa/scenario.yaml", ["workload.requests=600", "warm_start=null", "cluster.node.cpu=20"],
      {"until": "scheduled >= 550"}),
-    "groups": ("regimes/mixed", ["overflow=drop", "workload.requests=400", "agents=[first-fit, best-fit]"],
-     {"kind": "1"}),
+    "groups": ("regimes/mixed",
+     ["overflow=drop", "workload.requests=400", "agents=[first-fit, best-fit]", "size.kind='1'"], {}),
     "load": ("regimes/few", ["workload.requests=400", "agents=[first-fit, best-fit]"],
      {"until": "allocation_cpu <= 20 %", "most": 40}),
 }  # fmt: skip
