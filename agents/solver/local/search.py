@@ -2,9 +2,8 @@
 
 It is for whatever the language can say: shared dimensions, REJECT, SOFT, FRIENDS and FOES. It begins with a first fit
 in a biased order; then one is put in by force, again and again, which stands if it does not leave more out than before.
-What is left out counts by its weight: at first by its size, then more the longer it stays out. So
-nothing is left out for ever because something else is larger (Morris, "The breakout method for escaping from local
-minima", AAAI 1993).
+What is left out counts by its weight: at first by its size, then more the longer it stays out. So nothing is left out
+for ever because something else is larger (Morris, "The breakout method for escaping from local minima", AAAI 1993).
 """
 
 from collections.abc import Iterator
