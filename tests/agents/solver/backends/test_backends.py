@@ -1,6 +1,7 @@
 """Every back end gives the reference's answer, bit for bit."""
 
 import ctypes
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -157,11 +158,9 @@ def test_every_evaluator_of_the_source_is_the_interpreter(evaluated: str, exampl
 @given(straight_specifications(), st.lists(st.integers(NULL, 3), min_size=5, max_size=5))
 def test_dense_form_equals_the_interpreter(text: str, alloc: list[int]) -> None:
     """The dense form, which runs the source, and the verifier, which runs the text."""
-    made = problem(text)
+    made = problem(re.sub(r"[+-]= (.*?)( end)?$", r"+= max(0, \1)\2", text, flags=re.MULTILINE))
     matrix = made.matrix
-    if matrix is None:
-        assert not made.program.non_negative
-        return
+    assert matrix is not None
     sums = np.zeros_like(matrix.demand)
     for ball in range(made.balls):
         for dim, amount in interpreter.call(made.program, ball, 0, []) or ():
