@@ -13,11 +13,13 @@ import numpy as np
 from binwright.agents.solver.backends.cpu import compiled
 from binwright.agents.solver.backends.flat import Flat, Room
 from binwright.agents.solver.model import emit
-from binwright.agents.solver.model.evaluate import term_reads
+from binwright.agents.solver.model.evaluate import DependsOnAllocationError, term_reads
 from binwright.agents.solver.model.problem import Problem
 from binwright.simcore.jit import lean, lean_inlined
 from binwright.simcore.types import Ints
 
+MANY = 8
+"""Goals are not taken apart where a term reads more than one in so many dimensions and balls, on average."""
 LATE = 100
 """How many moves ago is some moves ago."""
 TRIED, NOW, BEST, LEAST, PAST = range(5)
@@ -71,8 +73,8 @@ def new_score(problem: Problem) -> tuple[Goals, Score]:
     assert objective is not None
     source, constants, ranges = emit.split_goals(objective)
     data, numbers = np.append(objective.data, 0), np.array([*constants, 0], np.int64)
-    most, pairs = size * sum(map(len, ranges)) // 8, list[tuple[int, int]]()
-    with suppress(TypeError):
+    most, pairs = size * sum(map(len, ranges)) // MANY, list[tuple[int, int]]()
+    with suppress(DependsOnAllocationError):
         pairs = [*islice(term_reads(source, objective.data, constants, ranges, problem.dims), most + 1)]
     if not 0 < len(pairs) <= most:
         source, constants, ranges = emit.split_goals(objective, apart=False)

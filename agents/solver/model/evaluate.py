@@ -64,6 +64,10 @@ def rejection(program: Program, ball: int, place: int, alloc: Sequence[int]) -> 
     return None if end >= 0 else program.rejects[-1 - end]
 
 
+class DependsOnAllocationError(Exception):
+    """A test or an index of a program is a number that is not known without an allocation."""
+
+
 class Unknown:
     """Stands for a number that depends on the allocation, as all does that is computed from it; it is no test."""
 
@@ -74,7 +78,10 @@ class Unknown:
         return self
 
     def __bool__(self) -> bool:
-        raise TypeError("this depends on the allocation")
+        raise DependsOnAllocationError
+
+    def __index__(self) -> int:
+        raise DependsOnAllocationError
 
 
 def _operation(symbol: str, left: Any, right: Any) -> Any:
@@ -114,7 +121,7 @@ def term_reads(
 ) -> Iterator[tuple[int, int]]:
     """List what the terms of split goals read: (dimension, or `dims` + ball; term).
 
-    Raises `TypeError` where that depends on the allocation.
+    Raises `DependsOnAllocationError` where that depends on the allocation.
     """
     run = function_of(source, "goals", **WITH_UNKNOWN, placed=lambda alloc, ball, _: alloc[ball])
     for term, (which, at) in enumerate((which, at) for which, each in enumerate(ranges) for at in each):

@@ -15,7 +15,13 @@ from typing import Any, NamedTuple
 from binwright.agents.solver.backends.cpu import LOOK, Over
 from binwright.agents.solver.model import program as p
 from binwright.agents.solver.model.emit import goals
-from binwright.agents.solver.model.evaluate import WITH_UNKNOWN, Unknown, evaluator, function_of
+from binwright.agents.solver.model.evaluate import (
+    WITH_UNKNOWN,
+    DependsOnAllocationError,
+    Unknown,
+    evaluator,
+    function_of,
+)
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.verify import goals_of
 from binwright.simcore.cores import usable_threads
@@ -69,7 +75,7 @@ def prove(problem: Problem, over: Over, begin: list[int] | None = None) -> Proof
         return task.result()
 
 
-class _Unstated(TypeError):
+class _Unstated(Exception):
     """Raised for what is not linear, or too large."""
 
 
@@ -228,7 +234,7 @@ class _Model:
                 if any(max(-low, high) > 2**53 for _, low, high in map(_ends, stated)):  # bounds are floats
                     raise _Unstated
                 stated = [self.fix(goal) for goal in stated]
-            except TypeError:
+            except (DependsOnAllocationError, _Unstated):
                 return [0]
         units = zip(self.units, self.there, strict=True)
         stays = [places[now[ball]] for members, places in units for ball in members if now[ball] in places]
