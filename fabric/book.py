@@ -88,6 +88,16 @@ class Book:
         return self.reasons[number]
 
 
+def usual_place(request: Request, placement: Any) -> tuple[int, int] | None:
+    """Return the server and the node of an answer `request.on(server, node)`; None where it needs a closer look."""
+    try:
+        ((server, node, amounts),) = placement.shares
+    except (AttributeError, TypeError, ValueError):
+        return None
+    usual = amounts is request.demand and type(server) is int is type(node) and not request.spread
+    return (server, node) if usual else None
+
+
 def plain_shares(placement: object) -> tuple[Share, ...]:
     """Return the shares of a placement as plain numbers; raises `InfeasiblePlacement` where it has none."""
     if not isinstance(placement, Placement):

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from binwright.fabric.book import GIVE, TAKE, Book, Holding, plain_shares
+from binwright.fabric.book import GIVE, TAKE, Book, Holding, plain_shares, usual_place
 from binwright.fabric.cluster import Cluster
 from binwright.fabric.device_book import DeviceBook
 from binwright.fabric.inventory import Inventory
@@ -115,13 +115,8 @@ class Ledger(Inventory):
         if self.network is not None:
             checked: Holding = self.network.checked(request, placement)
             return checked
-        try:
-            # request.on(server, node), the usual answer, needs no closer look than this.
-            ((server, node, amounts),) = placement.shares
-            usual = amounts is request.demand and type(server) is int is type(node) and not request.spread
-        except (AttributeError, TypeError, ValueError):
-            usual = False
-        shares = ((server, node, amounts),) if usual else plain_shares(placement)
+        usual = usual_place(request, placement)
+        shares = ((*usual, request.demand),) if usual else plain_shares(placement)
         server, node, _ = shares[0]
         if not (0 <= server < self._servers and 0 <= node < self._nodes):
             raise InfeasiblePlacement(f"there is no node {node} of server {server}")

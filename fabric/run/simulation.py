@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from binwright.fabric.book import usual_place
 from binwright.fabric.compiled import numa_loop as loop
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.run.arrays import RunArrays
@@ -207,15 +208,11 @@ class Simulation(RunArrays):
 
     def _placed_at_once(self, placement: Any) -> bool:
         """Place the head of the line on one node, where servers are all that there is; tells whether it was done."""
-        head, servers_alone = self._head, self.inside and self.ledger.plain
-        if head.spread or head.gang or self.queues or self.speeds or not servers_alone:
+        head = self._head
+        if head.gang or self.queues or self.speeds or not (self.inside and self.ledger.plain):
             return False
-        try:
-            ((server, node, amounts),) = placement.shares
-        except (AttributeError, TypeError, ValueError):
-            return False
-        usual = amounts is head.demand and type(server) is int is type(node)
-        if not usual or not self._place(self._run or self.bundle(), head.index, server, node):
+        usual = usual_place(head, placement)
+        if usual is None or not self._place(self._run or self.bundle(), head.index, *usual):
             return False
         self._head = None
         return True

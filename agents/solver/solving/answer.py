@@ -47,7 +47,7 @@ class Answer:
     alloc: list[int]
     """[balls]: the bin, -1 for a ball that is left out."""
     search: str
-    """What found it: `published`, or `first fit`, `whole tenants`, `CP-SAT` or `local search`."""
+    """What found it: `published`, or `first fit`, `fullest bins`, `whole tenants`, `CP-SAT` or `local search`."""
     bound: int
     """Every allocation of all balls needs so many bins; `bins` where the number is fixed."""
     impossible: str

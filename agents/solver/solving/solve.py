@@ -18,7 +18,7 @@ from binwright.agents.solver.local import polish
 from binwright.agents.solver.local import search as local_search
 from binwright.agents.solver.local.construct import Construction, Tenants, tenants
 from binwright.agents.solver.model.bounds import impossible, lower_bound
-from binwright.agents.solver.model.problem import Fault, Matrix, Problem
+from binwright.agents.solver.model.problem import Fault, Problem
 from binwright.agents.solver.model.program import MICRO, NULL
 from binwright.agents.solver.model.verify import faults, goals_of
 from binwright.agents.solver.solving import exact
@@ -26,10 +26,11 @@ from binwright.agents.solver.solving.answer import Answer, Progress, verify
 from binwright.simcore.errors import UserError, suggest
 from binwright.simcore.extras import install
 from binwright.simcore.removed import removed
-from binwright.simcore.types import Ints
 
 OURS, PUBLISHED, LOCAL = "ours", "published", "local search"
 FIRST_FIT, TENANTS = "first fit", "whole tenants"
+OF_VECTORS = {FIRST_FIT: first_fit, "fullest bins": fullest_bins}
+"""How vector problems are placed without a search."""
 TRIES = 64
 """Orders in which whole tenants are placed."""
 PATIENCE = 2_000
@@ -188,9 +189,8 @@ class _Search:
                 self.prove()
         # Of a problem that is impossible, what first fit has placed is the answer: no kernel is waited for.
         if not self.settled and not (self.impossible and self.best is not None):
-            for method in (first_fit, fullest_bins) if self.ours and self.problem.searched else ():
-                if not self.settled:
-                    self.fit(method, self.over)
+            for name in OF_VECTORS if self.ours and self.problem.searched else ():
+                self.fit(name, self.over)
             if not self.settled:
                 fewest(lambda: self.bound, self.most, self.bins, self.most_attempts, self.attempt)
         if self.device != "cpu":  # whether it is there is told
@@ -291,17 +291,17 @@ class _Search:
             self.impossible = PROVEN if self.bound == self.most else ""
             self.bound = min(self.bound + 1, self.most)
 
-    def fit(self, method: Callable[[Matrix, Over], Ints], over: Over) -> None:
-        """Keep what a method comes to of a vector problem if bins are alike or their number is given."""
+    def fit(self, name: str, over: Over) -> None:
+        """Keep what one of `OF_VECTORS` comes to if bins are alike or their number is given."""
         problem, packing = self.problem, self.problem.packing
-        if packing is None or (problem.searched and not problem.bins_alike):
+        if self.settled or packing is None or (problem.searched and not problem.bins_alike):
             return
         if problem.searched:
             bins = min(self.most, len(packing.demand) + problem.bins)
             packing = packing._replace(capacity=np.tile(packing.capacity[0], (bins, 1)))
-        where = method(packing, over)
+        where = OF_VECTORS[name](packing, over)
         problem = self.problem.with_bins(max(problem.bins, int(where.max()) + 1))
-        self.keep(problem, where[problem.unit_of].tolist(), FIRST_FIT)
+        self.keep(problem, where[problem.unit_of].tolist(), name)
 
     def attempt(self, bins: int, numbers: range) -> int | None:
         """Let all searches make some attempts with this many bins; returns the fewest bins known then."""
@@ -349,7 +349,7 @@ class _Search:
         if self.best is not None and NULL not in self.best.alloc:
             return
         if self.problem.packing is not None:
-            self.fit(first_fit, lambda: not is_loaded() or clock.monotonic() >= until)
+            self.fit(FIRST_FIT, lambda: not is_loaded() or clock.monotonic() >= until)
         elif self.best is None or self.problem.searched:
             self.construct_into(self.most, self.tenants, lambda: clock.monotonic() >= until)
 
