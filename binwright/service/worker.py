@@ -6,6 +6,7 @@ The process that forks workers imports this module, so that they start with ever
 import gc
 import json
 import re
+import signal
 import traceback
 from contextlib import suppress
 from dataclasses import asdict
@@ -60,6 +61,7 @@ def run(pipe: Connection, request: str, found: dict[str, Any] | None, limits: Li
         return {"found": solve(compiled, progress=tell, **how).as_json()}
 
     with suppress(BrokenPipeError, KeyboardInterrupt):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # it may have been sent as this process started
         submission = Submission.model_validate_json(request)
         confine(limits.memory, limits.grace + submission.time)
         try:
@@ -77,6 +79,7 @@ def run(pipe: Connection, request: str, found: dict[str, Any] | None, limits: Li
         except Exception:
             traceback.print_exc()
             send(**failure("the solver failed", OURS))
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # too late to stop anything
 
 
 def compile_request(request: Submission, limits: Limits) -> Problem:

@@ -106,6 +106,15 @@ def test_a_queued_job_is_cancelled_at_once(server: Server) -> None:
         assert server.wait(name, seconds=5)["state"] == "cancelled"
 
 
+def test_a_job_cancelled_as_its_process_starts_leaves_no_traceback(server: Server) -> None:
+    for number in range(30):
+        name = server.submit(ENDLESS, time=20, seed=1000 + number)
+        sleep(number / 4000)
+        server.ask("DELETE", f"/v1/problems/{name}")
+        assert server.wait(name, seconds=5)["state"] == "cancelled"
+    assert "Traceback" not in server.log.read_text()
+
+
 @pytest.mark.long
 def test_a_job_that_dies_takes_nothing_with_it(server: Server) -> None:
     other = server.submit(ENDLESS, time=3, seed=20)
