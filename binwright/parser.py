@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Sequence
 from typing import Any, NoReturn, TypeAlias
 
+from binwright.analysis.figures import VENUES
 from binwright.simcore.errors import nearest, suggest
 from binwright.simcore.removed import removed
 
@@ -156,6 +157,7 @@ COMMANDS: Sequence[tuple[str, str, str, Sequence[Option]]] = (
         _option("--agents", help="only these, with commas between"),
         _several("--where", "where", "KEY=VALUE", "only these points, or seed=N"),
         _option("--x", metavar="KEY", help="the swept key to draw or rank over"),
+        _option("--style", choices=VENUES, help="of a venue, in place of what `figures` in the scenario says"),
     )),
     ("traces describe", "traces.describe", "what a trace's file holds; --fit: a generator like it", (
         _option("file", help="a CSV or Parquet file, or the name of a trace"),

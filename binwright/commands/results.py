@@ -70,6 +70,7 @@ def figures(args: Namespace) -> int:
         "where": [pair("--where", text) for text in args.where],
         "x": args.x or "",
         "baseline": args.baseline,
+        "style": args.style,
     }
     drawn, left_out = {}, dict[str, UserError]()
     with StatusLine("figures") as line:

@@ -8,7 +8,7 @@ import pytest
 from binwright.analysis.compare.comparison import Comparison
 from binwright.analysis.figures import VENUES, Venue
 from binwright.analysis.figures.kind import draw
-from binwright.analysis.figures.style import save
+from binwright.analysis.figures.style import rendered, save
 from binwright.analysis.results_api import Results
 from binwright.cli import main
 from binwright.scenarios.batch.batch import Batch
@@ -65,6 +65,9 @@ def test_figure_settings_of_the_scenario_yield_to_arguments(tmp_path: Path, caps
     assert main(["figures", str(tmp_path), "--kind", "sweep"]) == 0
     assert (tmp_path / "figures" / "sweep.svg").is_file()
     assert "made: mean and 95 % interval over 6 seeds." in capsys.readouterr().out
+    file = tmp_path / "ieee.svg"
+    assert main(["figures", str(tmp_path), "--kind", "sweep", "--style", "ieee", "--out", str(file)]) == 0
+    assert file.read_bytes() == rendered(draw(results, "sweep", style="ieee"), "svg")
     assert draw([results, made(tmp_path / "other")], "sweep").get_suptitle() == ""
 
 
