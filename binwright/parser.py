@@ -10,7 +10,18 @@ from binwright.simcore.removed import removed
 
 Option: TypeAlias = tuple[tuple[str, ...], dict[str, Any]]
 """The names of an option or an argument, and how argparse takes it."""
-KINDS = ("agents", "devices", "figures", "metrics", "movers", "scenarios", "schema", "topology", "traces", "workloads")
+KINDS = {
+    "agents": "who decides where requests go",
+    "devices": "the OpenCL devices of this machine",
+    "figures": "kinds of figures, and what each needs",
+    "metrics": "columns of tables and of runs.parquet",
+    "movers": "who moves what runs",
+    "scenarios": "those that are shipped",
+    "schema": "of scenario files, as JSON, for editors",
+    "topology": "topologies of networks",
+    "traces": "those that are known, and whether they are on this machine",
+    "workloads": "traces, arrivals, lifetimes and demands",
+}
 """What `list` lists."""
 
 
@@ -212,7 +223,7 @@ COMMANDS: Sequence[tuple[str, str, str, Sequence[Option]]] = (
         _several("--limit", "limits", "NAME=NUMBER", "change a limit (memory=2e9)"),
     )),
     ("list", "catalogue.list_kind", "what there is to choose from: agents, scenarios, ...", (
-        _option("kind", metavar="KIND", choices=KINDS, help=f"{', '.join(KINDS[:-1])} or {KINDS[-1]}"),
+        _option("kind", nargs="?", metavar="KIND", choices=KINDS, help=f"one of {', '.join(KINDS)} (default: these)"),
         _option("name", nargs="?", metavar="NAME", help="with agents: an agent; with topology: a network"),
     )),
     ("agents check", "catalogue.check", "play an agent in small worlds, and say what it does wrong", (
@@ -236,7 +247,7 @@ def parser() -> argparse.ArgumentParser:
         below: argparse._SubParsersAction[Any] = commands
         if action:
             every.append(commands.add_parser(above, help=ABOVE[above]))
-            below = every[-1].add_subparsers(metavar="ACTION", dest="action", required=True)
+            below = every[-1].add_subparsers(metavar=action, dest="action", required=True)
         command = below.add_parser(action or above, help=purpose, description=f"{name}: {purpose}.")
         command.set_defaults(answer=answer)
         for names, how in options:

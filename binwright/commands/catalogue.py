@@ -8,6 +8,7 @@ from types import NoneType
 from typing import Any, get_args, get_origin
 
 from binwright.commands.console import entry, new_table, note, out, print_line, read_yaml
+from binwright.parser import KINDS
 from binwright.simcore.errors import UserError
 from binwright.simcore.registry import Registry
 
@@ -26,7 +27,12 @@ AGENT_GROUPS = {
 
 
 def list_kind(args: Namespace) -> int:
-    """Answer `binwright list KIND [NAME]`."""
+    """Answer `binwright list [KIND [NAME]]`."""
+    if args.kind is None:
+        for kind, meaning in KINDS.items():
+            entry(kind, meaning)
+        print_line("`binwright list KIND` lists them.")
+        return 0
     names = [] if args.name is None else [args.name]
     if names and args.kind not in ("agents", "topology"):
         raise UserError("takes no name", key=args.kind, value=args.name, remedy="Leave it out.")

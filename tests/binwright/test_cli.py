@@ -1,6 +1,7 @@
 """The command line as a user meets it: what it prints, what it writes, its exit codes, and no traceback ever."""
 
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -234,7 +235,8 @@ MISTAKES: list[tuple[str, list[str]]] = [
     ("run s.yaml --out file/below", ["cannot be written", "--out"]),
     ("run missing.yaml", ["was not found", "huawei-east-1", "Get it from github.com", "Licence: CC BY-NC 4.0"]),
     ("run quickstart --sede 3", ["there is no such option or argument: --sede 3", "Did you mean '--seeds'?"]),
-    ("traces", ["the following arguments are required: ACTION", "binwright traces --help"]),
+    ("traces", ["the following arguments are required: describe", "binwright traces --help"]),
+    ("agents", ["the following arguments are required: check", "binwright agents --help"]),
     ("pack binpack1 --servers kinds.csv", ["there is no such option or argument: --servers kinds.csv", "'--server'?"]),
     ("list agent", ["list: argument KIND: invalid choice: 'agent' (choose from "]),
     ("list movers quickstart", ["movers: takes no name"]),
@@ -339,6 +341,13 @@ def test_each_kind_is_listed(binwright: Asker, kind: str) -> None:
     said = binwright("list", kind)
     assert said.code == 0
     assert WORD_OF[kind] in said.out
+
+
+def test_list_alone_lists_the_kinds(binwright: Asker) -> None:
+    said = binwright("list")
+    assert said.code == 0
+    assert all(re.search(f"^{kind} +{re.escape(meaning)}", said.out, re.M) for kind, meaning in KINDS.items())
+    assert said.out.endswith("`binwright list KIND` lists them.\n")
 
 
 def test_one_agent_is_listed_by_its_name(binwright: Asker) -> None:
