@@ -9,6 +9,8 @@ from typing import Any, TypeAlias
 import yaml
 from pydantic import ValidationError
 
+from binwright.agents import AGENTS
+from binwright.scenarios.agent_spec import AgentSpec
 from binwright.scenarios.schema.explain import explain
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.scenarios.schema.yaml_source import LIBRARY, Source, read
@@ -27,29 +29,29 @@ def load_scenario(path: str | Path, overrides: Iterable[Override] = ()) -> Scena
     """Load the scenario in a file, or the shipped one of that name, with overrides like `cluster.servers=100`."""
     file = _find(path)
     source = read(file)
+    entries = source.data.get("agents")
     for override in as_text(overrides):
         source.override(override)
     if source.data.get("name") is None:
         source.data["name"] = file.stem
-    try:
-        return validate(source)
-    except ScenarioError as error:
-        if unknown := [each for each in error.each() if each.problem == "unknown agent"]:
-            _name_entries(unknown, file)
-        raise
+    _take_labels(source.data.get("agents"), entries)
+    return validate(source)
 
 
-def _name_entries(unknown: Iterable[UserError], file: Path) -> None:
-    """Say how the file's entry is written where its label is named as an agent."""
+def _take_labels(agents: Any, entries: Any) -> None:
+    """Replace what is no agent's name and a label of the file's entries by the entry that has it."""
+    if agents is not entries and isinstance(agents, list) and isinstance(entries, list):
+        for number, name in enumerate(agents):
+            if isinstance(name, str) and name not in AGENTS:
+                agents[number] = next((entry for entry in entries if _label_of(entry) == name), name)
+
+
+def _label_of(entry: Any) -> str:
+    """Tell what an entry of `agents:` is called; nothing where it is none."""
     try:
-        entries = validate(read(file)).dump()["agents"]
-    except UserError:
-        return
-    for error in unknown:
-        for entry in entries:
-            if error.value == entry["label"]:
-                text = yaml.safe_dump(entry, default_flow_style=True, width=inf, sort_keys=False).strip()
-                error.remedy = f"Labels are not taken here. Write the entry that has it: {text}"
+        return AgentSpec.model_validate(entry).label
+    except ValidationError:
+        return ""
 
 
 def as_text(overrides: Iterable[Override]) -> Iterator[str]:

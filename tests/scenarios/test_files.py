@@ -219,15 +219,18 @@ def test_a_wrong_override_names_itself_and_its_file(file: Path, override: str, p
     assert str(caught.value).startswith(f"{file}, override {override}: {problem}")
 
 
-def test_a_label_in_place_of_an_agent_names_its_entry(file: Path) -> None:
+def test_a_label_in_place_of_an_agent_stands_for_its_entry(file: Path) -> None:
     file.write_text(TRACE)
+    loose = load_scenario(file).agents[2]
+    assert loose.label == "best-fit(node=loose)"
+    assert load_scenario(file, ["agents=[best-fit(node=loose), random]"]).agents[0] == loose
     with pytest.raises(ScenarioError, match="unknown agent") as caught:
         load_scenario(file, ["agents=[best-fit(node=loose), best-fitt]"])
-    entry = "{name: best-fit, options: {node: loose}, label: best-fit(node=loose)}"
-    label, other = caught.value.each()
-    assert label.remedy == f"Labels are not taken here. Write the entry that has it: {entry}"
-    assert other.remedy.startswith("Did you mean 'best-fit'?")
-    assert load_scenario(file, [f"agents=[{entry}]"]).agents == load_scenario(file).agents[2:]
+    assert caught.value.remedy.startswith("Did you mean 'best-fit'?")
+    entries = "agents: [{name: random, label: best-fit}, {name: first-fit, label: mine}]"
+    file.write_text(changed(TRACE, "agents: [first-fit, best-fit, {best-fit: {node: loose}}]", entries))
+    names = [agent.name for agent in load_scenario(file, ["agents=[mine, best-fit]"]).agents]
+    assert names == ["first-fit", "best-fit"], "an agent of that name goes first"
 
 
 def test_a_list_is_no_override() -> None:
