@@ -152,7 +152,7 @@ class Reproduction:
         Returns the paths in `folder`; figures go into a folder `figures` beside them.
         """
         folder, files = Path(folder), dict[Path, str]()
-        few = "Values are of fewer seeds, or of less time, than the whole experiment. " * self.command.endswith("quick")
+        few = "Values may be of fewer seeds, or of less time, than the whole experiment. " * self.command.endswith("quick")
         made = f"Written by `binwright reproduce {self.command}` on {datetime.now(UTC):%Y-%m-%d}. {few}"
         made += "Intervals are 95 % over the seeds."
         for each in self.publications:
