@@ -146,6 +146,7 @@ COMMANDS: Sequence[tuple[str, str, str, Sequence[Option]]] = (
     ("reproduce", "results.reproduce", "every published number beside ours, with a verdict", (
         _option("publications", nargs="+", metavar="PUBLICATION",
                 help="one or more of nara, cvd-rl, wrasse, spane, fgd, rlscheduler, funsearch, adrs, or all"),
+        _several("--table", "tables", "TABLE", "only this published table, as it is numbered, and no figures"),
         _flag("--quick", "fewer seeds and less time: what will probably come out, in minutes"),
         _out("folder of the runs, values and pages (default: results/reproduce)"),
         JOBS,

@@ -134,7 +134,7 @@ def reproduce(args: Namespace) -> int:
     checked_jobs(args.jobs)
     if args.out == "":
         raise UserError("is empty", key="--out", remedy="Name a folder, or leave it out.")
-    result = Reproduction(args.publications, args.quick, args.out)
+    result = Reproduction(args.publications, args.quick, args.out, args.tables)
     publications = result.publications
     batches = [batch for publication in publications for batch in publication.batches.values()]
     total, done = sum(len(batch.runs) for batch in batches), sum(len(batch.done()) for batch in batches)

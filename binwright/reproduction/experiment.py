@@ -1,13 +1,13 @@
 """What a publication's file declares: experiments, which published tables each of them answers, and what differs."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from importlib import import_module
 from importlib.resources import files
 from importlib.util import find_spec
 from types import ModuleType
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import yaml
 
@@ -99,6 +99,23 @@ class Publication:
     `kind` of figure, `where` [(experiment, condition)], drawn as one, and those of the kind."""
     own: Collection[str] = ()
     """The published agents that were trained, or made anew, here: of these values are better or worse."""
+
+    def part(self, tables: Collection[str]) -> Self:
+        """Leave these tables and the runs that answer them, or all if none is named."""
+        if not tables:
+            return self
+        known = [table for experiment in self.experiments for table in experiment.tables]
+        for table in tables:
+            if table not in known:
+                problem, remedy = f"{self.name} has no such table that is measured", suggest(table, known)
+                raise UserError(problem, key="table", value=table, remedy=remedy)
+        values = [value for value in self.values if value.table in tables]
+        experiments = []
+        for each in self.experiments:
+            if answered := {each.condition_of(value) for value in values if value.table in each.tables}:
+                conditions = {name: runs for name, runs in each.conditions.items() if name in answered}
+                experiments.append(replace(each, conditions=conditions))
+        return replace(self, values=values, experiments=experiments, figures=())
 
 
 def publication(name: str) -> Publication:

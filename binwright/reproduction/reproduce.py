@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import shlex
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -125,11 +126,14 @@ def _sentence(error: UserError) -> str:
 class Reproduction:
     """Publications, planned when it is made, and after `run` what came of them."""
 
-    def __init__(self, names: Sequence[str], quick: bool = False, out: str | Path | None = None) -> None:
+    def __init__(
+        self, names: Sequence[str], quick: bool = False, out: str | Path | None = None, tables: Collection[str] = ()
+    ) -> None:
         names = [*dict.fromkeys(each for name in names for each in (PUBLICATIONS if name == "all" else (name,)))]
         self.folder = Path(out or FOLDER)
-        self.command = ("all" if set(names) == set(PUBLICATIONS) else " ".join(names)) + " --quick" * quick
-        self.publications = [Reproduced(publication(name), self.folder, quick) for name in names]
+        every = ["all"] if set(names) == set(PUBLICATIONS) else names
+        self.command = shlex.join([*every, *(f"--table={table}" for table in tables), *["--quick"] * quick])
+        self.publications = [Reproduced(publication(name).part(tables), self.folder, quick) for name in names]
 
     def run(self, jobs: int | None = None, finished: Finished = lambda row: None) -> Reproduction:
         """Run what is missing, compare, and draw; returns itself."""
@@ -152,7 +156,9 @@ class Reproduction:
         Returns the paths in `folder`; figures go into a folder `figures` beside them.
         """
         folder, files = Path(folder), dict[Path, str]()
-        few = "Values may be of fewer seeds, or of less time, than the whole experiment. " * self.command.endswith("quick")
+        few = "Values may be of fewer seeds, or of less time, than the whole experiment. " * self.command.endswith(
+            "quick"
+        )
         made = f"Written by `binwright reproduce {self.command}` on {datetime.now(UTC):%Y-%m-%d}. {few}"
         made += "Intervals are 95 % over the seeds."
         for each in self.publications:
@@ -169,6 +175,7 @@ class Reproduction:
 def reproduce(
     name: str,
     *others: str,
+    tables: Collection[str] = (),
     quick: bool = False,
     out: str | Path | None = None,
     jobs: int | None = None,
@@ -176,7 +183,8 @@ def reproduce(
 ) -> Reproduction:
     """Run what publications ran, and compare every value: one or more of `binwright.reproduction.PUBLICATIONS`, or all.
 
-    What `out` (default `results/reproduce`) has already is not run again. `quick` takes fewer seeds and less time.
-    `jobs` runs at a time (default: one per CPU); `finished` is called with every finished run's row.
+    Of `tables`, as they are numbered, only what these need is run, and no figure is drawn. What `out` (default
+    `results/reproduce`) has already is not run again. `quick` takes fewer seeds and less time. `jobs` runs at a time
+    (default: one per CPU); `finished` is called with every finished run's row.
     """
-    return Reproduction((name, *others), quick, out).run(jobs, finished)
+    return Reproduction((name, *others), quick, out, tables).run(jobs, finished)

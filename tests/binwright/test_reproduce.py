@@ -97,6 +97,23 @@ def test_scenarios_that_are_named_load(name: str) -> None:
             assert load_to_run(experiment.scenario, [*condition.overrides, agents])
 
 
+def test_one_table_alone_takes_the_runs_that_answer_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    [found] = Reproduction(["nara"], out=tmp_path, tables=["5"]).publications
+    assert [*found.batches] == [
+        ("fabrics", f"demand={demand};topology=delta") for demand in ("uniform", "azure", "alibaba")
+    ]
+    assert {value.table for value in found.whole.values} == {"5"}
+    assert not found.whole.figures
+    assert cli.main(["reproduce", "nara", "--table", "5", "--quick", "--dry-run", "--out", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.startswith("6 runs, 0 of them done already")
+    whole = Reproduction(["nara"], quick=True, tables=["section 5.3"])
+    assert whole.command == "nara '--table=section 5.3' --quick"
+    assert cli.main(["reproduce", "nara", "--table", "9"]) == cli.MISTAKE
+    said = capsys.readouterr().err
+    assert "--table: nara has no such table that is measured (got '9')" in said
+    assert "section 5.3" in said
+
+
 @pytest.mark.parametrize(("name", "seeds"), [("rlscheduler", 10), ("spane", 1000), ("funsearch", 20)])
 def test_values_without_an_interval_are_compared_over_all_seeds_alone(name: str, seeds: int, tmp_path: Path) -> None:
     [found] = Reproduction([name], quick=True, out=tmp_path).publications
