@@ -96,10 +96,23 @@ def _explain(args: Namespace) -> int:
         bins = list(obstacles(problem, alloc, ball))  # of a ball that there is
         _print_ball(problem, ball, alloc[ball], bins)
     if not args.balls:
-        for goal in reached(problem, alloc):  # solving alone finds their bounds
-            print_line(f"{goal.aim.lower()} {goal.text}: {goal.value:,.15g}")
+        goals, bounds = reached(problem, alloc), _bounds_in(file)
+        if len(bounds) == len(goals):
+            _print_goals([goal._replace(bound=bound) for goal, bound in zip(goals, bounds, strict=True)])
+        else:
+            for goal in goals:
+                print_line(f"{goal.aim.lower()} {goal.text}: {goal.value:,.15g}")
         _print_left(problem, left(problem, alloc), alloc.count(-1))
     return 0
+
+
+def _bounds_in(file: Path) -> list[float]:
+    """Read the bound of each goal, which solving alone finds, in an answer of `--json`; other files have none."""
+    from binwright.agents.solver.specification.load import text_of
+
+    with suppress(ValueError, KeyError, TypeError):
+        return [float(goal["bound"]) for goal in json.loads(text_of(file))["goals"]]
+    return []
 
 
 def _problem_of(args: Namespace) -> Problem:
