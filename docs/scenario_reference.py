@@ -4,11 +4,14 @@ import inspect
 import re
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import MISSING, fields, is_dataclass
+from types import NoneType
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from binwright.agents.learned import TRAINERS
 from binwright.scenarios.schema.json_schema import models_below, models_in, step_to, title_of, type_of
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.fields import Model
@@ -21,6 +24,10 @@ BRIEF = 12
 """Words of a mapping's description, at most, that are left out where the key above has a meaning, too."""
 HIDDEN = ("OtherOverflow", "AfterPreemption", "AfterRoom", "OtherLifetimes")
 """Mappings without a section: the keys that take them show all that is in them."""
+KINDS = {int: "integer", float: "number", str: "text", bool: "boolean"}
+"""How plain types are written."""
+LARGE = 1e6
+"""A limit of a setting from which on nobody meets it."""
 _INTRO = """\
 # Scenario files
 
@@ -51,7 +58,9 @@ replications: 100
 
 def reference() -> str:
     """Write the reference of every key, in Markdown: a section by key path, with a table of the keys below it."""
-    return "\n".join([_INTRO, *_Sections().written()])
+    sections = [*_Sections().written()]
+    place = next(number for number, section in enumerate(sections) if section.startswith("## train.agent\n"))
+    return "\n".join([_INTRO, *sections[: place + 1], *_trainers(), *sections[place + 1 :]])
 
 
 class _Sections:
@@ -125,6 +134,50 @@ class _Sections:
             return word if self._small(kind) else f"[{word}](#{_anchor(self.paths[kind])})"
 
         return re.sub(r"\[(\w+)\]\(#\w+\)", linked, type_of(field))
+
+
+def _trainers() -> Iterator[str]:
+    """Write the settings of trainers: a section for each of these, and for each of the classes that several share."""
+    kinds = {name: TRAINERS.load(name) for name in TRAINERS}
+    titles: dict[type, str] = {}
+    for name, kind in kinds.items():
+        titles[kind] = f"train.agent.{name}"
+        for above in (above for above in kind.__mro__[1:] if any(_settings(above))):
+            names = [other for other, of in kinds.items() if issubclass(of, above)]
+            titles.setdefault(above, f"train.agent.NAME ({', '.join(names)})")
+    for kind, title in titles.items():
+        shared = [f"[{titles[above]}](#{_anchor(titles[above])})" for above in kind.__mro__[1:] if above in titles]
+        more = ["", f"Further settings: {', '.join(shared)}."] if shared and kind in kinds.values() else []
+        rows = [f"|`{name}`|{_setting(hint)}|{default}|" for name, hint, default in _settings(kind)]
+        table = ["", "|key|type|default|", "|---|---|---|", *rows] if rows else []
+        yield "\n".join([f"## {title}", "", inspect.getdoc(kind) or "", *table, *more, ""])
+
+
+def _settings(kind: type) -> Iterator[tuple[str, Any, str]]:
+    """Yield the settings that a trainer's class itself has, or whose default it changes: name, type, default."""
+    own = vars(kind).get("__annotations__", {}) if is_dataclass(kind) else {}
+    for each in fields(kind) if own else ():
+        if each.name in own:
+            default = each.default if each.default_factory is MISSING else each.default_factory()
+            written = "" if default is None else f"`{_written(default)}`".replace("'", "")
+            yield each.name, get_type_hints(kind, include_extras=True)[each.name], written
+
+
+def _setting(hint: Any) -> str:
+    """Write the type of a setting as those of keys are written."""
+    parts = [part for part in get_args(hint) if part is not NoneType]
+    if get_origin(hint) is Annotated:
+        bounds = [bound for field in parts[1:] for bound in getattr(field, "metadata", ())]
+        signs = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
+        limits = [(sign, getattr(bound, name, LARGE)) for bound in bounds for name, sign in signs.items()]
+        return " ".join([_setting(parts[0]), *(f"{sign}{limit:g}" for sign, limit in limits if limit < LARGE)])
+    if get_origin(hint) is Literal:
+        return ", ".join(f"`{word}`" for word in parts)
+    if get_origin(hint) is dict:
+        return f"{{{': '.join(map(_setting, parts))}}}"
+    if get_origin(hint) is tuple:
+        return f"list of {_setting(parts[0])}"
+    return " or ".join(map(_setting, parts)) if parts else KINDS[hint]
 
 
 def _variant(model: type[Model]) -> str:

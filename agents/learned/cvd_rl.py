@@ -142,7 +142,7 @@ class CvdRL(DQNAgent):
 class CvdTrainer(DQN):
     """Double DQN on the sum of the servers' values after placing, among the candidates of the top-k filter.
 
-    `filter`, `lookahead` and `decomposition` are as in the agent; more settings are in `binwright.agents.learned.dqn`.
+    `filter`, `lookahead` and `decomposition` are as in the agent.
     """
 
     agent = "cvd-rl"

@@ -58,7 +58,7 @@ class SchedRL(DQNAgent):
 
 @dataclass
 class SchedTrainer(DQN):
-    """Dueling double DQN over all places; settings are in `binwright.agents.learned.dqn`."""
+    """Dueling double DQN over all places."""
 
     agent = "sched-rl"
     dueling = True

@@ -8,6 +8,7 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
+from binwright.agents.learned import TRAINERS
 from binwright.scenarios.build.plan import plan, points
 from binwright.scenarios.build.world import build_world
 from binwright.scenarios.schema.load import load_scenario, load_to_run, resolved, scenario_from, shipped
@@ -502,6 +503,9 @@ def _written(file: Path, text: str) -> Path:
 
 def test_reference_of_scenarios_is_current() -> None:
     written = (ROOT / "docs" / "reference" / "scenario.md").read_text()
+    for name in TRAINERS:
+        assert f"\n## train.agent.{name}\n" in written
+    assert "|`discount`|number ≥0 ≤1|`0.99`|" in written
     assert written == reference(), "run: python -m docs.scenario_reference > docs/reference/scenario.md"
 
 
