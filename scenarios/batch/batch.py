@@ -140,7 +140,7 @@ class Batch:
                 clear(self.folder)
                 clear(self.folder / "details")
                 sync(self.folder)  # a scenario without its journal would be taken for somebody's own
-                write_text(taken, resolved(self.scenario))
+                write_text(taken, resolved(self.scenario, self.folder))
                 if journal.tell() and not self._journal.read_bytes().endswith(b"\n"):
                     _append(journal, b"\n")  # a crash cut the last line short: it must not spoil the next one
             written = synced = monotonic()

@@ -13,12 +13,12 @@ from binwright.agents import AGENTS
 from binwright.scenarios.agent_spec import AgentSpec
 from binwright.scenarios.schema.explain import explain
 from binwright.scenarios.schema.scenario import Scenario
-from binwright.scenarios.schema.yaml_source import LIBRARY, Source, read
+from binwright.scenarios.schema.yaml_source import LIBRARY, Source, read, relative
 from binwright.simcore.errors import ScenarioError, UserError, meant, suggest
 
 LISTED = "`binwright list scenarios`"
 """Lists the scenarios that are shipped."""
-_HEADER = "# Every default written out. Amounts and times carry their unit; paths are absolute.\n"
+_HEADER = "# Every default written out. Amounts and times carry their unit.\n"
 
 
 Override: TypeAlias = str | Mapping[str, Any]
@@ -129,11 +129,15 @@ def source_of(scenario: Scenario) -> Source:
     return Source(scenario.file, copy.deepcopy(scenario.dump()), places)
 
 
-def resolved(scenario: Scenario) -> str:
-    """YAML with every default written out, which loads to an equal scenario from anywhere."""
-    return _HEADER + yaml.safe_dump(
-        scenario.dump(), sort_keys=False, allow_unicode=True, width=120, default_flow_style=None
-    )
+def resolved(scenario: Scenario, folder: Path) -> str:
+    """YAML with every default written out, which loads to an equal scenario from a file in this folder.
+
+    Where that is below the working folder, so are the paths of files below it: both can be moved together.
+    """
+    data, here = scenario.dump(), Path.cwd()
+    if folder.resolve().is_relative_to(here):
+        data = relative(data, here, folder.resolve())
+    return _HEADER + yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=120, default_flow_style=None)
 
 
 def shipped() -> dict[str, Path]:

@@ -1,5 +1,6 @@
 """YAML as plain data that remembers which file and line every key came from."""
 
+import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -28,7 +29,7 @@ _ODD = re.compile(r"[-+]?(?:[0-9][0-9_]*(:)[0-9:.]+|0[0-9_]+)")
 """Whole numbers that YAML does not count in tens: 1:30 is 90, and 010 is 8."""
 DEEPEST = 100
 """Mappings and lists within one another; where these are many more, libyaml ends the process."""
-_CODE = re.compile(r"[^:]*\.py:\w+|.+\.mplstyle")
+_CODE = re.compile(r"[^:]*\.py:\w+")
 
 
 class _Loader(_Safe):  # type: ignore[misc, valid-type]  # one of two classes
@@ -258,7 +259,7 @@ class _Reader:
         return value if words[-1:] == ["label"] else self._code(value, place)
 
     def _code(self, text: str, place: Place) -> str:
-        """Make the file of `file.py:Class`, or of a style of matplotlib, absolute; other text stays as it is."""
+        """Make the file of `file.py:Class` absolute; other text stays as it is."""
         return _absolute(text, self._folder, place) if _CODE.fullmatch(text) else text
 
     def _too_deep(self, line: int, at: Keys) -> ScenarioError:
@@ -283,6 +284,16 @@ def _absolute(text: str, folder: Path, place: Place) -> str:
         why = (isinstance(error, OSError) and error.strerror) or error
         raise mistake(f"{short(text)} is not a path: {why}", "Name a file.", place) from None
     return str(path)
+
+
+def relative(data: Any, here: Path, folder: Path, key: str = "") -> Any:
+    """Write the paths of files in `here`, which `read` made absolute, as a file in `folder` has them."""
+    if isinstance(data, dict):
+        return {relative(name, here, folder): relative(value, here, folder, name) for name, value in data.items()}
+    if isinstance(data, list):
+        return [relative(value, here, folder, key) for value in data]
+    is_path = isinstance(data, str) and key != "label" and (key.rpartition(".")[2] == "path" or _CODE.fullmatch(data))
+    return os.path.relpath(data, folder) if is_path and Path(data).is_relative_to(here) else data
 
 
 def dotted(keys: Iterable[str | int]) -> str:

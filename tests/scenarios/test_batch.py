@@ -157,6 +157,10 @@ def test_saved_scenario_of_files_runs_from_anywhere(tmp_path: Path, monkeypatch:
     runs = first.runs
     monkeypatch.chdir(tmp_path)
     assert numbers(Batch(load_scenario(saved), tmp_path / "again").run()).equals(numbers(runs))
+    moved = here.rename(tmp_path / "moved") / "out"
+    assert str(tmp_path) not in (moved / "scenario.yaml").read_text()
+    batch = Batch(load_scenario(moved / "scenario.yaml"), moved)
+    assert len(batch.done()) == len(runs), "the folder is moved with the files beside it"
 
 
 # -- details -----------------------------------------------------------------------------------------------------------

@@ -134,7 +134,7 @@ size: {until: energy <= 3 kWh}
         "def worst(run: FinishedRun) -> float:\n    return run.bill.energy / run.bill.on\n"
     )
     scenario = load_scenario(tmp_path / "s.yaml")
-    (tmp_path / "again.yaml").write_text(resolved(scenario))
+    (tmp_path / "again.yaml").write_text(resolved(scenario, tmp_path))
     assert load_scenario(tmp_path / "again.yaml") == scenario
     results = bw.run(scenario, out=tmp_path / "out")
     (run,) = results.runs.to_dicts()

@@ -323,7 +323,7 @@ def test_labels_have_the_end_of_a_path(file: Path) -> None:
     given = "{name: nara, label: mine, options: {path: w.csv}}"
     assert labels_of(file, weights[0], more=given) == ["nara(path=seed-0/best)", "mine"]
     loaded = load_scenario(file)
-    assert scenario_from(yaml.safe_load(resolved(loaded))).agents == loaded.agents
+    assert scenario_from(yaml.safe_load(resolved(loaded, file.parent))).agents == loaded.agents
     assert scenario_from({**loaded.dump(), "name": "moved"}).agents == loaded.agents
     with pytest.raises(ScenarioError, match="has the same label as agent 0"):
         labels_of(file, *weights[::2])
@@ -360,7 +360,7 @@ def test_an_agent_of_ones_own(tmp_path: Path, file: Path) -> None:
     assert [agent.label for agent in scenario.agents[:2]] == ["mine.py:Mine(k=3, deep={'a': None})", "four"]
     assert vars(scenario.agents[1].make()) == {"k": 4}
     assert scenario.agents[0].options == {"k": 3, "deep": {"a": None}}
-    file.write_text(resolved(scenario))
+    file.write_text(resolved(scenario, file.parent))
     assert load_scenario(file) == scenario
     before = {run.name for run in plan(scenario)}
     (tmp_path / "mine.py").write_text((tmp_path / "mine.py").read_text() + "# changed\n")
@@ -387,12 +387,12 @@ def test_resolved_scenario_loads_to_an_equal_one_from_anywhere(tmp_path: Path, f
     scenario = load_scenario(file, ["seed=7", "replications=2"])
     elsewhere = tmp_path / "else" / "where.yaml"
     elsewhere.parent.mkdir()
-    elsewhere.write_text(resolved(scenario))
+    elsewhere.write_text(resolved(scenario, elsewhere.parent))
     again = load_scenario(elsewhere)
     assert again == scenario
-    assert resolved(again) == resolved(scenario)
+    assert resolved(again, tmp_path) == resolved(scenario, tmp_path)
     assert [run.name for run in plan(again)] == [run.name for run in plan(scenario)]
-    assert scenario_from(yaml.safe_load(resolved(scenario))) == scenario
+    assert scenario_from(yaml.safe_load(resolved(scenario, file.parent))) == scenario
 
 
 # -- plans -------------------------------------------------------------------------------------------------------------
@@ -455,7 +455,7 @@ def test_registered_parts_of_others_take_their_own_options(file: Path) -> None:
     file.write_text(theirs)
     scenario = load_scenario(file)
     assert build_world(scenario).draw(0).arrival.tolist() == [3.0 * n for n in range(20)]
-    assert scenario_from(yaml.safe_load(resolved(scenario))) == scenario
+    assert scenario_from(yaml.safe_load(resolved(scenario, file.parent))) == scenario
     file.write_text(changed(theirs, "every: 3", "evry: 3"))
     with pytest.raises(ScenarioError, match=r"Fixed\.evry: unknown option .*\n  Did you mean 'every'"):
         load_scenario(file)
@@ -484,7 +484,7 @@ def test_amounts_of_a_trace_have_their_unit(tmp_path: Path, file: Path) -> None:
     for mem in ("1 GB", "1 GiB", "0.5 MiB", "1 kB"):
         scenario = load_scenario(_written(file, own), [f"workload.units={{mem: {mem}}}"])
         amounts.append(build_world(scenario).draw(0).demand[0].tolist())
-        assert scenario_from(yaml.safe_load(resolved(scenario))) == scenario
+        assert scenario_from(yaml.safe_load(resolved(scenario, file.parent))) == scenario
     assert amounts == [[1_000_000, mem] for mem in (2_000_000, 2_147_484, 1_049, 2)]
     (tmp_path / "h.csv").write_text("vmid,cpu,mem,at,lt\n1,1,2,0,5\n")
     known = changed(TRACE, "start: {random: [50000, 100000]}", "path: h.csv")

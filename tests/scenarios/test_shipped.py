@@ -72,12 +72,12 @@ ALIKE = [file for file in FILES if file.parent.name == "regimes" and "-" in file
     [pytest.param(file, marks=[pytest.mark.long] * (file in ALIKE)) for file in FILES],
     ids=lambda file: file.relative_to(LIBRARY).as_posix(),
 )
-def test_shipped_scenario_is_valid_and_described(file: Path) -> None:
+def test_shipped_scenario_is_valid_and_described(file: Path, tmp_path: Path) -> None:
     scenario = load_scenario(file)
     assert scenario.description
     assert check_scenario(scenario) > 0
     check_training(scenario)
-    assert scenario_from(yaml.safe_load(resolved(scenario))) == scenario
+    assert scenario_from(yaml.safe_load(resolved(scenario, tmp_path))) == scenario
     spec = scenario.workload  # a window leaves out what runs already: so it was published, and so measured
     assert not isinstance(spec, Trace) or spec.start == 0 or spec.running == "drop"
 
