@@ -6,12 +6,12 @@ Most goals are sums over all bins or balls, of which a move changes few terms. W
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import islice
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from binwright.agents.solver.backends.cpu import compiled
-from binwright.agents.solver.backends.flat import Flat, Room
+from binwright.agents.solver.local.state import DIMS, UNITS, Score, State
 from binwright.agents.solver.model import emit
 from binwright.agents.solver.model.evaluate import DependsOnAllocationError, term_reads
 from binwright.agents.solver.model.problem import Problem
@@ -29,39 +29,6 @@ CHANGED, TURN = range(2)
 """Entries of `tally`: how many terms the move has changed, and how often goals have been evaluated."""
 Goals: TypeAlias = Callable[[Ints, Ints, Ints, Ints, Ints, Ints, int, int], int]
 """(alloc, data, numbers, used, values, totals, which, at), as `binwright.agents.solver.model.emit.split_goals` says."""
-
-
-class Score(NamedTuple):
-    """What goals come to: arrays, all int64."""
-
-    data: Ints
-    numbers: Ints
-    """What the compiled goals read."""
-    values: Ints
-    """[PAST + LATE, goals]: less is better"""
-    totals: Ints
-    """[sums]"""
-    which: Ints
-    at: Ints
-    """[terms]: the sum, and the variable of its loop"""
-    first: Ints
-    readers: Ints
-    """[dims + balls + 1]: where those terms begin in `readers` that read a dimension, or the bin of a ball"""
-    term: Ints
-    """[terms]: what it comes to where nothing has moved"""
-    fresh: Ints
-    """[terms]: what it comes to after the move"""
-    seen: Ints
-    """[terms]: the turn in which it was evaluated last"""
-    changed: Ints
-    """[terms]: those that the move has changed, as many as `tally` says"""
-    tally: Ints
-
-
-def no_score() -> Score:
-    """Make what a search without goals has."""
-    nothing = np.zeros(0, np.int64)
-    return Score(nothing, nothing, np.zeros((0, 0), np.int64), *[nothing] * 10)
 
 
 def new_score(problem: Problem) -> tuple[Goals, Score]:
@@ -108,53 +75,52 @@ def copy(values: Ints, row: int, to: int) -> None:
 
 
 @lean
-def begin(goals: Goals, room: Room, score: Score) -> None:
+def begin(goals: Goals, state: State) -> None:
     """Evaluate all terms, and write what the goals come to into all rows of `values`."""
+    score = state.score
     score.totals[:] = 0
     for term in range(len(score.term)):
-        score.term[term] = term_of(goals, room, score, term)
+        score.term[term] = run(goals, state, score.which[term], score.at[term])
         score.totals[score.which[term]] += score.term[term]
     score.tally[CHANGED] = 0
-    goals(room.alloc, score.data, score.numbers, room.used, score.values[TRIED], score.totals, -1, 0)
+    run(goals, state, -1, 0)
     for row in range(1, len(score.values)):
         copy(score.values, TRIED, row)
 
 
 @lean_inlined
-def term_of(goals: Goals, room: Room, score: Score, term: int) -> int:
-    """Return what a term comes to now."""
-    which, at = score.which[term], score.at[term]
+def run(goals: Goals, state: State, which: int, at: int) -> int:
+    """Return what a term comes to now; or write what the goals come to into the row TRIED."""
+    score, room = state.score, state.room
     return goals(room.alloc, score.data, score.numbers, room.used, score.values[TRIED], score.totals, which, at)
 
 
 @lean_inlined
-def renew(goals: Goals, room: Room, score: Score, entry: int) -> None:
+def renew(goals: Goals, state: State, entry: int) -> None:
     """Evaluate the terms that read a dimension, or dims + a ball, once in a turn; adds what changes to `totals`."""
-    tally = score.tally
+    score, tally = state.score, state.score.tally
     for k in range(score.first[entry], score.first[entry + 1]):
         term = score.readers[k]
         if score.seen[term] != tally[TURN]:
             score.seen[term] = tally[TURN]
-            score.fresh[term] = term_of(goals, room, score, term)
+            score.fresh[term] = run(goals, state, score.which[term], score.at[term])
             score.totals[score.which[term]] += score.fresh[term] - score.term[term]
             score.changed[tally[CHANGED]] = term
             tally[CHANGED] += 1
 
 
 @lean
-def evaluate_terms(goals: Goals, flat: Flat, room: Room, score: Score, touched: Ints, moves: Ints) -> None:
-    """Write what the goals come to, where all balls are placed, into the row TRIED of `values`.
-
-    The move has `touched` these dimensions, and has put these units elsewhere.
-    """
+def evaluate(goals: Goals, state: State) -> None:
+    """Write what the goals come to after the move, which has placed all balls, into the row TRIED of `values`."""
+    flat, score = state.flat, state.score
     score.tally[CHANGED] = 0
     score.tally[TURN] += 1
-    for dim in touched:
-        renew(goals, room, score, dim)
-    for unit in moves:
-        for at in range(flat.units[unit], flat.units[unit + 1]):
-            renew(goals, room, score, len(room.used) + flat.unit_balls[at])
-    goals(room.alloc, score.data, score.numbers, room.used, score.values[TRIED], score.totals, -1, 0)
+    for k in range(state.tally[DIMS]):
+        renew(goals, state, state.touched[k])
+    for k in range(state.tally[UNITS]):
+        for at in range(flat.units[state.moves[k]], flat.units[state.moves[k] + 1]):
+            renew(goals, state, len(flat.ceiling) + flat.unit_balls[at])
+    run(goals, state, -1, 0)
     for k in range(score.tally[CHANGED]):
         term = score.changed[k]
         score.totals[score.which[term]] -= score.fresh[term] - score.term[term]

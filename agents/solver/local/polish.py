@@ -21,18 +21,16 @@ from binwright.agents.solver.local.goals import (
     PAST,
     TRIED,
     Goals,
-    Score,
     accept,
     begin,
     copy,
-    evaluate_terms,
+    evaluate,
     new_score,
     worse,
 )
 from binwright.agents.solver.local.search import SLICE, empty_bins, trim
 from binwright.agents.solver.local.state import (
     COUNT,
-    DIMS,
     UNITS,
     State,
     begin_move,
@@ -46,7 +44,7 @@ from binwright.agents.solver.local.state import (
     undo,
 )
 from binwright.agents.solver.model.problem import Problem
-from binwright.agents.solver.model.program import MICRO, NULL
+from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.random import IMPROVING
 from binwright.agents.solver.model.verify import goals_of
 from binwright.simcore.jit import lean
@@ -54,13 +52,6 @@ from binwright.simcore.types import Ints
 
 COMPARED = 32
 """Ways that are compared of taking from a bin, or units for going home, where there are many bins."""
-
-
-@lean
-def evaluate(goals: Goals, state: State) -> None:
-    """Write what the goals come to after the move, which has placed all balls, into the row TRIED of `values`."""
-    touched, moves = state.touched[: state.tally[DIMS]], state.moves[: state.tally[UNITS]]
-    evaluate_terms(goals, state.flat, state.room, state.score, touched, moves)
 
 
 @lean
@@ -258,21 +249,17 @@ def improved(
     assert objective is not None
     call, flat = compiled_problem(problem, elastic=True)
     goals, empty = new_score(problem)
-    # Sets are kept that must be, and wishes that hold.
-    sets = [(*each, True) for each in problem.friends] + [(*each, False) for each in problem.foes]
-    places = [{alloc[ball] for ball in members} for members, _, _ in sets]
-    holds = [
-        chance == MICRO or (len(at) == 1) == friends for (_, chance, friends), at in zip(sets, places, strict=True)
-    ]
-    imposed, most = np.array(holds or [False], np.int64), 2000 + 20 * len(problem.units)
+    places, most = np.array(alloc, np.int64), 2000 + 20 * len(problem.units)
+    # Sets that hold go on doing so, whether they must or not.
+    holds = np.append(problem.friends.in_one_bin(places), ~problem.foes.in_one_bin(places))
 
     def run(start: Ints, number: int) -> Found:
-        score = Score(*(part.copy() for part in empty))
+        score = empty._make(part.copy() for part in empty)
         search, values = new_state(problem, flat, stop)._replace(score=score), score.values
-        search.room.imposed[:] = imposed
+        search.room.imposed[: len(holds)] = holds
         allowed = load(call, search, start)
         assert allowed, "an allocation that is not allowed"
-        begin(goals, search.room, score)
+        begin(goals, search)
         polish(call, goals, search, seed, number, 0)  # compiles it, even if time is over
         made = 0
         while made < most and not stop[0] and tuple(values[BEST].tolist()) != objective.bounds:
@@ -282,7 +269,7 @@ def improved(
         return Found(int(reached != objective.bounds), search.best, number, min(made, most), reached)
 
     values = goals_of(problem, alloc)
-    best = Found(int(values != objective.bounds), np.array(alloc, np.int64), NULL, 0, values)
+    best = Found(int(values != objective.bounds), places, NULL, 0, values)
     checked, number, last = 0, 0, 0
     while best.left and number != runs and number - last < patience and not (number and over()):
         end = number + 4 if runs is None else min(number + 4, runs)

@@ -11,7 +11,6 @@ import numpy as np
 
 from binwright.agents.solver.backends.attempt import Utilfn, change, lift_out, put, put_around, put_back
 from binwright.agents.solver.backends.flat import Flat, Room, room
-from binwright.agents.solver.local.goals import Score, no_score
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import NULL, WIDE
 from binwright.agents.solver.model.random import below_kernel, stream_kernel
@@ -21,6 +20,33 @@ from binwright.simcore.types import Ints
 COUNT, TOTAL, DRAWS, CLOCK, DIMS, UNITS, STREAM = range(7)
 """Entries of `tally`: unplaced units, their weight, random numbers drawn, the number of the move, how many dimensions
 and units it has changed; where random numbers of the run start."""
+
+
+class Score(NamedTuple):
+    """What goals come to: arrays, all int64."""
+
+    data: Ints
+    numbers: Ints
+    """What the compiled goals read."""
+    values: Ints
+    """[PAST + LATE, goals]: less is better"""
+    totals: Ints
+    """[sums]"""
+    which: Ints
+    at: Ints
+    """[terms]: the sum, and the variable of its loop"""
+    first: Ints
+    readers: Ints
+    """[dims + balls + 1]: where those terms begin in `readers` that read a dimension, or the bin of a ball"""
+    term: Ints
+    """[terms]: what it comes to where nothing has moved"""
+    fresh: Ints
+    """[terms]: what it comes to after the move"""
+    seen: Ints
+    """[terms]: the turn in which it was evaluated last"""
+    changed: Ints
+    """[terms]: those that the move has changed, as many as `tally` says"""
+    tally: Ints
 
 
 class State(NamedTuple):
@@ -76,8 +102,13 @@ def new_state(problem: Problem, flat: Flat, stop: Ints) -> State:
         np.full(dims, WIDE), *of_dims, *of_units,
         problem.unit_now, np.full(bins, NULL), np.zeros(bins, np.int64),
     ]  # fmt: skip
-    every, best = flat._replace(group_bins=np.arange(bins)), np.zeros(problem.balls, np.int64)
-    return State(every, room(problem)._replace(stop=stop), no_score(), best, np.zeros(7, np.int64), *arrays)
+    every, best, nothing = (
+        flat._replace(group_bins=np.arange(bins)),
+        np.zeros(problem.balls, np.int64),
+        np.zeros(0, np.int64),
+    )
+    score = Score(nothing, nothing, np.zeros((0, 0), np.int64), *[nothing] * 10)
+    return State(every, room(problem)._replace(stop=stop), score, best, np.zeros(7, np.int64), *arrays)
 
 
 @lean

@@ -11,7 +11,7 @@ import numpy as np
 
 from binwright.agents.solver.model.evaluate import demands
 from binwright.agents.solver.model.program import MICRO, NULL, Family, Objective, Program
-from binwright.simcore.types import Ints
+from binwright.simcore.types import Flags, Ints
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,12 @@ class Sets:
         members, bounds = self.members.tolist(), self.offsets.tolist()
         for number, chance in enumerate(self.chance.tolist()):
             yield members[bounds[number] : bounds[number + 1]], chance
+
+    def in_one_bin(self, places: Ints) -> Flags:
+        """Tell of each set whether its balls are all in the same of these places [balls]."""
+        at, begins = places[self.members], self.offsets[:-1]
+        alike: Flags = np.minimum.reduceat(at, begins) == np.maximum.reduceat(at, begins)
+        return alike
 
     @classmethod
     def of(cls, sets: list[tuple[list[int], int]]) -> Sets:
@@ -196,9 +202,7 @@ class Problem:
     def unit_now(self) -> Ints:
         """The bin that each unit is in now, int64 [units]; -1 where its balls are apart, or any is nowhere."""
         first = self.now[self.units.members[self.units.offsets[:-1]]]
-        together = np.ones(len(self.units), np.bool_)
-        np.logical_and.at(together, self.unit_of, self.now == first[self.unit_of])
-        return np.where(together & (first < self.bins), first, NULL)
+        return np.where(self.units.in_one_bin(self.now) & (first < self.bins), first, NULL)
 
     def moved(self, alloc: Sequence[int]) -> tuple[tuple[int, int, int], ...]:
         """Return the moves of an allocation [balls]: ball, from, to; -1 for a ball that is left out."""

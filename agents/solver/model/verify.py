@@ -9,7 +9,7 @@ from binwright.agents.solver.model.emit import goals
 from binwright.agents.solver.model.evaluate import Evaluate, evaluator, function_of
 from binwright.agents.solver.model.problem import Problem, Sets
 from binwright.agents.solver.model.program import MICRO, NULL
-from binwright.simcore.types import Ints
+from binwright.simcore.types import Flags, Ints
 
 MESSAGES = 20
 """No more than this are listed."""
@@ -49,9 +49,9 @@ def violations(problem: Problem, where: Ints, used: Ints) -> Iterator[Violation]
     placed = where != NULL
     for ball in np.flatnonzero(placed & (pins != NULL) & (pins != where)).tolist():
         yield Violation("PIN", f"ball {called(ball)} in bin {at(where[ball])}: it is pinned to bin {at(pins[ball])}")
-    for members in _in_one_bin(problem.friends, where, False):
+    for members in _certain(problem.friends, ~problem.friends.in_one_bin(where)):
         yield Violation("FRIENDS", f"friends {', '.join(map(called, members))} are in different bins")
-    for members in _in_one_bin(problem.foes, where, True):
+    for members in _certain(problem.foes, problem.foes.in_one_bin(where)):
         if (place := where[members[0]]) != NULL:
             rule = "DIFFERENT" if any(set(members) <= set(some) for some, _ in problem.different) else "FOES"
             yield Violation(rule, f"foes {', '.join(map(called, members))} together in bin {at(place)}")
@@ -67,15 +67,10 @@ def violations(problem: Problem, where: Ints, used: Ints) -> Iterator[Violation]
             yield Violation("SOFT", f"{count} dimensions of the soft group of {name} are over, {most} may be")
 
 
-def _in_one_bin(sets: Sets, where: Ints, together: bool) -> list[list[int]]:
-    """List the sets that must hold whose balls are all in the same bin, or else those of which they are not."""
-    some = np.flatnonzero(np.diff(sets.offsets))
-    if not len(some):
-        return []
-    bins, begins = where[sets.members], sets.offsets[some]
-    alike = np.minimum.reduceat(bins, begins) == np.maximum.reduceat(bins, begins)
-    result = some[(alike == together) & (sets.chance[some] == MICRO)]
-    return [sets.members[sets.offsets[each] : sets.offsets[each + 1]].tolist() for each in result.tolist()]
+def _certain(sets: Sets, which: Flags) -> list[list[int]]:
+    """List those of some sets that must hold."""
+    numbers = np.flatnonzero(which & (sets.chance == MICRO)).tolist()
+    return [sets.members[sets.offsets[each] : sets.offsets[each + 1]].tolist() for each in numbers]
 
 
 def utilisation(problem: Problem, alloc: Sequence[int]) -> tuple[list[int], list[int]]:
