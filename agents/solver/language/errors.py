@@ -33,12 +33,9 @@ OUTSIDE, NOW_OUTSIDE = At(0, 0), At(0, 1)
 class SpecError(UserError):
     """Raised if the specification is wrong, or too much for the solver."""
 
-    def __init__(
-        self, problem: str, remedy: str, at: At | None = None, text: str = "", file: str | Path | None = None
-    ) -> None:
+    def __init__(self, problem: str, remedy: str, at: At | None = None, *, file: Path | None = None) -> None:
         super().__init__(problem, file=file, line=None if at is None else at.line or None, remedy=remedy)
-        self.at = at
-        self.text = text
+        self.at, self.text = at, ""
 
     def __str__(self) -> str:
         lines = self.text.split("\n")

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from binwright.simcore.errors import ExtraNeeded, UserError, meant, suggest, unread
-from binwright.simcore.extras import install
+from binwright.simcore.errors import UserError, meant, suggest, unread
+from binwright.simcore.extras import need
 
 if TYPE_CHECKING:
     from binwright.agents.solver.language.tables import Now
@@ -75,10 +75,7 @@ def problem(
 
 def specification(text: str, **more: Any) -> Spec:
     """Return `Spec(text, **more)`; raises `UserError` if lark is not installed."""
-    try:
-        from binwright.agents.solver.specification.spec import Spec
-    except ModuleNotFoundError as error:
-        if error.name != "lark":
-            raise
-        raise ExtraNeeded("the solver needs lark, which is not installed", remedy=install("solver")) from None
+    need("lark", "solver", what="the solver")
+    from binwright.agents.solver.specification.spec import Spec
+
     return Spec(text, **more)

@@ -170,8 +170,8 @@ class Spec:
         try:
             yield
         except SpecError as error:
-            text, file = error.text or self.text, error.file or self.file
-            raise SpecError(error.problem, error.remedy, error.at, text, file) from None
+            error.text, error.file = error.text or self.text, error.file or self.file
+            raise
 
     def _check_declarations(self) -> None:
         """Refuse declarations that are missing or there twice, and parameters that do not exist."""
