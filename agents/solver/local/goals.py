@@ -13,7 +13,7 @@ import numpy as np
 from binwright.agents.solver.backends.cpu import compiled
 from binwright.agents.solver.local.state import DIMS, UNITS, Score, State
 from binwright.agents.solver.model import emit
-from binwright.agents.solver.model.evaluate import DependsOnAllocationError, term_reads
+from binwright.agents.solver.model.evaluate import UnstatedError, term_reads
 from binwright.agents.solver.model.problem import Problem
 from binwright.simcore.jit import lean, lean_inlined
 from binwright.simcore.types import Ints
@@ -41,7 +41,7 @@ def new_score(problem: Problem) -> tuple[Goals, Score]:
     source, constants, ranges = emit.split_goals(objective)
     data, numbers = np.append(objective.data, 0), np.array([*constants, 0], np.int64)
     most, pairs = size * sum(map(len, ranges)) // MANY, list[tuple[int, int]]()
-    with suppress(DependsOnAllocationError):
+    with suppress(UnstatedError):
         pairs = [*islice(term_reads(source, objective.data, constants, ranges, problem.dims), most + 1)]
     if not 0 < len(pairs) <= most:
         source, constants, ranges = emit.split_goals(objective, apart=False)

@@ -64,8 +64,8 @@ def rejection(program: Program, ball: int, place: int, alloc: Sequence[int]) -> 
     return None if end >= 0 else program.rejects[-1 - end]
 
 
-class DependsOnAllocationError(Exception):
-    """A test or an index of a program is a number that is not known without an allocation."""
+class UnstatedError(Exception):
+    """What a program computes cannot be stated without an allocation: a test, an index, what is not linear or large."""
 
 
 class Unknown:
@@ -78,10 +78,10 @@ class Unknown:
         return self
 
     def __bool__(self) -> bool:
-        raise DependsOnAllocationError
+        raise UnstatedError
 
     def __index__(self) -> int:
-        raise DependsOnAllocationError
+        raise UnstatedError
 
 
 def _operation(symbol: str, left: Any, right: Any) -> Any:
@@ -121,7 +121,7 @@ def term_reads(
 ) -> Iterator[tuple[int, int]]:
     """List what the terms of split goals read: (dimension, or `dims` + ball; term).
 
-    Raises `DependsOnAllocationError` where that depends on the allocation.
+    Raises `UnstatedError` where that depends on the allocation.
     """
     run = function_of(source, "goals", **WITH_UNKNOWN, placed=lambda alloc, ball, _: alloc[ball])
     for term, (which, at) in enumerate((which, at) for which, each in enumerate(ranges) for at in each):

@@ -15,13 +15,7 @@ from typing import Any, NamedTuple
 from binwright.agents.solver.backends.cpu import LOOK, Over
 from binwright.agents.solver.model import program as p
 from binwright.agents.solver.model.emit import goals
-from binwright.agents.solver.model.evaluate import (
-    WITH_UNKNOWN,
-    DependsOnAllocationError,
-    Unknown,
-    evaluator,
-    function_of,
-)
+from binwright.agents.solver.model.evaluate import WITH_UNKNOWN, Unknown, UnstatedError, evaluator, function_of
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.verify import goals_of
 from binwright.simcore.cores import usable_threads
@@ -75,10 +69,6 @@ def prove(problem: Problem, over: Over, begin: list[int] | None = None) -> Proof
         return task.result()
 
 
-class _Unstated(Exception):
-    """Raised for what is not linear, or too large."""
-
-
 class Number(Unknown):
     """An expression of the model that has several values: goals' programs compute with it as with a number."""
 
@@ -90,7 +80,7 @@ class Number(Unknown):
         stated, model = self.stated, self.stated.model
         stated.operations += 1
         if stated.operations > OPERATIONS_STATED or (symbol in ("//", "%", "qdiv") and isinstance(right, Number)):
-            raise _Unstated
+            raise UnstatedError
         (x, *of_x), (y, *of_y) = _ends(left), _ends(right)
         match symbol:
             case "qmul":
@@ -159,7 +149,7 @@ class _Model:
             if not all(self.there):
                 return Proof(None, True, ())
             goals = self._goals()
-        except _Unstated:
+        except UnstatedError:
             return Proof(None, False, ())
         for goal in goals:
             self.model.clear_hints()
@@ -232,9 +222,9 @@ class _Model:
             try:
                 run((), self, (), self.used, stated)
                 if any(max(-low, high) > 2**53 for _, low, high in map(_ends, stated)):  # bounds are floats
-                    raise _Unstated
+                    raise UnstatedError
                 stated = [self.fix(goal) for goal in stated]
-            except (DependsOnAllocationError, _Unstated):
+            except UnstatedError:
                 return [0]
         units = zip(self.units, self.there, strict=True)
         stays = [places[now[ball]] for members, places in units for ball in members if now[ball] in places]
@@ -243,7 +233,7 @@ class _Model:
     def between(self, value: Any, low: int, high: int) -> Any:
         """Return what lies between these, which must not be too large: the number itself if there is one only."""
         if max(-low, high) >= p.WIDE:
-            raise _Unstated
+            raise UnstatedError
         return low if low == high else Number(self, value, low, high)
 
     def variable(self, low: int, high: int) -> Any:
@@ -273,7 +263,7 @@ class _Model:
         data, (_, low, high) = self.problem.objective.data, _ends(at)
         first, last = max(0, low), min(len(data) - 1, high)
         if last - first >= CHOICES or last < first:
-            raise _Unstated
+            raise UnstatedError
         entries = data[first : last + 1].tolist()
         entry = self.variable(min(entries), max(entries))
         if isinstance(entry, Number):
