@@ -94,10 +94,7 @@ class Construction:
         self._room.imposed[:] = ((flat.chance == MICRO) & (flat.friends == 0)).tolist()  # certain friends are one unit
         self.where, self.used = self._room.alloc, self._room.used
         """[balls]: the bins; [dims]: what is used."""
-        self._own: dict[int, list[int]] = {}
-        """By bin: its elastic dimensions."""
-        for dim in np.flatnonzero((problem.elastic > 0) & (problem.owner != NULL)).tolist():
-            self._own.setdefault(int(problem.owner[dim]), []).append(dim)
+        self._owner = problem.owner.tolist()
         self._foes = {ball for foes, _ in problem.foes for ball in foes}
         self._pin = [int(problem.pins[balls].max()) for balls in self._balls]
         self._last = 0
@@ -147,7 +144,7 @@ class Construction:
                 first, place = len(put), (begin + offset) % bins
                 while waiting and (added := self.put_unit(waiting[-1], place)) is not None:
                     put.append((waiting.pop(), added))
-                while len(put) > first and self._is_over(place):
+                while len(put) > first and self._is_over(put[first:], place):
                     waiting.append(put[-1][0])
                     self.take_out(*put.pop())
                 if not waiting or self._late():
@@ -166,10 +163,10 @@ class Construction:
             self.take_out(*part)
         return kept
 
-    def _is_over(self, place: int) -> bool:
-        """Tell whether something is over that is a bin's own."""
-        own, ceiling = self._own.get(place, ()), self._flat.ceiling
-        return self._room.over[-1] > 0 and any(self.used[dim] > ceiling[dim] for dim in own)
+    def _is_over(self, put: list[tuple[int, Added]], place: int) -> bool:
+        """Tell whether something is over that is a bin's own, into which these units were put."""
+        own = (dim for _, added in put for dim, _ in added if self._owner[dim] == place)
+        return self._room.over[-1] > 0 and any(self.used[dim] > self._flat.ceiling[dim] for dim in own)
 
     def put_unit(self, unit: int, place: int) -> Added | None:
         """Put a unit into a bin, elastic dimensions aside; returns what it adds, None if it does not fit."""
