@@ -7,8 +7,6 @@ order given. All quantities that decide whether a ball fits are integers; scores
 resource to the last.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial

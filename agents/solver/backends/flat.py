@@ -1,8 +1,6 @@
 """Lay out a problem as the arrays that compiled searches read, and the room that one search works in."""
 
-from __future__ import annotations
-
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -54,7 +52,7 @@ class Flat(NamedTuple):
     """[1]: how many kinds there are, 0 of other problems"""
 
     @classmethod
-    def of_problem(cls, problem: Problem, numbers: list[int], elastic: bool = False) -> Flat:
+    def of_problem(cls, problem: Problem, numbers: list[int], elastic: bool = False) -> Self:
         """Lay out a problem and its source's constants; no array is empty, as on devices, and none is read-only."""
         friends, foes, units, groupings = problem.friends, problem.foes, problem.units, problem.groupings
         sets = np.append(friends.offsets, friends.offsets[-1] + foes.offsets[1:])

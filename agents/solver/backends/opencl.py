@@ -5,8 +5,6 @@ consecutive attempts, as many at a time as should take it `WAVE`. So answers are
 launch has placed when time is over is lost: it cannot be cut short.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Report mistakes in a specification, the place, the line with a caret, and the remedy; and what goes beyond limits."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple, TypeVar

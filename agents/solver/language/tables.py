@@ -3,15 +3,13 @@
 Tables hold numbers in rows, which may be of unequal length.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
 from operator import index
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 
@@ -60,7 +58,7 @@ class Table:
             return 0, 0
         return 0 if self.varies else int(self.values.min()), int(self.values.max())
 
-    def constant(self, at: At) -> Table:
+    def constant(self, at: At) -> Self:
         """Return the table itself, if its entries stay as they are."""
         if self.varies:
             remedy = f"Use it in UTILFN, or as a capacity with the same indices: ROOM[i in n] => {self.name}[i]."

@@ -1,7 +1,5 @@
 """Keep what is known of a value: its type, the interval that it is proven to stay in, and its code."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -25,24 +23,24 @@ class Typed(NamedTuple):
     code: Code
 
     @classmethod
-    def of(cls, kind: str, number: int) -> Typed:
+    def of(cls, kind: str, number: int) -> "Typed":
         """Make a constant: millionths if a quantity, 0 or 1 if a truth value, the bin or -1 if a place."""
         return cls(kind, number, number, number)
 
     @classmethod
-    def truth(cls, test: Code) -> Typed:
+    def truth(cls, test: Code) -> "Typed":
         """Make a truth value."""
         return cls.of(BOOL, test) if isinstance(test, int) else cls(BOOL, 0, 1, test)
 
-    def micro(self) -> Typed:
+    def micro(self) -> "Typed":
         """Convert a number to a quantity."""
         return self if self.kind == QUANTITY else computed("*", self, Typed.of(INT, MICRO), QUANTITY)
 
-    def negated(self) -> Typed:
+    def negated(self) -> "Typed":
         """Return the number with the other sign."""
         return computed("-", Typed.of(self.kind, 0), self, self.kind)
 
-    def floored(self) -> Typed:
+    def floored(self) -> "Typed":
         """Return the whole number that is not above it."""
         return computed("//", self, Typed.of(INT, MICRO), INT) if self.kind == QUANTITY else self
 

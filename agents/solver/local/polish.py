@@ -32,6 +32,7 @@ from binwright.agents.solver.local.search import SLICE, empty_bins, trim
 from binwright.agents.solver.local.state import (
     COUNT,
     UNITS,
+    Score,
     State,
     begin_move,
     begin_run,
@@ -254,7 +255,7 @@ def improved(
     holds = np.append(problem.friends.in_one_bin(places), ~problem.foes.in_one_bin(places))
 
     def run(start: Ints, number: int) -> Found:
-        score = empty._make(part.copy() for part in empty)
+        score = Score(*(part.copy() for part in empty))
         search, values = new_state(problem, flat, stop)._replace(score=score), score.values
         search.room.imposed[: len(holds)] = holds
         allowed = load(call, search, start)

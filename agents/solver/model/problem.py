@@ -1,11 +1,9 @@
 """Describe an allocation problem with a given number of bins, as all searches read it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -40,7 +38,7 @@ class Sets:
         return alike
 
     @classmethod
-    def of(cls, sets: list[tuple[list[int], int]]) -> Sets:
+    def of(cls, sets: list[tuple[list[int], int]]) -> Self:
         """Make sets from lists of (members, chance)."""
         sizes = [0, *(len(members) for members, _ in sets)]
         flat = [member for members, _ in sets for member in members]
@@ -150,9 +148,9 @@ class Problem:
         """Count the dimensions."""
         return len(self.capacity)
 
-    def with_bins(self, bins: int) -> Problem:
+    def with_bins(self, bins: int) -> Self:
         """Return the problem with this many bins; only for `BINS ?` another number than it has."""
-        other: Problem = self if bins == self.bins else self.source.problem(bins)
+        other: Self = self if bins == self.bins else self.source.problem(bins)
         return other
 
     @cached_property

@@ -16,13 +16,11 @@ reject, each its own number.
 within its limit (`Problem.ceiling`), and every touched soft group has at most `soft_allowed` members above `capacity`.
 """
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, Self, TypeAlias
 
 import numpy as np
 
@@ -145,7 +143,7 @@ class Objective:
         """Return what the goals come to, less being better, where none can be better."""
         return tuple(goal.bound for goal in self.goals)
 
-    def bounded(self, bounds: Sequence[int]) -> Objective:
+    def bounded(self, bounds: Sequence[int]) -> Self:
         """Tighten the bounds of the first goals, less being better; a weaker bound changes nothing."""
         pairs = zip(self.goals, bounds, strict=False)
         goals = tuple(replace(goal, bound=max(goal.bound, bound)) for goal, bound in pairs)

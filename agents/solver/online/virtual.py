@@ -12,8 +12,6 @@ one ball more may need less (see `Problem.elastic`), a group's own dimension, it
 the group is left, whatever its level; then balls go out again, the last first, until it is not.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import cache
 from typing import Any, ClassVar
@@ -59,7 +57,7 @@ class Virtual(Formulation):
         self.nearby = cache(self._nearby)
         self.nearby(SMALLEST)
 
-    def _nearby(self, machines: int) -> Nearby:
+    def _nearby(self, machines: int) -> "Nearby":
         """Compile the template for requests of at most so many machines."""
         widest, most = in_units(self.widest), in_units(max(1, int(self.capacity.max())))
         varying: dict[str, Any] = {

@@ -5,8 +5,6 @@ the problem is a linear one. Goals become constraints by running their program, 
 least and largest values. All is in the whole numbers of the problem itself, and no sum leaves 62 bits.
 """
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor, wait
 from math import ceil
 from operator import index
@@ -72,7 +70,7 @@ def prove(problem: Problem, over: Over, begin: list[int] | None = None) -> Proof
 class Number(Unknown):
     """An expression of the model that has several values: goals' programs compute with it as with a number."""
 
-    def __init__(self, stated: _Model, value: Any, low: int, high: int) -> None:
+    def __init__(self, stated: "_Model", value: Any, low: int, high: int) -> None:
         self.stated, self.value, self.low, self.high = stated, value, low, high
 
     def computed(self, symbol: str, left: Any, right: Any) -> Any:

@@ -4,8 +4,6 @@ Some declarations become what there is without them: statements of UTILFN, resou
 `binwright.agents.solver.language.declared` says.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations, islice
@@ -38,7 +36,7 @@ AFTER = {
 class Build(Constants):
     """One pass over the declarations, in order: each kind of node by the method of its name."""
 
-    def __init__(self, spec: Spec, bins: int | None) -> None:
+    def __init__(self, spec: "Spec", bins: int | None) -> None:
         super().__init__(Scope(spec.names, tables=dict(spec.tables)))
         self.spec, self._asked_bins = spec, bins
         self.named: dict[str, int] = {}

@@ -1,17 +1,15 @@
 """Get problems from files, from shipped examples, and from Python."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from binwright.agents.solver.language.tables import Now
+from binwright.agents.solver.model.problem import Problem
 from binwright.simcore.errors import UserError, meant, suggest, unread
 from binwright.simcore.extras import need
 
 if TYPE_CHECKING:
-    from binwright.agents.solver.language.tables import Now
-    from binwright.agents.solver.model.problem import Problem
     from binwright.agents.solver.specification.spec import Spec
 
 
@@ -73,7 +71,7 @@ def problem(
     return specification(text, params=params, tables=tables).changed(now, moves, drain).problem()
 
 
-def specification(text: str, **more: Any) -> Spec:
+def specification(text: str, **more: Any) -> "Spec":
     """Return `Spec(text, **more)`; raises `UserError` if lark is not installed."""
     need("lark", "solver", what="the solver")
     from binwright.agents.solver.specification.spec import Spec

@@ -1,7 +1,5 @@
 """Read a specification, its parameters and tables, and make the `Problem` for a number of bins."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from copy import copy
@@ -10,7 +8,7 @@ from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import Any, Self
 
 from binwright.agents.solver.language import declared
 from binwright.agents.solver.language import syntax as s
@@ -60,7 +58,7 @@ class Spec:
             """Those that take the place of TABLEs of the same name."""
             self._check_declarations()
 
-    def changed(self, now: Now | None = None, moves: int | None = None, drain: Iterable[int | str] = ()) -> Spec:
+    def changed(self, now: Now | None = None, moves: int | None = None, drain: Iterable[int | str] = ()) -> Self:
         """Return it with NOW and MOVES, where these are given, in the place of its own, and more bins to DRAIN."""
         remedy = "Give a list of bins: of every ball, -1 for none, such as answer.alloc; or those to empty."
         for key, bins in (("now", () if now is None else now), ("drain", drain)):
@@ -81,7 +79,7 @@ class Spec:
         other.now = self.now if now is None else now
         return other
 
-    def _with_tree(self, tree: s.Tree) -> Spec:
+    def _with_tree(self, tree: s.Tree) -> Self:
         """Return what another tree of this specification says."""
         other = copy(self)
         other.__dict__.pop("limits", None)
