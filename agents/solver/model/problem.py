@@ -6,6 +6,8 @@ from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import connected_components
 
 from binwright.agents.solver.model.evaluate import demands
 from binwright.agents.solver.model.program import MICRO, NULL, Family, Objective, Program
@@ -175,8 +177,6 @@ class Problem:
     @cached_property
     def units(self) -> Sets:
         """Balls that are placed together, by first ball: those that certain friendship joins; others are alone."""
-        if not (self.friends.chance == MICRO).any():
-            return Sets(np.arange(self.balls + 1), np.arange(self.balls), np.full(self.balls, MICRO))
         return joined(self.balls, (members for members, chance in self.friends if chance == MICRO))
 
     @cached_property
@@ -252,15 +252,11 @@ class Problem:
 
 def joined(balls: int, sets: Iterable[Sequence[int]]) -> Sets:
     """Join the balls that are in a set together, directly or by others: sets of all balls, sorted by first ball."""
-    groups = [[ball] for ball in range(balls)]
-    for members in sets:
-        for ball in members:
-            small, large = sorted((groups[members[0]], groups[ball]), key=len)
-            if small is not large:
-                large += small
-                for other in small:
-                    groups[other] = large
-    return Sets.of([(sorted(group), MICRO) for group in {id(group): group for group in groups}.values()])
+    ends = np.array([(members[0], ball) for members in sets for ball in members], np.int64).reshape(-1, 2)
+    graph = csr_matrix((np.ones(len(ends)), ends.T), (balls, balls))
+    count, label = connected_components(graph, directed=False)
+    offsets = np.append(0, np.cumsum(np.bincount(label, minlength=count)))
+    return Sets(offsets, np.argsort(label, kind="stable"), np.full(count, MICRO))
 
 
 def groupings(bins: int, groups: Sequence[Sequence[int]], smallest_first: bool) -> tuple[Sets, ...]:
