@@ -33,17 +33,17 @@ def main() -> int:
     """Answer the command."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--check", action="store_true")
-    asked = parser.parse_args()
+    args = parser.parse_args()
     text = PAGE.read_text("utf-8")
     with TemporaryDirectory() as folder:
-        found = played(text, Path(folder))
-        if not asked.check:
-            PAGE.write_text(found, "utf-8")
+        page = played(text, Path(folder))
+        if not args.check:
+            PAGE.write_text(page, "utf-8")
             printed(DRAW, Path(folder))
             copyfile(Path(folder) / "picture.png", PICTURE)
-    if asked.check:
-        sys.stdout.writelines(unified_diff(text.splitlines(True), found.splitlines(True), "the page", "printed"))
-    return int(asked.check and text != found)
+    if args.check:
+        sys.stdout.writelines(unified_diff(text.splitlines(True), page.splitlines(True), "the page", "printed"))
+    return int(args.check and text != page)
 
 
 def played(text: str, folder: Path) -> str:

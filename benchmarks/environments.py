@@ -40,10 +40,10 @@ def made(scenario: str, count: int) -> Any:
     """Make an environment, or many together."""
     shipped, overrides = SCENARIOS[scenario]
     name = f"binwright.environments:binwright/{scenario.split(',')[0]}"
-    given: dict[str, Any] = {"scenario": shipped, "overrides": overrides}
+    options: dict[str, Any] = {"scenario": shipped, "overrides": overrides}
     if count > 1:
-        return gymnasium.make_vec(name, count, **given)
-    return gymnasium.make(name, disable_env_checker=True, **given)
+        return gymnasium.make_vec(name, count, **options)
+    return gymnasium.make(name, disable_env_checker=True, **options)
 
 
 def chosen(env: Any, count: int, steps: int) -> tuple[list[Any], float, str]:
@@ -89,22 +89,22 @@ def timed(env: Any, count: int, actions: list[Any]) -> float:
 
 def measured() -> dict[str, Any]:
     """Measure all cases."""
-    found: dict[str, Any] = {}
+    rates_of: dict[str, Any] = {}
     for scenario, count, steps, _ in CASES:
         env = made(scenario, count)
         actions, took, digest = chosen(env, count, steps)
         seconds = min(timed(env, count, actions) for _ in range(2))
         rates = {"steps": steps * count / seconds, "with choices": steps * count / took}
-        found[f"{scenario}|{count}"] = {**rates, "digest": digest}
-    return found
+        rates_of[f"{scenario}|{count}"] = {**rates, "digest": digest}
+    return rates_of
 
 
 def measured_apart() -> dict[str, Any]:
     """Measure all cases in a process of its own."""
     command = [sys.executable, "-m", "benchmarks.environments", "--measure"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    rates_of: dict[str, Any] = json.loads(done.stdout)
+    return rates_of
 
 
 def table(rounds: list[dict[str, Any]]) -> list[str]:
@@ -115,10 +115,10 @@ def table(rounds: list[dict[str, Any]]) -> list[str]:
     ]
     for scenario, count, _, wanted in CASES:
         key = f"{scenario}|{count}"
-        digests = {one[key]["digest"] for one in rounds}
-        rates = [one[key]["steps"] for one in rounds]
+        digests = {each[key]["digest"] for each in rounds}
+        rates = [each[key]["steps"] for each in rounds]
         spread = f"{min(rates):,.0f} to {max(rates):,.0f}"
-        both = median(one[key]["with choices"] for one in rounds)
+        both = median(each[key]["with choices"] for each in rounds)
         aim = f"{wanted:,}" if wanted else ""
         lines.append(f"| {scenario} | {count} | {median(rates):,.0f} | {spread} | {both:,.0f} | {aim} |")
         if len(digests) > 1:

@@ -48,8 +48,8 @@ def rules() -> dict[str, Compiled]:
     """List what is measured, by name."""
     network = np.random.default_rng(0).normal(size=SIZE)
     network[: len(KNOWN)] = KNOWN
-    found = {name: AGENTS.load(name)().compiled for name in ("first-fit", "best-fit", "internal")}
-    return {**found, "value-es, 6 terms and 48 weights": Compiled(value_es, (network, np.zeros(0)))}
+    rules = {name: AGENTS.load(name)().compiled for name in ("first-fit", "best-fit", "internal")}
+    return {**rules, "value-es, 6 terms and 48 weights": Compiled(value_es, (network, np.zeros(0)))}
 
 
 def main() -> None:

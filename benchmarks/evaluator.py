@@ -76,10 +76,10 @@ def hostile() -> None:
         x, n = draw.choice(FEATURES), draw.randrange(2, 30)
         body = draw.choice(KINDS[kind]).format(x=x, n=n)
         before = perf_counter()
-        found = evaluator(f"def score({x}):\n    {body}\n    return {x}\n")
+        result = evaluator(f"def score({x}):\n    {body}\n    return {x}\n")
         seconds = max(seconds, perf_counter() - before)
-        became[kind, "scored" if found.reason is None else found.reason.split(" (got")[0].split(": ", 2)[-1][:60]] += 1
-        assert (found.reason is None) != isnan(found.score)
+        became[kind, "scored" if not result.reason else result.reason.split(" (got")[0].split(": ", 2)[-1][:60]] += 1
+        assert (result.reason is None) != isnan(result.score)
         if number % 100 == 99:
             assert evaluator("-share_cpu").values == expected
     for (kind, what), count in sorted(became.items()):

@@ -70,21 +70,21 @@ class Killed(NamedTuple):
 def killed(kills: int, seed: int) -> Iterator[tuple[str, Killed]]:
     """Kill every command so often, those that take long less often."""
     with tempfile.TemporaryDirectory() as name:
-        here = Path(name)
-        (here / "mine.py").write_text(f"import time\n{PICKY}")
-        (here / "s.yaml").write_text(TEXT + "record: [requests]\nreplications: 12\n")
-        (here / "tiny.yaml").write_text(json.dumps(TINY))
+        folder = Path(name)
+        (folder / "mine.py").write_text(f"import time\n{PICKY}")
+        (folder / "s.yaml").write_text(TEXT + "record: [requests]\nreplications: 12\n")
+        (folder / "tiny.yaml").write_text(json.dumps(TINY))
         for what, attack in ATTACKS.items():
-            yield what, _killed(here, attack, max(1, kills // attack.cost), random.Random(f"{what} {seed}"))
+            yield what, _killed(folder, attack, max(1, kills // attack.cost), random.Random(f"{what} {seed}"))
 
 
-def _killed(here: Path, attack: Attack, kills: int, drawn: random.Random) -> Killed:
+def _killed(folder: Path, attack: Attack, kills: int, drawn: random.Random) -> Killed:
     """Kill a command until it was so often, each time until its folder is whole, and compare that."""
     victims, batches, broken = Counter[str](), 0, list[str]()
-    command, out = [sys.executable, "-c", START, *attack.command], here / "out"
+    command, out = [sys.executable, "-c", START, *attack.command], folder / "out"
     shutil.rmtree(out, ignore_errors=True)
     began = monotonic()
-    subprocess.run(command, cwd=here, check=True, capture_output=True)
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)
     took, whole = monotonic() - began, contents(out)
     while victims.total() < kills and batches < kills:
         shutil.rmtree(out, ignore_errors=True)
@@ -92,8 +92,8 @@ def _killed(here: Path, attack: Attack, kills: int, drawn: random.Random) -> Kil
         batches += 1
         for attempt in range(ATTEMPTS):
             victim = drawn.choice(attack.victims) if attempt < 4 else ""
-            with (here / "err").open("wb+") as err:
-                running = subprocess.Popen(command, cwd=here, stdout=subprocess.DEVNULL, stderr=err)
+            with (folder / "err").open("wb+") as err:
+                running = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=err)
                 family = [running.pid]
                 if victim and _kill(running.pid, victim, took, drawn, family):
                     victims[victim] += 1
@@ -104,17 +104,17 @@ def _killed(here: Path, attack: Attack, kills: int, drawn: random.Random) -> Kil
                     broken.append(f"{attack.command[0]} {batches}: hangs after a {victim} was killed")
                     code = running.wait()
                 err.seek(0)
-                said = err.read().decode(errors="replace")
+                errors = err.read().decode(errors="replace")
             with suppress(AssertionError):  # Ray's processes take their time
                 gone(family)
             now = {line for file in out.rglob("journal.jsonl") for line in file.read_bytes().split(b"\n")[:-1]}
             if lost := done - now:
                 broken.append(f"{attack.command[0]} {batches}: {len(lost)} lines of a journal are gone")
-            if "Traceback" in said:
-                broken.append(f"{attack.command[0]} {batches}: {said[-300:]}")
-            if code not in (0, 1, 2, -signal.SIGKILL) or (code == 2 and "binwright: " not in said):
+            if "Traceback" in errors:
+                broken.append(f"{attack.command[0]} {batches}: {errors[-300:]}")
+            if code not in (0, 1, 2, -signal.SIGKILL) or (code == 2 and "binwright: " not in errors):
                 broken.append(
-                    f"{attack.command[0]} {batches}: exit code {code} after a {victim} was killed: {said[-300:]}"
+                    f"{attack.command[0]} {batches}: exit code {code} after a {victim} was killed: {errors[-300:]}"
                 )
             done = now
             if code == 0:
@@ -131,7 +131,7 @@ def _kill(pid: int, victim: str, took: float, drawn: random.Random, family: list
     try:
         if victim == "starting worker":
             until = monotonic() + took
-            while not (found := [one for one in _family(pid) if "binwright.scenarios.batch.pool" in _command(one)]):
+            while not (victims := [pid for pid in _family(pid) if "binwright.scenarios.batch.pool" in _command(pid)]):
                 if monotonic() > until:
                     return False
                 sleep(0.002)
@@ -139,11 +139,11 @@ def _kill(pid: int, victim: str, took: float, drawn: random.Random, family: list
         else:
             sleep(drawn.uniform(0, took))
             wanted = {"command": "", "worker": "binwright.scenarios.batch.pool", "node": "raylet/raylet"}[victim]
-            found = [pid] if victim == "command" else [one for one in _family(pid) if wanted in _command(one)]
+            victims = [pid] if victim == "command" else [each for each in _family(pid) if wanted in _command(each)]
         family += _family(pid)
-        if not found:
+        if not victims:
             return False
-        os.kill(drawn.choice(found), signal.SIGKILL)
+        os.kill(drawn.choice(victims), signal.SIGKILL)
     except (FileNotFoundError, ProcessLookupError):
         return False
     return True

@@ -72,12 +72,12 @@ def fuzzed(kind: str, first: int, inputs: int) -> Fuzzed:
     starts = range(first, first + inputs, PORTION)
     with ProcessPoolExecutor(mp_context=get_context("spawn"), max_tasks_per_child=1) as pool:
         sizes = [min(PORTION, first + inputs - start) for start in starts]
-        found = list(pool.map(fuzz, [kind] * len(starts), starts, sizes))
+        result = list(pool.map(fuzz, [kind] * len(starts), starts, sizes))
     return Fuzzed(
-        sum(one.inputs for one in found),
-        max(one.slowest for one in found),
-        max(one.grown for one in found),
-        [line for one in found for line in one.broken],
+        sum(each.inputs for each in result),
+        max(each.slowest for each in result),
+        max(each.grown for each in result),
+        [line for each in result for line in each.broken],
     )
 
 
@@ -98,15 +98,15 @@ def refused() -> Iterator[tuple[str, int]]:
 
 def main() -> int:
     """Attack, print a row for each kind of attack, and return 1 if something broke."""
-    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    asked.add_argument("--kind", choices=[*KINDS], action="append", help="only these inputs, and nothing else")
-    asked.add_argument("--first", type=int, default=0, help="the number of the first input")
-    asked.add_argument(
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kind", choices=[*KINDS], action="append", help="only these inputs, and nothing else")
+    parser.add_argument("--first", type=int, default=0, help="the number of the first input")
+    parser.add_argument(
         "--inputs", type=int, default=1000, help="of each kind (default: 1000; results a hundredth; 0: none)"
     )
-    asked.add_argument("--kills", type=int, default=20)
-    asked.add_argument("--out", type=Path, help="a Markdown file for the table")
-    given = asked.parse_args()
+    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--out", type=Path, help="a Markdown file for the table")
+    args = parser.parse_args()
     rows, broken = [], []
 
     def row(what: str, tried: str, worst: str, faults: list[str]) -> None:
@@ -114,21 +114,21 @@ def main() -> int:
         broken.extend(faults)
         print(rows[-1], *faults, sep="\n", flush=True)
 
-    for kind in (given.kind or KINDS) if given.inputs else ():
-        inputs = given.inputs if kind != "results" or given.kind else max(1, given.inputs // 100)
-        read = fuzzed(kind, given.first, inputs)
+    for kind in (args.kind or KINDS) if args.inputs else ():
+        inputs = args.inputs if kind != "results" or args.kind else max(1, args.inputs // 100)
+        read = fuzzed(kind, args.first, inputs)
         row(f"damaged {kind}", f"{inputs:,}", f"{read.slowest:.2f} s, {read.grown} MB more", read.broken)
-    if not given.kind:
+    if not args.kind:
         for what, changes in refused():
             row(f"every change of a file fails: {what}", f"{changes}", "", [])
-        for what, found in killed(given.kills, given.first):
-            victims = ", ".join(f"{count} of a {victim}" for victim, count in sorted(found.victims.items()))
-            row(f"`kill -9`: {what}, {found.batches} times", victims, "", found.broken)
-        accepted, faults = killed_services(given.kills, given.first)
-        row(f"`kill -9`: serve, {accepted} jobs accepted", f"{given.kills} of the service", "", faults)
-    if given.out:
+        for what, result in killed(args.kills, args.first):
+            victims = ", ".join(f"{count} of a {victim}" for victim, count in sorted(result.victims.items()))
+            row(f"`kill -9`: {what}, {result.batches} times", victims, "", result.broken)
+        accepted, faults = killed_services(args.kills, args.first)
+        row(f"`kill -9`: serve, {accepted} jobs accepted", f"{args.kills} of the service", "", faults)
+    if args.out:
         head = "| attack | tried | worst | broke |\n| --- | --- | --- | --- |\n"
-        given.out.write_text(head + "\n".join(rows) + "\n", "utf-8")
+        args.out.write_text(head + "\n".join(rows) + "\n", "utf-8")
     return 1 if broken else 0
 
 

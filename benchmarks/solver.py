@@ -24,23 +24,23 @@ NAMES = ("CPU", "MEMORY", "DISK", "SENT", "RECEIVED")
 
 def pgrank() -> Problem:
     """Make the fitted PgRank in too few bins."""
-    given = machines("pgrank")
+    instance = machines("pgrank")
     body = " ".join(f"UTIL.{name}[BIN] += D[BALL, {number}]" for number, name in enumerate(NAMES))
     return problem(
         f"BALLS len(D) BINS {BINS} RESOURCES {', '.join(f'{name}[s in BINS] => 1' for name in NAMES)}"
         f" procedure UTILFN(BALL, BIN, ALLOC) {body} end",
-        tables={"D": given.demand / MICRO},
+        tables={"D": instance.demand / MICRO},
     )
 
 
-def pace(found: Iterator[Found]) -> tuple[float, float]:
+def pace(answers: Iterator[Found]) -> tuple[float, float]:
     """Count attempts per second, and per second of processor time, after compilation and a second to warm up."""
-    next(found)
+    next(answers)
     began = start = perf_counter()
     before, busy = 0, process_time()
     checked = 0
-    for one in found:
-        checked, now = one.checked, perf_counter()
+    for each in answers:
+        checked, now = each.checked, perf_counter()
         if now - began < 1:
             start, before, busy = now, checked, process_time()
         elif now - start > SECONDS:
@@ -50,21 +50,21 @@ def pace(found: Iterator[Found]) -> tuple[float, float]:
 
 def main(devices: list[str]) -> None:
     """All searches, then a fresh process."""
-    given, general = pgrank(), pgrank()
+    instance, general = pgrank(), pgrank()
     vars(general)["matrix"] = None
     most = 1 << 40
     runs: dict[str, Iterator[Found]] = {
-        "dense, cpu": cpu.attempts(given, 1, 0, most),
+        "dense, cpu": cpu.attempts(instance, 1, 0, most),
         "generated, cpu": cpu.attempts(general, 1, 0, most),
     }
-    for device in (one for one in opencl_devices() if not one.reason):
-        made = opencl.attempts(given, 1, 0, most, device=device)
+    for device in (each for each in opencl_devices() if not each.reason):
+        made = opencl.attempts(instance, 1, 0, most, device=device)
         runs[f"dense, {device.name}"] = made
     print(f"Load when it began: {os.getloadavg()[0]:.1f} on {len(os.sched_getaffinity(0))} cores.\n")
     print("| search | attempts per second | per second of processor time |\n| --- | --- | --- |")
-    for name, found in runs.items():
+    for name, answers in runs.items():
         if not devices or any(device in name for device in devices):
-            wall, busy = pace(found)
+            wall, busy = pace(answers)
             print(f"| {name} | {wall:,.0f} | {busy:,.0f} |", flush=True)
     for example in ("vm-placement", "network"):
         times = []

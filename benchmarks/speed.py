@@ -83,16 +83,16 @@ def engine() -> None:
     for name in ("first-fit", "best-fit"):
         small = 0.0
         for servers in (50, 5000):
-            requests, agent, here = workload(servers), AGENTS.load(name)(), cluster(servers)
+            requests, agent, machines = workload(servers), AGENTS.load(name)(), cluster(servers)
 
-            def simulate(requests: Workload = requests, here: Cluster = here, agent: Any = agent) -> None:
-                ledger = Ledger(here)
+            def simulate(requests: Workload = requests, machines: Cluster = machines, agent: Any = agent) -> None:
+                ledger = Ledger(machines)
                 simulation = Simulation(requests, ledger)
                 agent.start(simulation.view, stream(0, "agent"))
                 play(simulation, agent, Sampler(simulation, ledger))
 
-            def compiled(requests: Workload = requests, here: Cluster = here, agent: Any = agent) -> None:
-                Simulation(requests, Ledger(here)).loop.go(agent.compiled)
+            def compiled(requests: Workload = requests, machines: Cluster = machines, agent: Any = agent) -> None:
+                Simulation(requests, Ledger(machines)).loop.go(agent.compiled)
 
             seconds, bare = best_of(simulate), best_of(compiled)
             small = small or seconds
@@ -115,9 +115,9 @@ class Fixed(Agent):
 def python() -> None:
     """Print microseconds of CPU a request with an agent in Python that answers at once, all and its own."""
     capacity = np.full((50, 2, 2), 10**12)  # nothing is ever refused
-    here, requests, took = Cluster(("cpu", "mem"), capacity, (NEVER, NEVER), capacity[0]), workload(50, 0.5), []
+    machines, requests, took = Cluster(("cpu", "mem"), capacity, (NEVER, NEVER), capacity[0]), workload(50, 0.5), []
     for _ in range(REPEATS):
-        simulation, agent = Simulation(requests, Ledger(here)), Fixed()
+        simulation, agent = Simulation(requests, Ledger(machines)), Fixed()
         began = process_time()
         play(simulation, agent)
         took.append((process_time() - began) / REQUESTS * 1e6)
@@ -138,7 +138,7 @@ def changes() -> None:
     queue, preempt = Overflow("wait", together=64), Preempt.model_validate({})
     quotas = Quotas(of={name: Quota(nominal={"cpu": 2000}, cohort="all") for name in "ab"})
     lines = {name: Queue(of={"group": [name]}, priority=int(name == "a"), running={"cpu": 2500}) for name in "ab"}
-    for title, name, asked, overflow, faults, attach in (
+    for title, name, requests, overflow, faults, attach in (
         ("best-fit, nothing", "best-fit", plain, alone, [], None),
         ("best-fit, failures, requeue", "best-fit", plain, alone, fails, None),
         (
@@ -156,7 +156,7 @@ def changes() -> None:
     ):
         took, agent = [], AGENTS.load(name)()
         for compiled, way in (True, play_compiled), (False, play):
-            simulation = Simulation(asked, Ledger(cluster(50)), overflow, faults=faults, compiled=compiled)
+            simulation = Simulation(requests, Ledger(cluster(50)), overflow, faults=faults, compiled=compiled)
             if attach:
                 attach(simulation)
             agent.start(simulation.view, stream(0, "agent"))
@@ -172,8 +172,8 @@ def changes() -> None:
 
 def memory() -> None:
     """Print what a run takes beside its workload, at most and in the end."""
-    requests, here, agent = workload(50), cluster(50), AGENTS.load("first-fit")()
-    ledger = Ledger(here)
+    requests, machines, agent = workload(50), cluster(50), AGENTS.load("first-fit")()
+    ledger = Ledger(machines)
     agent.start(ledger.view, stream(0, "agent"))
     tracemalloc.start()
     simulation = Simulation(requests, ledger)
@@ -200,25 +200,25 @@ def networks() -> None:
         routing = Routing(topology(name, **options))
         seconds = perf_counter() - began
         capacity = np.full((routing.topology.servers, 1, 2), 10 * QUANTUM, np.int64)
-        here = Cluster(("cpu", "mem"), capacity, (NEVER, NEVER), capacity[0])
+        machines = Cluster(("cpu", "mem"), capacity, (NEVER, NEVER), capacity[0])
         spec = {"demand": "uniform", "requests": requests, "holding": holding}
-        asked = MultiServer.model_validate(spec).draw(("cpu", "mem"), 0)
+        drawn = MultiServer.model_validate(spec).draw(("cpu", "mem"), 0)
         # best-home tries every rack: the larger networks would take minutes.
         for agent in ("tetris", "nalb", "best-home") if routing.topology.servers < 1000 else ("tetris", "nalb"):
-            accepted = paced(agent, asked, here, routing)
-            best = best_of(partial(paced, agent, asked, here, routing))
+            accepted = paced(agent, drawn, machines, routing)
+            best = best_of(partial(paced, agent, drawn, machines, routing))
             label = f"{title} ({routing.topology.servers:,})"
             print(f"{agent:12}{label:>28}{requests / best:14,.0f}{accepted:10.3f}{seconds:9.2f}")
 
 
-def paced(name: str, asked: Workload, here: Cluster, routing: Routing) -> float:
+def paced(name: str, requests: Workload, machines: Cluster, routing: Routing) -> float:
     """One run of the published protocol; the share of requests that got a place."""
-    ledger = Ledger(here, routing=routing)
+    ledger = Ledger(machines, routing=routing)
     agent = AGENTS.load(name)()
     agent.start(ledger.view, stream(0, "agent"))
-    simulation = Simulation(asked, ledger, pacing=Pacing(step=1.0, await_room=True))
+    simulation = Simulation(requests, ledger, pacing=Pacing(step=1.0, await_room=True))
     play(simulation, agent, Sampler(simulation, ledger))
-    return float((simulation.record.outcome[: len(asked)] == PLACED).mean())
+    return float((simulation.record.outcome[: len(requests)] == PLACED).mean())
 
 
 def contention() -> None:

@@ -49,8 +49,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UserError as error:
         for mistake in error.each():
             name = (mistake.key or "").partition(" ")[0]
-            is_given = getattr(args, name.replace("-", "_"), True) not in (None, [])
-            if mistake.file is None and f"--{name}" in args.parser.options and is_given:
+            is_set = getattr(args, name.replace("-", "_"), True) not in (None, [])
+            if mistake.file is None and f"--{name}" in args.parser.options and is_set:
                 mistake.key = f"--{mistake.key}"  # Python has it without dashes
         message, code = str(error), MISTAKE
     except KeyboardInterrupt as why:

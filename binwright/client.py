@@ -43,8 +43,8 @@ class Client:
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise UserError("is not an address", key="server", value=url, remedy="Write http://HOST:PORT.")
         self._url, self._token, self._patience = url.rstrip("/"), token, patience
-        is_here = parts.hostname in ("localhost", "127.0.0.1", "::1")
-        self._open = build_opener(*[ProxyHandler({})] * is_here).open
+        is_local = parts.hostname in ("localhost", "127.0.0.1", "::1")
+        self._open = build_opener(*[ProxyHandler({})] * is_local).open
 
     def submit(self, text: str, **options: Any) -> Json:
         """Hand in a job; options are those of `POST /v1/problems`: `tables`, `params`, `time`, `seed`, `now`, ..."""

@@ -49,7 +49,7 @@ def agents_page() -> str:
         if options:
             lines += ["", "| option | type | default |", "|---|---|---|"]
             hints = get_type_hints(kind.__init__)
-            lines += [f"| `{one.name}` | {_type(hints.get(one.name))} | {_default(one)} |" for one in options]
+            lines += [f"| `{each.name}` | {_type(hints.get(each.name))} | {_default(each)} |" for each in options]
     return "\n".join(lines) + "\n"
 
 
@@ -136,11 +136,11 @@ def _described(name: str, value: Any) -> Iterator[str]:
         yield from ("```python", name, "```")
     else:
         try:
-            said = re.sub(r"^\((self(, )?)", "(", str(signature(value)).replace("'", ""))
-            said = re.sub(r"\b([a-z]\w*\.)+(?=[A-Z])", "", re.sub(r"<function <lambda> at \w+>", "...", said))
+            text = re.sub(r"^\((self(, )?)", "(", str(signature(value)).replace("'", ""))
+            text = re.sub(r"\b([a-z]\w*\.)+(?=[A-Z])", "", re.sub(r"<function <lambda> at \w+>", "...", text))
         except (TypeError, ValueError):
-            said = "(...)"
-        yield from ("```python", f"{name}{said}", "```")
+            text = "(...)"
+        yield from ("```python", f"{name}{text}", "```")
     yield ""
     yield inspect.getdoc(value) or ""
 
@@ -160,8 +160,8 @@ def benchmarks_page() -> str:
         "time. What they came to is below [Experiments](../experiments/index.md).",
     ]
     for file in sorted((ROOT / "benchmarks").glob("[a-z]*.py")):
-        said = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
-        lines += ["", f"## {file.stem}", "", f"`python -m benchmarks.{file.stem}`", "", said]
+        text = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
+        lines += ["", f"## {file.stem}", "", f"`python -m benchmarks.{file.stem}`", "", text]
     return "\n".join(lines) + "\n"
 
 

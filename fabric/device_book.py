@@ -67,7 +67,7 @@ class DeviceBook(Book):
             raise InfeasiblePlacement(f"this request takes {takes}: answer OnDevices with as many, not {devices}")
         if not devices:
             return ()
-        own, installed = self._own, int(self._own.there[server])
+        own, installed = self._own, int(self._own.installed[server])
         for device in devices:
             if not 0 <= device < installed:
                 raise InfeasiblePlacement(f"there is no device {device} of server {server}, which has {installed}")
@@ -98,7 +98,7 @@ class DeviceBook(Book):
 
     def changed(self, server: int) -> None:
         """Set what the devices of an empty server have free, which fails or is back."""
-        exists = np.arange(self._own.free.shape[1]) < self._own.there[server]
+        exists = np.arange(self._own.free.shape[1]) < self._own.installed[server]
         self._own.free[server] = np.where(exists & (server not in self._ledger.down), QUANTUM, 0)
 
     def grow(self, by: int) -> None:
@@ -107,7 +107,7 @@ class DeviceBook(Book):
         free = np.where(np.arange(own.free.shape[1]) < count, QUANTUM, 0)
         self._own = Devices(
             np.concatenate([own.free, np.tile(free, (by, 1))]),
-            np.concatenate([own.there, np.full(by, count)]),
+            np.concatenate([own.installed, np.full(by, count)]),
             np.concatenate([own.model, np.full(by, model)]),
             np.concatenate([own.held, np.zeros((by, own.held.shape[1]), np.int64)]),
         )
@@ -143,12 +143,12 @@ class DeviceBook(Book):
 
         `capacity` is that of these servers, bool [servers]; `None` for all, and then of one that is added.
         """
-        columns, amount = np.stack([self._own.there, self._own.model], axis=1), demand[:, self._spec.resource]
+        columns, amount = np.stack([self._own.installed, self._own.model], axis=1), demand[:, self._spec.resource]
         columns = np.append(columns, [self._spec.added], axis=0) if servers is None else columns[servers]
         count, fits = -(-amount // QUANTUM), np.zeros(len(demand), np.bool_)
         whole = (amount <= QUANTUM) | (amount % QUANTUM == 0)
-        for *node, there, model in np.unique(np.column_stack([capacity[:, 0], columns]), axis=0).tolist():
-            holds = whole & (count <= there) & self._ledger.cluster.possible(demand, np.array([[node]]))
+        for *node, installed, model in np.unique(np.column_stack([capacity[:, 0], columns]), axis=0).tolist():
+            holds = whole & (count <= installed) & self._ledger.cluster.possible(demand, np.array([[node]]))
             if models is not None:
                 holds &= (models == 0) | (count == 0) | ((models >> max(model, 0) & 1 == 1) & (model >= 0))
             fits |= holds
@@ -160,7 +160,7 @@ class DeviceBook(Book):
         if not count:
             return rooms
         own = self._own
-        exists = np.arange(own.free.shape[1]) < own.there[:, None]
+        exists = np.arange(own.free.shape[1]) < own.installed[:, None]
         devices = np.where(exists, QUANTUM if empty else own.free, 0) // each
         return np.where(self._of_models(request), np.minimum(rooms, devices.sum(axis=1) // count), 0)
 

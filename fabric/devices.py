@@ -18,14 +18,14 @@ from binwright.simcore.types import QUANTUM, Amounts, Ints, OnDevices, Request, 
 class Devices(NamedTuple):
     """Holds the devices of all servers, as kernels read them.
 
-    `free` int64 [servers, most] quanta: a server has the first `there` int64 [servers] of them, and 0 of the others.
+    `free` int64 [servers, most] quanta: a server has the first `installed` int64 [servers], and 0 of the others.
     `model` int64 [servers] is a place in the view's `models`, -1 for a server without devices. `held` int64
     [servers, most + 1] counts the requests on a server: those with a part of a device, then those with one whole
     device, with two, ...
     """
 
     free: Ints
-    there: Ints
+    installed: Ints
     model: Ints
     held: Ints
 

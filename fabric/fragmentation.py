@@ -16,7 +16,7 @@ CAUSES = ("both", "devices", "usable", "cpu", "no_devices_asked", "no_devices_as
 """For want of what: of cpu and devices; of devices; of nothing, as it is usable; of cpu; the request asks for no
 device; it asks for none, and the cpu is missing too; the devices are of another model. The names are in columns.
 """
-BOTH, DEVICES, USABLE, CPU, NOT_ASKED, NOT_ASKED_NO_CPU, MODEL = range(len(CAUSES))
+BOTH, DEVICES, USABLE, CPU, NO_DEVICES, NO_DEVICES_NO_CPU, MODEL = range(len(CAUSES))
 TOP = 0.95
 """The share of all requests that the most usual kinds make up which are looked at."""
 
@@ -70,7 +70,7 @@ def fragments(cpu: int, left: Ints, count: int, model: int, kinds: Ints, share: 
         each, devices, models = kinds[kind, 1], kinds[kind, 2], kinds[kind, 3]
         enough = cpu >= kinds[kind, 0]
         if each == 0:
-            out[NOT_ASKED if enough else NOT_ASKED_NO_CPU] += share[kind] * all_free
+            out[NO_DEVICES if enough else NO_DEVICES_NO_CPU] += share[kind] * all_free
             continue
         if models != 0 and (models >> model) & 1 == 0:
             out[MODEL] += share[kind] * all_free

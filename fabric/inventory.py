@@ -85,7 +85,7 @@ class Inventory:
 
     def used(self) -> Ints:
         """Add up the quanta held of each resource, int64 [resources]."""
-        taken = self._capacity - self._free if self.peaks is None else self.peaks.asked.copy()
+        taken = self._capacity - self._free if self.peaks is None else self.peaks.requested.copy()
         taken[list(self.down)] = 0
         total: Ints = taken.sum(axis=(0, 1))
         return total
@@ -257,7 +257,7 @@ class Inventory:
         """What the codes of `why_not` mean."""
         return sum((book.reasons for book in self._books), self._lacks)
 
-    def kept_out(self, request: Request) -> dict[int, str]:
+    def excluded(self, request: Request) -> dict[int, str]:
         """Say why of every server that a request is kept from by something else than the amounts that are free."""
         why = dict.fromkeys(self.down, "has failed")
         for book in self._books:

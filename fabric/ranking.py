@@ -19,7 +19,7 @@ BLOCK = 8
 """Servers of a block."""
 SERVERS_WORTH_IT = 256
 """From so many servers on looking at what changed is faster than looking at all of them, for most rules."""
-KEPT = 64
+DEMANDS = 64
 """Demands that are kept at most. One more takes the place of the one that was not asked for for the longest time."""
 SEEN, SERVERS, SPREAD, AMOUNTS = range(4)
 """Columns of `Standings.known`: how many changes the tree knows, and how many servers, 0 for none; then what was asked
@@ -55,7 +55,7 @@ def log_of(servers: int, before: Ints | None = None) -> Ints:
     return before if before is not None and len(before) == 1 + blocks else np.zeros(1 + blocks, np.int64)
 
 
-def standings(free: Ints, demands: int = KEPT) -> Standings:
+def standings(free: Ints, demands: int = DEMANDS) -> Standings:
     """Make room for trees of as many servers as a log is for that suits `free` int64 [servers, nodes, resources].
 
     Memory that no demand uses is not touched.

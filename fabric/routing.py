@@ -135,8 +135,8 @@ def all_paths(topology: Topology, wanted: int, order: Order) -> Indices:
     above, is_tree = dict(ends), topology.is_tree
     for row in np.flatnonzero(ways < wanted).tolist():
         pair = int(low[row]), int(high[row])
-        found = iter([climb(above, *pair)]) if is_tree else simple_paths(near, *pair)
-        for k, path in enumerate(islice(found, wanted)):
+        shortest = iter([climb(above, *pair)]) if is_tree else simple_paths(near, *pair)
+        for k, path in enumerate(islice(shortest, wanted)):
             if k >= ways[row]:
                 missing = len(path) - paths.shape[2]
                 if missing > 0:

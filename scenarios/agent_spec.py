@@ -10,7 +10,7 @@ from pydantic import Field
 
 from binwright.agents import AGENTS
 from binwright.simcore.agent_calls import WRITE_DECIDE
-from binwright.simcore.errors import UserError, from_here
+from binwright.simcore.errors import UserError, relative
 from binwright.simcore.fields import Model, Shown, Text, wrong
 from binwright.simcore.options import check_options
 from binwright.simcore.types import Agent
@@ -72,7 +72,7 @@ def defined_at(kind: type) -> dict[str, Any]:
     """Find the file and line of a class, for a message; nothing where Python does not know."""
     try:
         file = getsourcefile(kind)
-        return {"file": from_here(file or ""), "line": getsourcelines(kind)[1]} if file else {}
+        return {"file": relative(file or ""), "line": getsourcelines(kind)[1]} if file else {}
     except (OSError, TypeError):
         return {}
 
@@ -91,10 +91,10 @@ def _load(name: str, at: tuple[str, ...]) -> type[Agent]:
 
 def _label(name: str, options: Mapping[str, Any]) -> str:
     short = Path(name).name
-    return f"{short}({', '.join(f'{key}={_said(value)}' for key, value in options.items())})" if options else short
+    return f"{short}({', '.join(f'{key}={_in_words(value)}' for key, value in options.items())})" if options else short
 
 
-def _said(value: Any) -> Any:
+def _in_words(value: Any) -> Any:
     """Write a choice with options of its own as an agent with its options is written."""
     if isinstance(value, Mapping) and len(value) == 1:
         [(name, options)] = value.items()

@@ -59,17 +59,17 @@ def zeros(shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any
     return np.zeros(shape, kind)
 
 
-def release_pages(*, here_and_there: bool = False) -> None:
+def release_pages(*, scattered: bool = False) -> None:
     """Take what lies in files out of memory; it is read again where it is looked at.
 
-    With `here_and_there` the system then reads only the pages that are looked at, and none along with them.
+    With `scattered` the system then reads only the pages that are looked at, and none along with them.
     """
     if hasattr(mmap, "MADV_DONTNEED"):
         with _lock:
             maps = [*_maps]
         for mapped in maps:
             mapped.madvise(mmap.MADV_DONTNEED)
-            mapped.madvise(mmap.MADV_RANDOM if here_and_there else mmap.MADV_NORMAL)
+            mapped.madvise(mmap.MADV_RANDOM if scattered else mmap.MADV_NORMAL)
 
 
 def blocks(rows: int, first: int = 0) -> Iterator[slice]:

@@ -47,7 +47,7 @@ class RequestRows:
         self._returned: list[Request] = []
         self._rests: list[float] = []  # of those that were sent back, how long they still stay
 
-    def asked(self) -> Workload:
+    def as_workload(self) -> Workload:
         """List the rows of the record: the workload, and after it every request that was sent back."""
         rows, back = replace(self._workload, arrival=self.arrival), self._returned
         if back:

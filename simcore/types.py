@@ -251,8 +251,8 @@ class View:
     `fabric.ranking`. It is another array when the servers are many more, and `None` where they are too few for
     it to be of use, in networks, and where rules of placement are.
 
-    Where `free` is what predicted peaks leave, `asked` int64 [servers, nodes, resources], read-only, is what those that
-    run ask for; it is `None` elsewhere.
+    Where `free` is what predicted peaks leave, `requested` int64 [servers, nodes, resources], read-only, is what
+    those that run ask for; it is `None` elsewhere.
 
     Where agents are told how long requests stay, `placed` lists what was placed, and `placed.running` has the rows of
     what still runs. `asking` answers what is expected of that now, see `expected`; it is `None` where the truth is
@@ -270,7 +270,7 @@ class View:
     virtual: Form | None = None
     free_of_rules: Ints | None = None
     changed: Ints | None = None
-    asked: Ints | None = None
+    requested: Ints | None = None
     asking: LifetimeOracle | None = None
     placed: Placements = field(default_factory=lambda: Placements(frozenset()))
     accounts: Any = None

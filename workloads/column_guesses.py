@@ -51,17 +51,17 @@ class _Column:
         whole, split = (re.findall(r"[a-z0-9]+", text.lower()) for text in (name, parts))
         self.words, self.all_words = {*split}, split + whole
         cells = filled(frame, name)
-        self.there, self.missing = cells.drop_nulls(), cells.null_count()
-        dtype, is_text = self.there.dtype, self.there.dtype == pl.String
+        self.present, self.missing = cells.drop_nulls(), cells.null_count()
+        dtype, is_text = self.present.dtype, self.present.dtype == pl.String
         readable = is_text or dtype.is_numeric()
-        self.numbers = self.there.cast(pl.Float64, strict=False).drop_nulls() if readable else pl.Series([0.0])[:0]
+        self.numbers = self.present.cast(pl.Float64, strict=False).drop_nulls() if readable else pl.Series([0.0])[:0]
         self.middle = float(self.numbers.median() or 0)  # type: ignore[arg-type]  # a number
-        first = self.there[0] if is_text and len(self.there) else ""
-        if self.there.is_empty():
+        first = self.present[0] if is_text and len(self.present) else ""
+        if self.present.is_empty():
             self.kind = "empty"
         elif dtype in (pl.Date, pl.Datetime) or is_date(first):
             self.kind = "date"
-        elif len(self.numbers) == len(self.there):
+        elif len(self.numbers) == len(self.present):
             self.kind = "number"
         else:
             self.kind = "amount" if plain_number(first) is not None or AMOUNT.fullmatch(first) else "words"
@@ -176,7 +176,7 @@ class Proposal:
         """Guess the unit of a demand from those numbers that do not say it themselves, and say why."""
         data, unit, middle = name in ("mem", "disk"), column.unit(name), column.middle
         if column.numbers.is_empty():
-            return DATA.base if data else "", f"its name; {column.there[0]!r} says the unit"
+            return DATA.base if data else "", f"its name; {column.present[0]!r} says the unit"
         if unit:
             return unit, f"its name says {unit}"
         why = f"{middle:,.10g} in the middle"
@@ -194,15 +194,15 @@ class Proposal:
 
     def _take_texts(self) -> None:
         """Take a column of ids, if one names every row differently, and columns of words: labels, and a group."""
-        if ids := self._best("id", lambda each: not (each.missing or each.there.is_duplicated().any())):
+        if ids := self._best("id", lambda each: not (each.missing or each.present.is_duplicated().any())):
             self.guesses.insert(0, Guess("id", ids.name, "", "its name; different in every row"))
         for name in ("tenant", "priority", "zone", "state", "group"):
             kinds = ("words", "amount", "empty", *["number"] * (name == "priority"))
             column = self._best(name, lambda each, kinds=kinds: each.kind in kinds)  # type: ignore[misc]
             if column:
                 self._guess(name if name == "group" else f"{LABELS}{name}", column)
-            if column and name == "state" and 1 < column.there.n_unique() <= _SOME:
-                counts = column.there.value_counts(sort=True, name="rows").rows()
+            if column and name == "state" and 1 < column.present.n_unique() <= _SOME:
+                counts = column.present.value_counts(sort=True, name="rows").rows()
                 values = ", ".join(f"{value} ({rows:,})" for value, rows in counts)
                 self.doubts.append(f"{column.name} has {values}: `keep` reads some of them only.")
 
@@ -217,7 +217,7 @@ def propose(path: Path) -> Proposal:
     names = {guess.name for guess in proposal.guesses}
     line = 1 if "line" in frame.columns else None
     if proposal.unread:
-        name, first = proposal.unread.name, proposal.unread.there[0]
+        name, first = proposal.unread.name, proposal.unread.present[0]
         remedy = "Dates begin with a year: 2026-12-31 08:00."
         raise WorkloadError("is no time and no date", file=path, line=line, key=name, value=first, remedy=remedy)
     missing = ["when requests arrive"] * ("arrival" not in names)

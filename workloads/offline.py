@@ -74,17 +74,17 @@ server: more than half of resource `key` each. Its `sigma` is the spread of the 
 """
 
 
-def _fitted(given: Mapping[str, Any], rng: np.random.Generator) -> Ints:
+def _fitted(fit: Mapping[str, Any], rng: np.random.Generator) -> Ints:
     """Draw the demands of a fitted input, millionths of a server int64 [machines, resources]."""
-    machines, heavy = given["machines"], given.get("heavy")
+    machines, heavy = fit["machines"], fit.get("heavy")
     normal = rng.standard_normal((machines, 1 + len(SERVER)))
-    mean, rho = np.array(given["mean"]) / SERVER, np.array(given["rho"])
+    mean, rho = np.array(fit["mean"]) / SERVER, np.array(fit["rho"])
     score = rho * normal[:, :1] + np.sqrt(1 - rho * rho) * normal[:, 1:]
     if heavy:
         score[: heavy["count"]] += np.array(heavy["shift"])
-    share: Floats = np.exp(np.array(given["sigma"]) * score)
+    share: Floats = np.exp(np.array(fit["sigma"]) * score)
     for _ in range(50 if heavy else 30):
-        share = np.minimum(share * (mean / share.mean(axis=0)), np.array(given["top"]))
+        share = np.minimum(share * (mean / share.mean(axis=0)), np.array(fit["top"]))
     if heavy:
         above = rng.uniform(heavy["low"], heavy["high"], heavy["count"])
         rest = np.exp(heavy["sigma"] * rng.standard_normal(machines)[heavy["count"] :])

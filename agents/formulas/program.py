@@ -99,13 +99,13 @@ def _of_nodes(case: Case, step: Floats, wanted: int, nodes: int, server: int, no
         if (scope == OTHER and is_own) or (scope == PLACE and not is_own):
             continue
         room = capacity[server, n, r]
-        here = room if quantity == CAPACITY else free[server, n, r]
+        amount_left = room if quantity == CAPACITY else free[server, n, r]
         if takes:
-            here -= wanted // nodes + (n < wanted % nodes) if spread else wanted * (n == node)
-        amount += here
+            amount_left -= wanted // nodes + (n < wanted % nodes) if spread else wanted * (n == node)
+        amount += amount_left
         installed += room
         if scope >= LEAST and room > 0:
-            value = here / (room if relative else QUANTUM)
+            value = amount_left / (room if relative else QUANTUM)
             if not any_node or (value < extreme if scope == LEAST else value > extreme):
                 extreme = value
             any_node = True

@@ -77,13 +77,13 @@ def gpu_packing(at: At, demand: Amounts, taken: DeviceDemand, numbers: Largest) 
     if taken.many == 0:
         return 0.0, -1
     idle = 0
-    for device in range(at.there):
+    for device in range(at.installed):
         idle += at.left[at.server, device] == QUANTUM
-    if idle == at.there:
+    if idle == at.installed:
         return -float(max(33 - idle, idle)), -1
-    chosen = tightest(at.left, at.server, at.there, taken.many, taken.each)
+    chosen = tightest(at.left, at.server, at.installed, taken.many, taken.each)
     broken, room = 0, 0
-    for device in range(at.there):
+    for device in range(at.installed):
         if (chosen >> device) & 1:
             broken += at.left[at.server, device] == QUANTUM
             room += at.left[at.server, device] * 100 // QUANTUM
@@ -139,7 +139,7 @@ Numbers: TypeAlias = tuple[Ints, Floats, int, float, Floats, Ints]
 def fgd(at: At, demand: Amounts, taken: DeviceDemand, numbers: Numbers) -> tuple[float, int]:
     """Cost by how many devices the fragments grow, as a sigmoid in whole steps; of equal devices the first."""
     kinds, share, place, steps, out, rest = numbers
-    count, each, devices = taken.many, taken.each, at.there
+    count, each, devices = taken.many, taken.each, at.installed
     cpu, cpu_taken = 0, 0
     if place >= 0:
         cpu, cpu_taken = at.free[at.server, 0, place], demand[place]

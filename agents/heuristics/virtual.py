@@ -157,12 +157,12 @@ def fill(of: VirtualCluster, vertex: int, wanted: int) -> int:
         for edge in range(tree.first[vertex], tree.first[vertex + 1]):
             child, begin = int(tree.child[edge]), of.placed[0]
             target = through(of, child, int(min(before + wanted - begin, of.slots[child])))
-            found = fill(of, child, target)
-            while found < target:  # so few may be more than the link allows
-                target = through(of, child, found)
-                if target < found:
+            hosted = fill(of, child, target)
+            while hosted < target:  # so few may be more than the link allows
+                target = through(of, child, hosted)
+                if target < hosted:
                     of.placed[0] = begin
-                    found = fill(of, child, target)
+                    hosted = fill(of, child, target)
     return int(of.placed[0] - before)
 
 

@@ -172,11 +172,11 @@ def replays_of(world: World, seeds: Sequence[int], shares: Sequence[float]) -> l
 def play_all(replays: Sequence[Replay], rules: Sequence[Compiled]) -> Floats:
     """Count the requests placed, float64 [rules, replays], on all processors. Each replay has copies of the rules."""
 
-    def play_one(replay: Replay) -> list[int]:
+    def play(replay: Replay) -> list[int]:
         return [replay.placed(copied(rule)) for rule in rules]
 
     with ThreadPoolExecutor(usable_cpus()) as pool:
-        placed = np.array(list(pool.map(play_one, replays)), float)
+        placed = np.array(list(pool.map(play, replays)), float)
     return placed.reshape(len(replays), len(rules)).T.copy()
 
 

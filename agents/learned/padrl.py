@@ -27,12 +27,12 @@ from binwright.simcore.rng import stream
 from binwright.simcore.types import Amounts, Compiled, Floats, Ints, View
 from binwright.simcore.workload import Workload
 
-ASKED, CELLS, FORECAST = 3, 8, 6
+REQUEST, CELLS, FORECAST = 3, 8, 6
 """Numbers of a request, units of the LSTM, numbers that it forecasts."""
-SHARED, PLACE, HIDDEN = ASKED + 2 + FORECAST, 8, 16
+SHARED, PLACE, HIDDEN = REQUEST + 2 + FORECAST, 8, 16
 """Inputs of the policy that all places share, inputs of each place, hidden units."""
 SHAPES = {
-    "lstm.weight_ih": (4 * CELLS, ASKED),
+    "lstm.weight_ih": (4 * CELLS, REQUEST),
     "lstm.weight_hh": (4 * CELLS, CELLS),
     "lstm.bias": (4 * CELLS,),
     "forecast.weight": (FORECAST, CELLS),
@@ -71,17 +71,17 @@ def observe(
     """
     shared[0], shared[1] = sqrt(demand[0] / capacity[0, 0, 0]), sqrt(demand[1] / capacity[0, 0, 1])
     shared[2] = 1.0 if spread else 0.0
-    gates, inputs = np.empty(4 * CELLS), np.empty(ASKED + CELLS)
-    inputs[:ASKED], inputs[ASKED:] = shared[:ASKED], memory[:CELLS]
-    at = dense(inputs, ASKED + CELLS, weights, 0, gates, 4 * CELLS, False)
+    gates, inputs = np.empty(4 * CELLS), np.empty(REQUEST + CELLS)
+    inputs[:REQUEST], inputs[REQUEST:] = shared[:REQUEST], memory[:CELLS]
+    at = dense(inputs, REQUEST + CELLS, weights, 0, gates, 4 * CELLS, False)
     for i in range(CELLS):  # torch's order: input, forget, cell, output
         cell = sigmoid(gates[CELLS + i]) * memory[CELLS + i] + sigmoid(gates[i]) * tanh(gates[2 * CELLS + i])
         memory[CELLS + i] = cell
         memory[i] = sigmoid(gates[3 * CELLS + i]) * tanh(cell)
     at = dense(memory, CELLS, weights, at, memory[2 * CELLS :], FORECAST, False)
     for r in range(2):
-        shared[ASKED + r] = free[:, :, r].sum() / capacity[:, :, r].sum()
-    shared[ASKED + 2 :] = memory[2 * CELLS :]
+        shared[REQUEST + r] = free[:, :, r].sum() / capacity[:, :, r].sum()
+    shared[REQUEST + 2 :] = memory[2 * CELLS :]
     return at
 
 

@@ -76,9 +76,9 @@ def room(cpu: float, mem: float, other_cpu: float, other_mem: float, known: Floa
     """Compute the worth of what still fits on a server with these quanta free on its nodes; sizes begin at `first`."""
     value = 0.0
     for at in range(first, len(known), ROW):
-        most_here = min(cpu * known[at], mem * known[at + 1]) + SLACK
-        most_there = min(other_cpu * known[at], other_mem * known[at + 1]) + SLACK
-        fits = floor(min(most_here, most_there)) if known[at + 2] > 0 else floor(most_here) + floor(most_there)
+        on_node = min(cpu * known[at], mem * known[at + 1]) + SLACK
+        on_other = min(other_cpu * known[at], other_mem * known[at + 1]) + SLACK
+        fits = floor(min(on_node, on_other)) if known[at + 2] > 0 else floor(on_node) + floor(on_other)
         if fits > 0:
             value += known[at + 3] * fits + known[at + 4]
     return value
@@ -278,9 +278,9 @@ class EvolutionTrainer(ValueTrainer):
         fitness = np.log(np.maximum(placed, 1)).mean(axis=1)
         ranks = fitness.argsort(kind="stable").argsort(kind="stable") / (len(fitness) - 1) - 0.5
         gradient = rows_dot(errors.T, ranks) / len(errors) / self.sigma
-        kept = np.array([[0.9], [0.99]])  # Adam's
-        self.moments = kept * self.moments + (1 - kept) * [gradient, gradient**2]
-        slope, square = self.moments / (1 - kept**iteration)
+        decay = np.array([[0.9], [0.99]])  # Adam's
+        self.moments = decay * self.moments + (1 - decay) * [gradient, gradient**2]
+        slope, square = self.moments / (1 - decay**iteration)
         self.mean = self.mean + self.rate * slope / (np.sqrt(square) + 1e-8)
         self.follow(self.mean)
         scores = {"placed": float(placed.mean()), "fitness": float(fitness.mean()), "spread": float(fitness.std())}

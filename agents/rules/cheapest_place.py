@@ -47,7 +47,7 @@ from binwright.simcore.jit.cost_functions import (
 from binwright.simcore.record import SPREAD
 from binwright.simcore.types import Amounts, Floats, Ints
 
-GIVEN = 4
+COST_ARGUMENTS = 4
 """Arguments of a cost before the rule's own numbers."""
 
 
@@ -67,9 +67,9 @@ def cheapest(cost: Callable[..., Any], worth_it: int = SERVERS_WORTH_IT) -> Scan
     It has a second form, which answers the same but looks only at what changed (`fabric.ranking`): runs take it by
     themselves where there are many servers, from `worth_it` on.
     """
-    own = cost.__code__.co_argcount - GIVEN
+    own = cost.__code__.co_argcount - COST_ARGUMENTS
     if own not in (0, 1):
-        problem = f"{cost.__qualname__} takes {own + GIVEN} arguments, and not (free, capacity, taken, node)"
+        problem = f"{cost.__qualname__} takes {own + COST_ARGUMENTS} arguments, and not (free, capacity, taken, node)"
         raise KernelError(problem, remedy="Behind these it may take one array of your own.")
     of = Kernel(cost, forceinline=True, _nrt=True)  # it may make arrays
 
@@ -80,23 +80,23 @@ def cheapest(cost: Callable[..., Any], worth_it: int = SERVERS_WORTH_IT) -> Scan
         write_taken(taken, demand, spread)
         best, least = -1, NOTHING
         for server in range(len(free)):
-            here, of_all = free[server], capacity[server]
+            own_free, own_capacity = free[server], capacity[server]
             # Of what a cost returns only a part is used here, and the compiler leaves the others out.
-            first: Any = of(here, of_all, taken[0], SPREAD if spread else 0, *numbers)
+            first: Any = of(own_free, own_capacity, taken[0], SPREAD if spread else 0, *numbers)
             bound = bound_of(first)
             if best >= 0 and not bound < least:
                 continue
             chosen, least_order = False, NOTHING
             if spread:
                 if fits_spread(free, server, demand):
-                    place, _ = at_place(of(here, of_all, taken[0], SPREAD, *numbers), bound)
+                    place, _ = at_place(of(own_free, own_capacity, taken[0], SPREAD, *numbers), bound)
                     if is_somewhere(place) and (best < 0 or place < least):
                         best, chosen, least = server * nodes, True, place
             else:
                 for node in range(nodes):
                     if not fits_node(free, server, node, demand):
                         continue  # first, as the cost of a place may be dear
-                    place, order = at_place(of(here, of_all, taken[node], node, *numbers), bound)
+                    place, order = at_place(of(own_free, own_capacity, taken[node], node, *numbers), bound)
                     is_less = best < 0 or place < least or (chosen and place == least and order < least_order)
                     if is_less and is_somewhere(place) and is_somewhere(order):
                         best, chosen, least, least_order = server * nodes + node, True, place, order
@@ -182,19 +182,19 @@ def cheapest(cost: Callable[..., Any], worth_it: int = SERVERS_WORTH_IT) -> Scan
     def plain(free: Ints, capacity: Ints, demand: Amounts, spread: bool) -> Any:
         return some(free, capacity, demand, spread, (), 0, len(free))[1]
 
-    def with_one(free: Ints, capacity: Ints, demand: Amounts, spread: bool, a: Floats) -> Any:
+    def with_numbers(free: Ints, capacity: Ints, demand: Amounts, spread: bool, a: Floats) -> Any:
         return some(free, capacity, demand, spread, (a,), 0, len(free))[1]
 
     def following(free: Any, capacity: Any, demand: Any, spread: bool, log: Ints, known: Ints, trees: Ints) -> int:
         return follow(free, capacity, demand, spread, (), log, known, trees)
 
-    def one_following(
+    def following_with_numbers(
         free: Any, capacity: Any, demand: Any, spread: bool, a: Floats, log: Ints, known: Ints, trees: Ints
     ) -> int:
         return follow(free, capacity, demand, spread, (a,), log, known, trees)
 
-    rule: Any = kernel(named_after(cost, with_one if own else plain))
-    rule.incremental = kernel(named_after(cost, one_following if own else following, "_following"))
+    rule: Any = kernel(named_after(cost, with_numbers if own else plain))
+    rule.incremental = kernel(named_after(cost, following_with_numbers if own else following, "_following"))
     rule.cost, rule.worth_it = of, worth_it
     return cast(Scan, rule)
 

@@ -24,13 +24,13 @@ class DeviceDemand(NamedTuple):
 
 
 class At(NamedTuple):
-    """Names a server, which has `there` devices of `model`.
+    """Names a server, which has `installed` devices of `model`.
 
     `free` is that of the view, `left` and `held` are `free` and `held` of its devices: of all servers, unchanged.
     """
 
     server: int
-    there: int
+    installed: int
     model: int
     free: Ints
     left: Ints
@@ -150,7 +150,7 @@ class WithDevices(Agent):
         server, own = answer.shares[0][0], view.devices
         if not 0 <= server < len(view.free):
             return answer  # which the ledger refuses
-        return on_devices(request, server, tightest(own.free, server, int(own.there[server]), *in_python(amount)))
+        return on_devices(request, server, tightest(own.free, server, int(own.installed[server]), *in_python(amount)))
 
 
 def choosing(agent: Agent, view: View) -> Agent:

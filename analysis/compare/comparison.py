@@ -162,7 +162,7 @@ class Comparison:
         notes = [f"{'; '.join(parts)}."]
         if failed := frame.filter(frame["metric"] == frame["metric"][0])["failed"].sum():
             notes.append(f"{many_of(int(failed), 'failed run')} left out.")
-        notes.append(in_one_note(self.done, self.same, points=bool(self.keys)))
+        notes.append(joint_note(self.done, self.same, points=bool(self.keys)))
         return "\n".join(filter(None, [self.unfinished, self.overlap, " ".join(filter(None, notes))]))
 
     def rich(self, width: int) -> rich.console.Group:
@@ -198,7 +198,7 @@ def mean_of(metric: Metric, row: Mapping[str, Any], size: float | None) -> str:
     return metric.write(row["mean"], inf if row["half"] is None else row["half"], size, exact=row["interval"] == EXACT)
 
 
-def in_one_note(done: pl.DataFrame, same: Sequence[Metric], *, points: bool) -> str:
+def joint_note(done: pl.DataFrame, same: Sequence[Metric], *, points: bool) -> str:
     """Say the values of metrics that are the same for all agents, and at all `points` of a sweep; "" for none."""
     notes = []
     for metric in same:

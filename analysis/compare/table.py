@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from binwright.analysis.compare.comparison import in_one_note, mean_of
+from binwright.analysis.compare.comparison import joint_note, mean_of
 from binwright.analysis.compare.groups import BASELINE, DIFFERENT, EXACT, Groups, in_words
 from binwright.analysis.compare.sheet import Cell, Sheet, hidden
 from binwright.analysis.compare.statistics import FEWEST, differences
@@ -54,7 +54,7 @@ class Table:
         done, groups = results.done, Groups(results.runs, self.swept)
         choice = results.choose()
         self.metrics = list(metrics) or [*choice.first, *choice.others]
-        notes = [in_one_note(done, choice.same, points=bool(self.swept))] if not metrics else []
+        notes = [joint_note(done, choice.same, points=bool(self.swept))] if not metrics else []
         if follow := [self._short(key) for key in results.swept if key not in self.swept]:
             notes.append(f"{', '.join(follow)} go with {', '.join(map(self._short, self.swept))}.")
         self.same = " ".join(filter(None, notes))
@@ -133,7 +133,7 @@ def _marked(metric: Metric, groups: Groups, frame: pl.DataFrame) -> list[Entry |
     return [row if row["n"] else None for row in rows]
 
 
-SAID = {
+PHRASES = {
     "acceptance": "accepts most",
     "scheduled": "schedules most",
     "wait_mean": "waits least",
@@ -171,7 +171,7 @@ def finding(table: Table, metric: Metric) -> str:
         if seeds >= FEWEST:
             return _none(metric, len(ranked))
         untested = f"; {many_of(seeds, 'seed')}, not tested: {FEWEST} are needed"
-    return (_at_points(metric, ranked, is_tested) if len(ranked) > 1 else _at_one(metric, ranked[0])) + untested
+    return (_at_points(metric, ranked, is_tested) if len(ranked) > 1 else _at_point(metric, ranked[0])) + untested
 
 
 def _none(metric: Metric, points: int) -> str:
@@ -201,7 +201,7 @@ def _short(effect: float) -> str:
 
 
 def _does(metric: Metric, agents: list[str]) -> str:
-    text = SAID.get(metric.name, f"has the {'highest' if metric.better == 'higher' else 'lowest'} {metric.heading}")
+    text = PHRASES.get(metric.name, f"has the {'highest' if metric.better == 'higher' else 'lowest'} {metric.heading}")
     who = and_(agents) if len(agents) <= NAMED else f"{len(agents)} agents"
     if len(agents) > 1:
         verb, _, what = text.partition(" ")
@@ -209,7 +209,7 @@ def _does(metric: Metric, agents: list[str]) -> str:
     return f"{who} {text}"
 
 
-def _at_one(metric: Metric, ranked: Ranked) -> str:
+def _at_point(metric: Metric, ranked: Ranked) -> str:
     tied = [name for name, entry in ranked if entry["mark"] == TIED]
     them = and_(tied) if len(tied) <= NAMED else f"{len(tied)} of {len(ranked) - 1} others"
     tie = f"; {them} {'does' if len(tied) == 1 else 'do'} not differ significantly" * bool(tied)
@@ -230,8 +230,8 @@ def _at_points(metric: Metric, points: list[Ranked], is_tested: bool) -> str:
     led: dict[tuple[str, ...], list[Ranked]] = {}
     for ranked in points:
         best = sorted(_best(ranked))
-        is_told = any(entry["mark"] for _, entry in ranked) if is_tested else len(best) < len(ranked)
-        led.setdefault(tuple(best) if is_told else (), []).append(ranked)
+        is_clear = any(entry["mark"] for _, entry in ranked) if is_tested else len(best) < len(ranked)
+        led.setdefault(tuple(best) if is_clear else (), []).append(ranked)
     nowhere = led.pop((), [])
     if not led:
         return _none(metric, len(points))

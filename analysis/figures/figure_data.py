@@ -179,9 +179,9 @@ class FigureData:
 
     def name(self, point: Point) -> str:
         """Say a point in words: `uniform · servers 20`, without keys that follow from others."""
-        return self.said(telling_keys(self.runs, self.swept), dict(zip(self.swept, point, strict=True)))
+        return self.label(telling_keys(self.runs, self.swept), dict(zip(self.swept, point, strict=True)))
 
-    def said(self, keys: Sequence[str], values: Mapping[str, Any]) -> str:
+    def label(self, keys: Sequence[str], values: Mapping[str, Any]) -> str:
         """Say values of swept keys in words; a name needs no key before it."""
         words = []
         for key in keys:

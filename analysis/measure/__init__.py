@@ -32,7 +32,7 @@ stand after `FOREMOST`."""
 
 FOREMOST = "acceptance_{}"
 
-ASKED = _targets("requests: acceptance_cumulative turnaround_mean slowdown_mean cluster: servers_used_end")
+ON_DEMAND = _targets("requests: acceptance_cumulative turnaround_mean slowdown_mean cluster: servers_used_end")
 """Runs have these where their scenario asks for them."""
 
-METRICS = Registry("metric", "binwright.metrics", BUILT_IN | ASKED)
+METRICS = Registry("metric", "binwright.metrics", BUILT_IN | ON_DEMAND)

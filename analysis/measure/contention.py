@@ -67,9 +67,9 @@ def account(
                 item = active[place]
                 if start[item] <= since and stop[item] >= until:
                     for r in range(resources):
-                        total, there_is = load[node[item], r], capacity[s, node[item], r]
-                        if total > there_is * ROUNDED:
-                            missing[item, r] += use[place, r] * (1 - there_is / total) * seconds
+                        total, room = load[node[item], r], capacity[s, node[item], r]
+                        if total > room * ROUNDED:
+                            missing[item, r] += use[place, r] * (1 - room / total) * seconds
         first = last
 
 
@@ -101,7 +101,7 @@ class Contention:
 
 def contention_of(run: FinishedRun) -> Contention | None:
     """Measure a run; None where nobody says what its requests use, or nothing is held for any time."""
-    use = run.asked.use
+    use = run.requests.use
     if use is None or run.finish <= run.begin:
         return None
     row, amounts, server, node, start, stop = _items(run)
@@ -142,7 +142,7 @@ def _items(run: FinishedRun) -> tuple[Any, ...]:
 
 def _by_request(run: FinishedRun, row: Ints, wanted: Floats, missing: Floats) -> tuple[Floats, Floats]:
     """Add up what rows wanted and missed to what requests did, those after the warm start that ran."""
-    source, gangs = run.simulation.record.sources(row), run.asked.gangs
+    source, gangs = run.simulation.record.sources(row), run.requests.gangs
     if gangs is not None and gangs.first is not None:
         source = gangs.first[source]
     requests, of = np.unique(source, return_inverse=True)

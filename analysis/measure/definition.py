@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 from pydantic import Field
 
-from binwright.analysis.measure import ASKED, BUILT_IN, FOREMOST, METRICS
+from binwright.analysis.measure import BUILT_IN, FOREMOST, METRICS, ON_DEMAND
 from binwright.analysis.measure.metric import Better, Metric, Table
 from binwright.simcore.errors import RunError, UserError, place_in, short
 from binwright.simcore.fields import Model, Share, Text, Where, wrong
@@ -164,10 +164,10 @@ def table(definitions: Iterable[Definition]) -> dict[str, Definition]:
 def definition_of(name: str) -> Any:
     """Load what is registered as this metric, or what `package.module:name` or `file.py:name` names."""
     result = METRICS.load(name)
-    return result[name] if name in BUILT_IN or name in ASKED else result
+    return result[name] if name in BUILT_IN or name in ON_DEMAND else result
 
 
-KEPT_APART = ("details", "resources", "tiers")
+NO_RESULTS = ("details", "resources", "tiers")
 """Of a journal's row, what tells whether it still holds and what it is of, and is not a result."""
 NO_METRICS = (
     *("run", "agent", "seed", "version", "status", "error", "seconds"),
@@ -175,7 +175,7 @@ NO_METRICS = (
     *("compiled", "check"),
 )
 """What other columns of runs.parquet, and of the journal, are called."""
-OF_CLASSES = tuple(name for name in (*BUILT_IN, *ASKED) if name.startswith(("wait_", "turnaround_", "slowdown_")))
+OF_CLASSES = tuple(name for name in (*BUILT_IN, *ON_DEMAND) if name.startswith(("wait_", "turnaround_", "slowdown_")))
 """Those that may be asked for by class."""
 DEFINE = 'Write `@metric(heading="...", meaning="...")` above it, with `from binwright import metric`.'
 
@@ -235,7 +235,7 @@ def check_added(
     """Refuse metrics whose columns runs have already, with these `swept` keys; the error's key is the place in them."""
     if not added:
         return  # and nothing is imported that only a run needs
-    taken = {*NO_METRICS, *KEPT_APART, *swept, "scenario", *(each.name for each in describe(resources, tiers))}
+    taken = {*NO_METRICS, *NO_RESULTS, *swept, "scenario", *(each.name for each in describe(resources, tiers))}
     for number, spec in enumerate(added):
         try:
             columns = {each.name for each in added_metric(spec).columns(tuple(resources), tuple(tiers))}

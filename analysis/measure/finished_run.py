@@ -90,19 +90,19 @@ class FinishedRun:
         self.moving = simulation.moving
         self.samples = {name: read_only(sample) for name, sample in samples.items()}
         self.prices, self.costs, self.pays = dict(prices), costs, pays
-        self.asked = asked = simulation.asked()
-        self.resources, self.tiers = tuple(asked.resources), tuple(simulation.ledger.tiers)
-        self.arrival, self.duration = read_only(asked.arrival), read_only(asked.duration)
-        none = np.broadcast_to(np.int64(0), len(asked))
-        self.priority = read_only(none if asked.priority is None else asked.priority)
-        self.demand, self.capacity = read_only(asked.demand), read_only(simulation.ledger.installed)
+        self.requests = requests = simulation.as_workload()
+        self.resources, self.tiers = tuple(requests.resources), tuple(simulation.ledger.tiers)
+        self.arrival, self.duration = read_only(requests.arrival), read_only(requests.duration)
+        none = np.broadcast_to(np.int64(0), len(requests))
+        self.priority = read_only(none if requests.priority is None else requests.priority)
+        self.demand, self.capacity = read_only(requests.demand), read_only(simulation.ledger.installed)
         record, rows = simulation.record, slice(0, simulation.record.rows)
         self.outcome, self.reason = read_only(record.outcome[rows]), read_only(record.reason[rows])
         self.decided, self.interruption = read_only(record.decided[rows]), read_only(record.interruption[rows])
         self.server, self.node = read_only(record.server[rows]), read_only(record.node[rows])
         self.origin = read_only(record.origin[rows])
         self.got_place = read_only((self.outcome == PLACED) | (self.outcome == INTERRUPTED))
-        self.begin = float(asked.arrival[first])
+        self.begin = float(requests.arrival[first])
         self.finish = max(self.begin, float(np.nanmax(self.decided[first:], initial=self.begin)))
         self.only: Flags | None = None
         self.rows = slice(0, len(self.outcome))
@@ -157,13 +157,13 @@ class FinishedRun:
     @column
     def offered(self) -> Ints:
         """The rows that arrived after the warm start while the run lasted, int64 [n]."""
-        return self.asked.leads(np.arange(self.first, self.simulation.offered))
+        return self.requests.leads(np.arange(self.first, self.simulation.offered))
 
     @column
     def placed(self) -> Ints:
         """The rows that arrived after the warm start while the run lasted, and got a place, int64 [placed]."""
         begin, end = max(self.rows.start, self.first), min(self.rows.stop, self.simulation.offered)
-        rows = self.asked.leads(np.flatnonzero(self.got_place[begin:end]) + begin)
+        rows = self.requests.leads(np.flatnonzero(self.got_place[begin:end]) + begin)
         return rows if self.only is None else rows[self.only[rows]]
 
     @column
@@ -289,7 +289,7 @@ class FinishedRun:
         for some in memmap.blocks(len(answered)):
             rows = answered[some]
             measured[some] = (rows >= self.first) & (self.decided[rows] >= self.begin)
-        gangs = self.asked.gangs
+        gangs = self.requests.gangs
         if gangs is not None and gangs.first is not None:  # only when the last part of a gang has its place
             first = gangs.first[answered]
             measured[:-1] &= first[1:] != first[:-1]
@@ -340,7 +340,7 @@ class FinishedRun:
         if network is None:
             return None
         back = np.arange(len(self.simulation.workload), len(self.outcome))
-        rows = self.asked.leads(np.concatenate([self.offered, back[~(self.decided[back] < self.begin)]]))
+        rows = self.requests.leads(np.concatenate([self.offered, back[~(self.decided[back] < self.begin)]]))
         result: Ints = network.spans(rows[self.got_place[rows]])
         return result
 

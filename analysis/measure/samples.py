@@ -13,7 +13,7 @@ from binwright.fabric.run.simulation import Simulation
 from binwright.simcore.extras import pl
 from binwright.simcore.types import Floats, Ints
 
-KEPT = 128
+MOST = 128
 """At most so many samples are kept of a run, and half as many at least."""
 SAMPLED = ("time", "decisions", "changes", "servers", "in_use", "waiting", "free", "used", "stranded", "capacity")
 
@@ -54,7 +54,7 @@ class Sampler:
         so_far = len(simulation.record.sequence), len(simulation.changes), len(view.capacity)
         amounts = free, used, stranded, self._ledger.installed.sum(axis=(0, 1))
         self._rows.append((simulation.now, *so_far, in_use, simulation.waiting, *map(np.copy, amounts)))
-        if len(self._rows) > KEPT:
+        if len(self._rows) > MOST:
             del self._rows[1::2]
             self._stride *= 2
         return self._stride
@@ -87,7 +87,7 @@ def states(run: FinishedRun, begin: float) -> pl.DataFrame:
     whose ledger has to remember, of each link's in `links`. Null is out of service.
     """
     simulation, lay = run.simulation, run.places
-    times = np.unique(np.linspace(begin, max(begin, simulation.now), KEPT))
+    times = np.unique(np.linspace(begin, max(begin, simulation.now), MOST))
     capacity = simulation.view.capacity.sum(axis=1)
     added, out = added_at(simulation), {kind: outages_of(simulation, kind) for kind in ("server", "link")}
 

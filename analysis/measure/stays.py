@@ -54,7 +54,7 @@ def reservations(simulation: Simulation, held: Ints, start: Floats, end: Floats)
 
 def _stays(simulation: Simulation, held: Ints, start: Floats, end: Floats) -> Stays:
     """List the stays of requests, each on one server, or the first one of several."""
-    record, demand = simulation.record, simulation.asked().demand
+    record, demand = simulation.record, simulation.as_workload().demand
     moves: dict[int, list[Moved]] = {}
     for moved in simulation.moving.log if simulation.moving else ():
         moves.setdefault(moved.row, []).append(moved)
@@ -117,7 +117,7 @@ def on_the_way(simulation: Simulation, end: Floats) -> OnTheWay:
 
     Who moves holds a second place on the way, and after that what it reserves more of links than the one that was left.
     """
-    demand, network = simulation.asked().demand, simulation.ledger.network
+    demand, network = simulation.as_workload().demand, simulation.ledger.network
     log = simulation.moving.log if simulation.moving else []
     row = np.array([moved.row for moved in log], np.int64)
     start = np.array([moved.begin for moved in log], np.float64)

@@ -91,7 +91,7 @@ def compose(results: ResultsFolder) -> str:
     parts += [_section(key, heading, text, is_folded=True) for key, (heading, text) in rest.items()]
     return Template(_file("report.html")).substitute(
         title=escape(results.name),
-        description=f"<p>{escape(str(text))}</p>" if (text := results.said("description")) else "",
+        description=f"<p>{escape(str(text))}</p>" if (text := results.setting("description")) else "",
         version=escape(version("binwright")),
         first=next(iter(sections)),
         contents="\n".join(f'<a href="#{key}">{heading}</a>' for key, (heading, _) in (sections | rest).items()),

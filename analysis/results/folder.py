@@ -105,9 +105,9 @@ class ResultsFolder:
     @property
     def name(self) -> str:
         """The scenario's name; the folder's where that is not to be read."""
-        return self.title or plain(str(self.said("name") or self.folder.resolve().name))
+        return self.title or plain(str(self.setting("name") or self.folder.resolve().name))
 
-    def said(self, key: str) -> Any:
+    def setting(self, key: str) -> Any:
         """Return what the scenario says below one of its keys; None where that is nothing, or not to be read."""
         try:
             text = self.scenario_file.read_text("utf-8")
@@ -121,13 +121,13 @@ class ResultsFolder:
     @property
     def look(self) -> dict[str, Any]:
         """What the scenario says of figures."""
-        result = self.said("figures")
+        result = self.setting("figures")
         return result if isinstance(result, dict) else {}
 
     @property
     def headlines(self) -> list[str]:
         """The metrics that the scenario names as its headline metrics."""
-        lists = [part.said("headline_metrics") for part in self.parts]
+        lists = [part.setting("headline_metrics") for part in self.parts]
         return [name for each in lists if isinstance(each, list) for name in each if isinstance(name, str)]
 
     def choose(self) -> Choice:

@@ -196,7 +196,7 @@ def check(args: Namespace) -> int:
     from binwright.commands.progress import StatusLine
 
     spec = agent_of(read_yaml("AGENT", args.agent))
-    with StatusLine("agents check", said=f"{spec.label} plays in small worlds"):
+    with StatusLine("agents check", detail=f"{spec.label} plays in small worlds"):
         found = check_agent(spec.name, **spec.options)
     print_line(str(found))
     return 0

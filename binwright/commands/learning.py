@@ -42,7 +42,7 @@ def search(args: Namespace) -> int:
     from binwright.scenarios.search.search import search as find
 
     scenario, began = load_scenario(args.file, args.sets), monotonic()
-    with StatusLine("search", args.evaluations, said="running first-fit first") as line:
+    with StatusLine("search", args.evaluations, detail="running first-fit first") as line:
 
         def on_progress(evaluations: int, best: str, mean: float) -> None:
             then = "validation and test follow, " * (evaluations >= args.evaluations)

@@ -21,11 +21,11 @@ EVERY = 10.0
 class StatusLine:
     """One line on a terminal's stderr, from entering to leaving the `with`: how far `what` is.
 
-    It says what is `said`, and which kernel is compiled.
+    It says `detail`, and which kernel is compiled.
     """
 
-    def __init__(self, what: str, total: int = 0, said: str = "") -> None:
-        self.what, self.total, self.said = what, total, said
+    def __init__(self, what: str, total: int = 0, detail: str = "") -> None:
+        self.what, self.total, self.detail = what, total, detail
         self.alive = False
         self._live: rich.live.Live | None = None
         self._pace: tuple[float, int] | None = None
@@ -47,7 +47,7 @@ class StatusLine:
 
     def drawing(self, figure: str) -> None:
         """Note which figure is being drawn."""
-        self.said = f"drawing {figure}"
+        self.detail = f"drawing {figure}"
 
     def left(self, done: int) -> str:
         """Say how long it takes until all is done, by the pace since the first call: what comes before compiles."""
@@ -59,7 +59,7 @@ class StatusLine:
 
     def reached(self, done: int, *words: str) -> None:
         """Say that so many are done, and more words; without a terminal, if EVERY seconds have passed."""
-        self.said = ", ".join(filter(None, (f"{done:,} of {max(done, self.total):,}", *words, self.left(done))))
+        self.detail = ", ".join(filter(None, (f"{done:,} of {max(done, self.total):,}", *words, self.left(done))))
         self.now_and_then()
 
     def text(self) -> str:
@@ -68,7 +68,7 @@ class StatusLine:
 
     def far(self) -> str:
         """Say how far it is."""
-        return self.said
+        return self.detail
 
     def now_and_then(self) -> None:
         """Without a terminal, say how far it is if EVERY seconds have passed since the last time."""
@@ -87,7 +87,7 @@ class StatusLine:
 class Live(StatusLine):
     """The line of runs: call it with the row of each.
 
-    Of a `total`, `before` were there already; without one it says how many there were in how long, and what is `said`.
+    Of a `total`, `before` were there already; without one it says how many there were in how long, and `detail`.
     """
 
     def __init__(self, total: int = 0, before: int = 0) -> None:
@@ -103,7 +103,7 @@ class Live(StatusLine):
     def far(self) -> str:
         """Say how far it is, as in `312 of 1000, 2 failed, 7 s left`."""
         if not self.total:
-            return f"{self._rows:,} in {duration(monotonic() - self._began)}" + (self.said and f", {self.said}")
+            return f"{self._rows:,} in {duration(monotonic() - self._began)}" + (self.detail and f", {self.detail}")
         failed = f"{self._failed} failed" if self._failed else ""
         left = self.left(self._rows) if self._rows > self._before else ""
         return ", ".join(filter(None, (f"{self._rows} of {self.total}", failed, left)))

@@ -40,7 +40,7 @@ def size(args: Namespace) -> int:
     with Live() as line:
 
         def finished(row: dict[str, Any]) -> None:  # how many runs there will be, nobody knows: sizes draw nearer
-            line.said = f"last {row['agent']} with {many_of(row[key], 'server')}"
+            line.detail = f"last {row['agent']} with {many_of(row[key], 'server')}"
             line(row)
 
         how = {"jobs": args.jobs, "out": folder, "finished": finished}

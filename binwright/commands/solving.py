@@ -56,7 +56,7 @@ def solve(args: Namespace) -> int:
         def tell(now: Progress) -> None:
             bins = f" in {many_of(now.bins, 'bin')} (bound {now.bound})" if problem.searched else ""
             goals = ", ".join(f"{value:,.6g}" for value in now.goals)
-            line.said = f"{now.placed:,} of {many_of(problem.balls, 'ball')}{bins}{goals and f'; goals {goals}'}"
+            line.detail = f"{now.placed:,} of {many_of(problem.balls, 'ball')}{bins}{goals and f'; goals {goals}'}"
 
         how = {"progress": tell if line.alive else None, "device": args.device, "time": more}
         answer = binwright.agents.solver.solving.solve.solve(problem, **how)

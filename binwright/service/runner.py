@@ -86,8 +86,8 @@ class Runner:
         """Search in one process, and verify in another what it says; None if the server stops before."""
         try:
             answer = self._answer(job, None)
-            if answer and "found" in answer:
-                answer = self._answer(job, answer["found"])
+            if answer and "solution" in answer:
+                answer = self._answer(job, answer["solution"])
         except Exception:  # costs this job, not the thread
             with suppress(OSError):  # the log may be on a full disk, too
                 traceback.print_exc()
@@ -96,15 +96,15 @@ class Runner:
             return {"state": "cancelled", "result": answer.get("result")}
         return answer
 
-    def _answer(self, job: Job, found: dict[str, Any] | None) -> dict[str, Any] | None:
-        """Have a process search, or verify what was found; None if the server stops before.
+    def _answer(self, job: Job, solution: dict[str, Any] | None) -> dict[str, Any] | None:
+        """Have a process search, or verify a `solution`; None if the server stops before.
 
         A search whose job is cancelled is interrupted, once.
         """
         from binwright.service.worker import run
 
         pipe, theirs = _context.Pipe(duplex=False)
-        process = _context.Process(target=run, args=(theirs, job.request, found, self._limits))
+        process = _context.Process(target=run, args=(theirs, job.request, solution, self._limits))
         with pipe:
             with theirs:
                 self._insist(process.start)
@@ -113,7 +113,7 @@ class Runner:
             end = inf
             try:
                 while not self._stopping.is_set() and monotonic() < end:
-                    if job.id in self.cancelled and found is None and end == inf:
+                    if job.id in self.cancelled and solution is None and end == inf:
                         end = monotonic() + LAST_WORD
                         with suppress(ProcessLookupError):
                             os.kill(process.pid, signal.SIGINT)

@@ -39,10 +39,10 @@ def warm_up() -> None:
     gc.freeze()
 
 
-def run(pipe: Connection, request: str, found: dict[str, Any] | None, limits: Limits) -> None:
-    """Search for an answer to a request, or verify one that was `found`.
+def run(pipe: Connection, request: str, solution: dict[str, Any] | None, limits: Limits) -> None:
+    """Search for an answer to a request, or verify a `solution`.
 
-    Sends {"progress": ...}, and at the end {"found": ...} or {"result": ...}, or {"error": ..., "state": ...}.
+    Sends {"progress": ...}, and at the end {"solution": ...} or {"result": ...}, or {"error": ..., "state": ...}.
     """
 
     def send(**message: Any) -> None:
@@ -50,15 +50,15 @@ def run(pipe: Connection, request: str, found: dict[str, Any] | None, limits: Li
 
     def answer() -> dict[str, Any]:
         compiled = compile_request(submission, limits)
-        if found is not None:
-            return {"result": verified(compiled, found)}
+        if solution is not None:
+            return {"result": verified(compiled, solution)}
 
         def tell(now: Progress) -> None:
             more = {"balls": compiled.balls, "searched": compiled.searched, "seconds": round(now.seconds, 3)}
             send(progress=asdict(now) | more)
 
         how = submission.model_dump(include={"search", "seed", "time", "attempts"})
-        return {"found": solve(compiled, progress=tell, **how).as_json()}
+        return {"solution": solve(compiled, progress=tell, **how).as_json()}
 
     with suppress(BrokenPipeError, KeyboardInterrupt):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # it may have been sent as this process started
@@ -94,21 +94,22 @@ def compile_request(request: Submission, limits: Limits) -> Problem:
     return compiled
 
 
-def verified(compiled: Problem, found: dict[str, Any]) -> dict[str, Any]:
+def verified(compiled: Problem, solution: dict[str, Any]) -> dict[str, Any]:
     """Replay an answer, and add what is used; a `RunError` if it breaks a rule or says of itself what is not so.
 
     The bounds, and why a problem is impossible, are the search's word.
     """
-    alloc = [NULL if place is None else place for place in found["alloc"]]
-    problem = compiled.with_bins(found["bins"]) if compiled.searched else compiled
+    alloc = [NULL if place is None else place for place in solution["alloc"]]
+    problem = compiled.with_bins(solution["bins"]) if compiled.searched else compiled
     if wrong := faults(problem, alloc):
         raise RunError(wrong[0])
     goals = [goal.value for goal in reached(problem, alloc)]
     counted = {"bins": problem.bins, "placed": len(alloc) - alloc.count(NULL), "goals": goals}
-    claimed = {"bins": found["bins"], "placed": found["placed"], "goals": [goal["value"] for goal in found["goals"]]}
-    if claimed != counted or not 0 <= found["bound"] <= problem.bins:
-        raise RunError(f"it says {claimed}, bound {found['bound']}, of {counted}")
-    return found | {"resources": _resources(problem, utilisation(problem, alloc)[0])}
+    claimed = {name: solution[name] for name in ("bins", "placed")}
+    claimed["goals"] = [goal["value"] for goal in solution["goals"]]
+    if claimed != counted or not 0 <= solution["bound"] <= problem.bins:
+        raise RunError(f"it says {claimed}, bound {solution['bound']}, of {counted}")
+    return solution | {"resources": _resources(problem, utilisation(problem, alloc)[0])}
 
 
 def _resources(problem: Problem, used: list[int]) -> list[dict[str, Any]] | None:

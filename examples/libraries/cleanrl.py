@@ -63,15 +63,15 @@ def learn(updates):
     adam = torch.optim.Adam(net.parameters(), 1e-3)
     over = torch.zeros(ENVS)
     for _ in range(updates):
-        kept = []
+        transitions = []
         with torch.no_grad():
             for _ in range(STEPS):
                 policy, value = net(seen, mask)
                 action = policy.sample()
                 after, reward, ended, _, _ = envs.step(action.numpy())
-                kept.append((seen, mask, action, policy.log_prob(action), value, torch.as_tensor(reward), over))
+                transitions.append((seen, mask, action, policy.log_prob(action), value, torch.as_tensor(reward), over))
                 (seen, mask), over = flat(after), torch.as_tensor(ended).float()
-            rows, masks, actions, logs, values, rewards, overs = map(torch.stack, zip(*kept, strict=True))
+            rows, masks, actions, logs, values, rewards, overs = map(torch.stack, zip(*transitions, strict=True))
             gains, gain, later, left = torch.zeros(STEPS, ENVS), 0.0, net(seen, mask)[1], 1 - over
             for t in reversed(range(STEPS)):
                 gain = rewards[t] + GAMMA * left * later - values[t] + GAMMA * LAMBDA * left * gain

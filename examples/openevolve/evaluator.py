@@ -24,13 +24,13 @@ def evaluator():
 
 def judged(program_path, split):
     """Score a program on some seeds: `combined_score` is 0 where it has none, and the artifacts say why."""
-    found = evaluator()(f"{program_path}:score", on=split)
-    if found.reason:
-        return EvaluationResult(metrics={"combined_score": 0.0}, artifacts={"reason": found.reason})
-    low, high = found.interval
-    said = f"{found.difference:+.4f} [{low:+.4f}, {high:+.4f}] beside best-fit on {len(found.values)} seeds"
-    metrics = {"combined_score": evaluator().sign * found.score, "difference": found.difference, "low": low}
-    return EvaluationResult(metrics=metrics, artifacts={"beside the baseline": said})
+    evaluation = evaluator()(f"{program_path}:score", on=split)
+    if evaluation.reason:
+        return EvaluationResult(metrics={"combined_score": 0.0}, artifacts={"reason": evaluation.reason})
+    low, high = evaluation.interval
+    text = f"{evaluation.difference:+.4f} [{low:+.4f}, {high:+.4f}] beside best-fit on {len(evaluation.values)} seeds"
+    metrics = {"combined_score": evaluator().sign * evaluation.score, "difference": evaluation.difference, "low": low}
+    return EvaluationResult(metrics=metrics, artifacts={"beside the baseline": text})
 
 
 def evaluate_stage1(program_path):

@@ -8,14 +8,14 @@ class Reserve(Agent):
 
     reference = "this example"
 
-    def __init__(self, large: float = 8.0, kept: float = 0.2) -> None:
+    def __init__(self, large: float = 8.0, reserved: float = 0.2) -> None:
         self.large = large * 1e6  # quanta: millionths of a core
-        self.kept = kept
+        self.reserved = reserved
 
     def decide(self, view: View, request: Request) -> Placement | None:
         """Returns the first place that fits; large requests begin at the kept servers, others end there."""
         servers, nodes, _ = view.free.shape
-        others = round(servers * (1 - self.kept))
+        others = round(servers * (1 - self.reserved))
         order = [*range(others, servers), *range(others)] if request.demand[0] >= self.large else range(servers)
         for server in order:
             if request.spread:  # not in this scenario, but an agent should know: an even part on every node

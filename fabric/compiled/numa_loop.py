@@ -127,7 +127,7 @@ def fits(free: Ints, demand: Amounts, server: int, node: int) -> bool:
 @inlined
 def readmits(at: Ints, quotas: Counters) -> bool:
     """Tell whether those held back may enter the line, or anything else is the caller's to handle after a change."""
-    return bool(at[GUARDED] or (at[HELD] and quotas.given_back[0]))
+    return bool(at[GUARDED] or (at[HELD] and quotas.returned[0]))
 
 
 @lean_inlined
@@ -142,7 +142,7 @@ def arrive(requests: NumaRequests, state: NumaState, tables: Tables) -> int:
     if limited:
         within &= not tables.limits.never[row]
     if has_quota:
-        within &= not (at[HELD] and quotas.given_back[0]) and full(quotas, quotas.used, row) < 0
+        within &= not (at[HELD] and quotas.returned[0]) and full(quotas, quotas.used, row) < 0
     if not within:
         at[ROW] = row
         return -1

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 NONE, ANY, EASY, CONSERVATIVE = range(4)
 """Who may start when one before gets no place."""
 BACKFILLING = ("none", "any", "easy", "conservative")
-RUNNING, SEEN, ASKED, COUNTERS = range(4)
+RUNNING, SEEN, OFFERED, COUNTERS = range(4)
 """Places in `LineArrays.at`: how many run, how many of the line have been offered at this instant (-1: the instant is
 over), and who was asked last."""
 

@@ -11,10 +11,10 @@ from binwright.fabric.array_kernels import push
 from binwright.fabric.compiled import numa_loop as loop
 from binwright.fabric.compiled.numa_loop import NumaRequests, NumaState, demand_of, fits, move
 from binwright.fabric.compiled.queue_line import (
-    ASKED,
     CONSERVATIVE,
     EASY,
     NONE,
+    OFFERED,
     RUNNING,
     SEEN,
     LineArrays,
@@ -34,7 +34,7 @@ from binwright.fabric.compiled.queue_promises import (
     show_beside,
     show_least,
 )
-from binwright.fabric.compiled.tables import Tables, count_row, full, is_kept, parts_of
+from binwright.fabric.compiled.tables import Tables, count_row, full, is_held, parts_of
 from binwright.fabric.servers import give, show
 from binwright.simcore.jit import lean
 from binwright.simcore.record import PLACED, SPREAD
@@ -66,12 +66,12 @@ def go_line(
     """
     _, arrival, duration, demands, spread, urgency, nothing = requests
     capacity, free, left, line, due, holder, at, clock = state[:8]
-    sequence, outcome, decided, servers, nodes_of, _, holds, log, answers_given = state[8:]
+    sequence, outcome, decided, servers, nodes_of, _, holds, log, answered_so_far = state[8:]
     expected, key, offered, until, runs, times, changes, promise, place, sums, counts = queue
     nodes, kinds = left.shape[1], left.shape[2]
     easy, conservative, pure = backfilling == EASY, backfilling == CONSERVATIVE, len(weights) == 0
     reserves, level, passing = easy or conservative, levels[0], levels[1]
-    ends, answered = at[loop.ENDS], answers_given[0]
+    ends, answered = at[loop.ENDS], answered_so_far[0]
     first, last, running, seen = at[loop.FIRST], at[loop.LAST], counts[RUNNING], counts[SEEN]
     now, made, code, status = clock[loop.NOW], 0, -1, loop.ASK
     parts, limits, limited = tables.parts, tables.limits, len(tables.limits.counter) > 0
@@ -83,7 +83,7 @@ def go_line(
         plan = Plan(times, changes, place, demands, spread, parts, nothing)
     while status == loop.ASK and (answers < 0 or made < answers):
         if seen < 0:
-            at[loop.ENDS], answers_given[0], counts[RUNNING] = ends, answered, running
+            at[loop.ENDS], answered_so_far[0], counts[RUNNING] = ends, answered, running
             at[loop.FIRST], at[loop.LAST], clock[loop.NOW] = first, last, now
             status = to_offer(requests, state, None, tables, queue, together, until_event)
             ends, running, now = at[loop.ENDS], counts[RUNNING], clock[loop.NOW]
@@ -99,7 +99,7 @@ def go_line(
             waiting, count, chosen = 0 if limited else waiting, 0, offered
             for i in range(first, last if limited else reach):
                 row = line[i]
-                if limited and is_kept(limits, row, now):
+                if limited and is_held(limits, row, now):
                     place[row] = -1
                     continue
                 waiting += limited
@@ -160,7 +160,7 @@ def go_line(
                 while hides and s < after:
                     show_beside(free, left, level, s)
                     s += 1
-                counts[ASKED] = row + placed
+                counts[OFFERED] = row + placed
                 code = rule(free, capacity, demand, spread[row], *weights)
                 if code < 0:
                     break
@@ -234,11 +234,11 @@ def go_line(
         if limited:
             left_over = 0
             for i in range(first, last):
-                left_over += not is_kept(limits, line[i], now)
+                left_over += not is_held(limits, line[i], now)
         seen = max(0, seen + left_over)  # who starts may keep others from starting
         if left_over == waiting or left_over <= seen:
             seen = -1
-    at[loop.FIRST], at[loop.LAST], at[loop.ENDS], answers_given[0] = first, last, ends, answered
+    at[loop.FIRST], at[loop.LAST], at[loop.ENDS], answered_so_far[0] = first, last, ends, answered
     counts[RUNNING], counts[SEEN] = running, seen
     clock[loop.NOW] = now
     return made, status, code

@@ -25,7 +25,7 @@ class Counters(NamedTuple):
 
     Written are `used` int64 [counters], and of each row: `counts` bool [rows], whether it is counted, `since` and
     `until` float64 [rows], when it was kept waiting (NaN: never; infinite: still), and `by` int64 [rows], the first
-    counter that did so. `given_back` bool [1] tells that some may have room that had none.
+    counter that did so. `returned` bool [1] tells that some may have room that had none.
     """
 
     counter: Ints
@@ -39,7 +39,7 @@ class Counters(NamedTuple):
     since: Floats
     until: Floats
     by: Ints
-    given_back: Flags
+    returned: Flags
 
 
 def counters_of(counter: Ints, amount: Ints, most: Ints, own: Ints, parent: Ints) -> Counters:
@@ -83,11 +83,11 @@ def count_row(counters: Counters, row: int, counts: bool) -> None:
         counters.counts[row] = counts
         add(counters, counters.used, row, 1 if counts else -1)
         if not counts:
-            counters.given_back[0] = True
+            counters.returned[0] = True
 
 
 @lean
-def is_kept(counters: Counters, row: int, now: float) -> bool:
+def is_held(counters: Counters, row: int, now: float) -> bool:
     """Tell whether a counter keeps a row waiting, and note since when, or that none does any more."""
     counter = full(counters, counters.used, row)
     if counter >= 0:
@@ -133,7 +133,7 @@ class CounterBook:
         tables = simulation.tables
         simulation.tables = tables._replace(quotas=table) if name == "quotas" else tables._replace(limits=table)
         self._full, self._count = prepared(full, table, table.used, 0), prepared(count_row, table, 0, True)
-        self._is_kept = prepared(is_kept, table, 0, 0.0)
+        self._is_held = prepared(is_held, table, 0, 0.0)
 
     @property
     def table(self) -> Counters:

@@ -67,7 +67,7 @@ class CompiledLoop:
             run.counted += more
             run.follow()
             if status == loop.BROKEN:
-                self._complain(int(self._line.at[queue_line.ASKED]) if together else run.head, code)
+                self._complain(int(self._line.at[queue_line.OFFERED]) if together else run.head, code)
             if status == loop.OVER or (together and status == loop.EVENT and offering.is_hopeless()):
                 if not at[loop.STOPPED]:
                     run.finish()

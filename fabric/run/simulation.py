@@ -102,9 +102,9 @@ class Simulation(RunArrays):
         leads = self.rows.leads
         return row - self.offered if leads is None else int(np.count_nonzero(leads[self.offered : row]))
 
-    def asked(self) -> Workload:
+    def as_workload(self) -> Workload:
         """List the rows of the record: the workload, and after it every request that was sent back."""
-        return self.rows.asked()
+        return self.rows.as_workload()
 
     # -- the two calls that drive a run --------------------------------------------------------------------------
 

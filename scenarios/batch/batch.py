@@ -10,7 +10,7 @@ from io import FileIO, IOBase
 from pathlib import Path
 from time import monotonic
 
-from binwright.analysis.measure.definition import KEPT_APART, describe
+from binwright.analysis.measure.definition import NO_RESULTS, describe
 from binwright.analysis.results.columns import Columns, write_runs
 from binwright.analysis.results_api import Results
 from binwright.scenarios.batch.attempt import VERSION, Row, Task, detail, shown
@@ -168,7 +168,7 @@ class Batch:
         order = {run.name: number for number, run in enumerate(self.runs)}
         rows = sorted(rows, key=lambda row: order.get(row["run"], len(order)))
         # The keys of a failed run come first, and those of a finished one complete them.
-        names = dict.fromkeys(key for row in rows for key in row if key not in KEPT_APART)
+        names = dict.fromkeys(key for row in rows for key in row if key not in NO_RESULTS)
         frame = pl.DataFrame({name: pl.Series(name, [row.get(name) for row in rows], strict=False) for name in names})
         write_runs(folder, frame, self._columns(rows))
 

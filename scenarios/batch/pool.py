@@ -18,7 +18,7 @@ from binwright.scenarios.batch.attempt import Row, Task, attempt, failed
 from binwright.scenarios.run.progress import OnProgress, RunProgress
 from binwright.simcore.cores import ONE_THREAD, usable_cpus
 from binwright.simcore.errors import UserError
-from binwright.simcore.jit.kept import folder
+from binwright.simcore.jit.kernel_cache import folder
 
 DoTasks: TypeAlias = Callable[[Sequence[Task], OnProgress], Generator[Row, None, None]]
 """Does tasks, and gives each one's row as it finishes."""
@@ -216,7 +216,7 @@ def backend(on: str, jobs: int | None) -> Iterator[DoTasks]:
     """
     jobs = checked_jobs(jobs)
     if on == "local":
-        yield partial(_done_here, jobs or usable_cpus())
+        yield partial(_run_locally, jobs or usable_cpus())
     elif on == "ray" or on.startswith("ray://"):
         from binwright.scenarios.batch.on_ray import ray_cluster
 
@@ -230,7 +230,7 @@ class _Longer(KeyboardInterrupt):
     """Ends a run that workers had better do: `attempt` lets it through, as an interrupt."""
 
 
-def _done_here(jobs: int, tasks: Sequence[Task], on_progress: OnProgress) -> Generator[Row, None, None]:
+def _run_locally(jobs: int, tasks: Sequence[Task], on_progress: OnProgress) -> Generator[Row, None, None]:
     """Do tasks in this process, and call workers in when it turns out that there is work for them.
 
     Gives each one's row as it finishes, in any order, and says how far runs are.

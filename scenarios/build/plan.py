@@ -69,7 +69,7 @@ def plan(scenario: Scenario, versions: Mapping[str, str] | None = None, content:
     do not depend on where it lies; without it they depend on its path.
     """
     runs: dict[str, Run] = {}
-    agents = [(agent, asked_of(agent)) for agent in scenario.agents]
+    agents = [(agent, identity_of(agent)) for agent in scenario.agents]
     for point, at_point in points(scenario):
         identity = _hash([_identity(at_point, content), dict(versions or {})])
         for seed in range(scenario.seed, scenario.seed + scenario.replications):
@@ -79,7 +79,7 @@ def plan(scenario: Scenario, versions: Mapping[str, str] | None = None, content:
     return list(runs.values())
 
 
-def asked_of(agent: AgentSpec) -> str:
+def identity_of(agent: AgentSpec) -> str:
     """Hash an agent: its options, its code, and what is in the files that they name."""
     data = agent.dump()
     del data["label"]

@@ -51,11 +51,11 @@ def requests_of(simulation: Simulation, first: int) -> Iterator[pl.DataFrame]:
 
     It has those that arrived while the run lasted, which metrics count, and after them those that were sent back.
     """
-    record, asked = simulation.record, simulation.asked()
-    roles, network, spread = asked.roles, simulation.ledger.network, dict[str, Any]()
+    record, requests = simulation.record, simulation.as_workload()
+    roles, gangs, network, spread = requests.roles, requests.gangs, simulation.ledger.network, dict[str, Any]()
     groups = np.array([role.group for role in roles.all] if roles else [])
     if network:  # traces and flavours ask for no bandwidth; who holds no place is on -1 servers
-        spread["bandwidth"] = np.zeros(record.rows) if asked.bandwidth is None else asked.bandwidth / QUANTUM
+        spread["bandwidth"] = np.zeros(record.rows) if requests.bandwidth is None else requests.bandwidth / QUANTUM
         spans, held = np.full((record.rows, 3), -1), np.isin(record.outcome[: record.rows], (PLACED, INTERRUPTED))
         spans[held] = network.spans(np.flatnonzero(held))
         spread |= dict(zip(("servers", "span", "links"), spans.T, strict=True))
@@ -65,18 +65,18 @@ def requests_of(simulation: Simulation, first: int) -> Iterator[pl.DataFrame]:
         evicted_for[[each.row for each in evicted]] = [each.by for each in evicted]
 
     def block(rows: slice) -> pl.DataFrame:
-        outcome, decided, arrival = record.outcome[rows], record.decided[rows], asked.arrival[rows]
-        held, duration = np.isin(outcome, (PLACED, INTERRUPTED)), asked.duration[rows]
+        outcome, decided, arrival = record.outcome[rows], record.decided[rows], requests.arrival[rows]
+        held, duration = np.isin(outcome, (PLACED, INTERRUPTED)), requests.duration[rows]
         end = np.fmin(decided + duration, record.interruption[rows])
-        row, networks = np.arange(rows.start, rows.stop), asked.networks
+        row, networks = np.arange(rows.start, rows.stop), requests.networks
         columns = {
             "row": row,
-            "id": asked.id[rows],
+            "id": requests.id[rows],
             "arrival": arrival,
             "duration": duration,
-            **{name: asked.demand[rows, r] / QUANTUM for r, name in enumerate(asked.resources)},
+            **{name: requests.demand[rows, r] / QUANTUM for r, name in enumerate(requests.resources)},
             **({"machines": [len(network) for network in networks[rows]]} if networks is not None else {}),
-            **({"gang": asked.gangs.first[rows]} if asked.gangs is not None and asked.gangs.first is not None else {}),
+            **({"gang": gangs.first[rows]} if gangs is not None and gangs.first is not None else {}),
             "outcome": _words(outcome, OUTCOMES),
             "decided": decided,
             "wait": np.where(held, decided - arrival, np.nan),
@@ -87,9 +87,9 @@ def requests_of(simulation: Simulation, first: int) -> Iterator[pl.DataFrame]:
             "reason": _words(record.reason[rows], tuple(record.reasons)),
             "origin": record.origin[rows],
             **({"evicted_for": evicted_for[rows]} if preempting else {}),
-            **({"priority": asked.priority[rows]} if asked.priority is not None else {}),
+            **({"priority": requests.priority[rows]} if requests.priority is not None else {}),
             **({"group": groups[roles.of[rows]]} if roles and groups.any() else {}),
-            **{f"{LABELS}{name}": words[rows] for name, words in asked.labels.items()},
+            **{f"{LABELS}{name}": words[rows] for name, words in requests.labels.items()},
             "warm": row < first,
         }
         return pl.DataFrame(columns)

@@ -156,7 +156,7 @@ def refusals(simulation: Simulation, first: int) -> dict[str, str]:
 
     Those of requests are among them that had run before the row `first` and were sent back.
     """
-    record, requests, counts = simulation.record, simulation.asked(), Counter[str]()
+    record, requests, counts = simulation.record, simulation.as_workload(), Counter[str]()
     begin = requests.arrival[first]
     for some in chain(blocks(simulation.offered, first), blocks(record.rows, len(simulation.workload))):
         rows = requests.leads(np.arange(some.start, some.stop))

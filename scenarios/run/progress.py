@@ -8,7 +8,7 @@ from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.build.plan import Run
 from binwright.simcore.memmap import release_pages
 
-TOLD_EVERY = 1.0
+REPORT_EVERY = 1.0
 """Seconds between two times that it is told how far a run is."""
 SHORT, LONG = 0.25, 1.0
 """The seconds that a portion of a run should take."""
@@ -39,7 +39,7 @@ class Reporter:
 
     def __init__(self, simulation: Simulation, run: Run, on_progress: OnProgress, portion: int = 1) -> None:
         self._simulation, self._on_progress = simulation, on_progress
-        self._began = self._told = monotonic()
+        self._began = self._reported = monotonic()
         self._portion, self._called = portion, 0.0
         self._so_far = RunProgress(run.name, run.agent.label, run.seed, 0, len(simulation.workload), 0.0)
 
@@ -50,9 +50,9 @@ class Reporter:
             self._portion = max(1, self._portion // 2)
         elif self._called and took < SHORT:
             self._portion *= 2
-        if now >= self._told + TOLD_EVERY:
-            self._told = now
-            release_pages(here_and_there=True)
+        if now >= self._reported + REPORT_EVERY:
+            self._reported = now
+            release_pages(scattered=True)
             self._on_progress(self._so_far._replace(requests=self._simulation.offered, seconds=now - self._began))
         self._called = monotonic()
         return self._portion

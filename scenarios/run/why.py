@@ -92,7 +92,7 @@ def refused(run: Run) -> RefusedRequests:
     world = build_world(run.scenario)
     over, *_ = play_run(run, world, *agents_of(run, world), sampled=False)
     first, simulation = over.first, over.simulation
-    record, requests = simulation.record, simulation.asked()
+    record, requests = simulation.record, simulation.as_workload()
     rows = np.arange(first, simulation.offered)
     rows = requests.leads(rows[record.outcome[rows] != PENDING])
     back = np.arange(len(simulation.workload), record.rows)  # those that were interrupted and sent back
@@ -221,7 +221,7 @@ def _look(simulation: Simulation, request: Request, free: Ints) -> Why:
     """Look at what every server has for a request; `free` int64 [servers, nodes, resources] is not changed."""
     resources, ledger, workload = simulation.view.resources, simulation.ledger, simulation.workload
     node, nearest, lacks = _nearest(free, request)
-    out, words = ledger.kept_out(request), list[str]()
+    out, words = ledger.excluded(request), list[str]()
     for server, lacking in enumerate((lacks > 0).tolist()):
         short = ", ".join(name for name, lack in zip(resources, lacking, strict=True) if lack)
         words.append(out.get(server) or (f"lacks {short}" if short else ROOM))

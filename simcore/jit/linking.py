@@ -89,8 +89,8 @@ def install() -> None:
         return
     set_env = codegen.set_env
 
-    def set_if_there(name: str, environment: object) -> None:
+    def set_if_defined(name: str, environment: object) -> None:
         if codegen._engine.is_symbol_defined(name):
             set_env(name, environment)
 
-    codegen._library_class, codegen.set_env = Library, set_if_there
+    codegen._library_class, codegen.set_env = Library, set_if_defined

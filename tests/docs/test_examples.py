@@ -65,7 +65,7 @@ def test_its_scenario_runs_scaled_down(file: Path, desk: Path) -> None:
 
 
 def test_its_agent_keeps_the_contract(desk: Path) -> None:
-    assert check_agent("examples/own-agent/mine.py:Reserve", kept=0.5).declined == {}
+    assert check_agent("examples/own-agent/mine.py:Reserve", reserved=0.5).declined == {}
 
 
 @pytest.mark.long

@@ -84,7 +84,7 @@ def test_all_that_is_taken_comes_back(case: tuple[Ledger, list[Server]]) -> None
     for row in list(ledger.running):
         ledger.release(row)
     recount(ledger)
-    assert (ledger.view.devices.free.sum(axis=1) == ledger.view.devices.there * UNIT).all()
+    assert (ledger.view.devices.free.sum(axis=1) == ledger.view.devices.installed * UNIT).all()
     assert not ledger.view.devices.held.any()
 
 
@@ -111,7 +111,7 @@ def test_a_failed_server_comes_back_empty_and_added_ones_have_devices() -> None:
     ledger.repair(0)
     assert ledger.view.devices.free.tolist() == [[UNIT, UNIT], [UNIT, 0]]
     ledger.grow(2)
-    assert ledger.view.devices.there.tolist() == [2, 1, 1, 1]
+    assert ledger.view.devices.installed.tolist() == [2, 1, 1, 1]
     assert ledger.view.devices.model.tolist() == [0, 1, 1, 1]
     ledger.apply(request_of(ask, 3), placed(ask, 3, (0,)))
     recount(ledger)
@@ -153,7 +153,7 @@ def test_requests_for_neither_a_part_nor_whole_devices_are_impossible() -> None:
     # 3 devices are on no server, and none is a C
     assert (simulation.record.outcome == IMPOSSIBLE).tolist() == [True, False, False, True, True]
     assert simulation.advance().models == 1 << 62 | 2  # type: ignore[union-attr]
-    assert simulation.asked().models.tolist() == ["", "C|B", "A", "", "C"]  # type: ignore[union-attr]
+    assert simulation.as_workload().models.tolist() == ["", "C|B", "A", "", "C"]  # type: ignore[union-attr]
 
 
 def test_usual_device_requests_are_counted_beforehand() -> None:

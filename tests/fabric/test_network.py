@@ -296,7 +296,7 @@ def test_pacing_waits_for_room(rows: list[tuple[int, int, int]]) -> None:
                 break
             now += 1
         assert simulation.record.decided[row] == now
-        assert simulation.asked().arrival[row] == now
+        assert simulation.as_workload().arrival[row] == now
         if simulation.record.server[row] >= 0:
             held.append((now + duration, cpu, mem))
     recount(ledger)

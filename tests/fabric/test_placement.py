@@ -190,7 +190,7 @@ def test_requeued_requests_keep_their_role() -> None:
     agent.start(simulation.view, np.random.default_rng(0))
     simulation.clock.at(1.5, lambda _: simulation.fail(0, requeue=True), 0)
     play(simulation, agent)
-    asked = simulation.asked()
+    asked = simulation.as_workload()
     assert asked.roles is not None
     assert asked.roles.of.tolist() == [1, 0, 1, 1, 0]
     assert simulation.record.server[:5].tolist() == [0, 0, 2, 1, 1]

@@ -116,8 +116,8 @@ class Slow:
         down = self.run.ledger.down
         up = np.repeat([server not in down for server in range(len(self.run.view.free))], nodes)
         assert (np.abs(free - left)[up] <= 2 * len(self.tasks)).all(), (free, left)
-        assert self.run.view.asked is not None
-        assert np.array_equal(asked, self.run.view.asked[:, :, 0].reshape(-1))
+        assert self.run.view.requested is not None
+        assert np.array_equal(asked, self.run.view.requested[:, :, 0].reshape(-1))
 
 
 def simulation(seed: int, predictor: Any, **more: Any) -> Simulation:
@@ -247,7 +247,7 @@ def test_those_give_way_who_have_to_and_both_books_hold(seed: int, spec: Any, re
 def test_an_agent_cannot_write_to_either_book() -> None:
     cluster = Cluster(("cpu",), np.full((1, 1, 1), 4 * QUANTUM), (10**18,), np.full((1, 1), 4 * QUANTUM))
     view = Ledger(cluster, peaks=partial(PeakBook, predictors={0: LimitPeak(limit=0.5)})).view
-    for shown in (view.free, view.asked):
+    for shown in (view.free, view.requested):
         with pytest.raises(ValueError, match="read-only"):
             shown[0] = 1
 

@@ -117,7 +117,7 @@ def test_a_ledger_keeps_the_slow_rules(labels: ServerLabels, data: st.DataObject
         free = ledger.view.everything_free
         assert ledger.view.free.tolist() == np.where((np.array(said) < 0)[:, None, None], free, 0).tolist()
         assert ledger.reasons[ledger.why_not(asked)] == reason(free[:, 0, 0].tolist(), said, written, asked.demand[0])
-        assert ledger.kept_out(asked).keys() == ledger.down | {one for one, by in enumerate(said) if by >= 0}
+        assert ledger.excluded(asked).keys() == ledger.down | {one for one, by in enumerate(said) if by >= 0}
         if what == "apply":
             answer = on(FABRIC, servers)
             wired = all(ledger.view.link_free[link] >= asked.bandwidth for link in answer.links)

@@ -26,7 +26,7 @@ class Slow:
 
 def contention(run: FinishedRun) -> Slow:
     """Walk through a run of which is said what its requests use; nothing is moved in it."""
-    found, use = Slow(), run.asked.use
+    found, use = Slow(), run.requests.use
     assert use is not None
     held: list[tuple[int, int, int, tuple[int, ...], float, float]] = []
     nodes = run.capacity.shape[1]

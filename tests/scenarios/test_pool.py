@@ -247,7 +247,7 @@ def test_progress_says_done_failed_and_time_left(monkeypatch: pytest.MonkeyPatch
         text = live.text()
     assert text == "304 of 1000, 4 failed, 2 min left"
     with Live() as live:
-        live.said = "last a with 3 servers"
+        live.detail = "last a with 3 servers"
         live({"status": "done"})
         assert live.text() == "1 in 0 s, last a with 3 servers"
     assert [duration(seconds) for seconds in (7.4, 700, 20_000)] == ["7 s", "12 min", "5.6 h"]

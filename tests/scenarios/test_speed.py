@@ -176,7 +176,7 @@ def test_backfilling_keeps_its_promises_on_servers_of_different_speeds(seed: int
     record = simulation.record
     for row, start in agent.promised.items():
         assert record.decided[row] <= start < inf
-    asked = simulation.asked()
+    asked = simulation.as_workload()
     assert np.array_equal(asked.duration, workload.duration / speed[record.server])
 
 

@@ -121,7 +121,7 @@ def simulation_of(case: Reference, **options: object) -> Simulation:
 
 def became(simulation: Simulation) -> list[tuple[object, ...]]:
     """Say of every gang its outcome, when it was decided, where its parts lie, and when it ends or was interrupted."""
-    record, asked = simulation.record, simulation.asked()
+    record, asked = simulation.record, simulation.as_workload()
     assert asked.gangs is not None
     assert asked.gangs.first is not None
     found: list[tuple[object, ...]] = []
@@ -173,7 +173,7 @@ def test_gangs_evict_and_are_evicted_as_the_reference_says(case: Reference) -> N
     play(simulation, Picks(case.pick))
     assert became(simulation) == expected(case.run())
     assert simulation.preempting
-    heads = simulation.asked().leads(np.arange(simulation.record.rows)).tolist()
+    heads = simulation.as_workload().leads(np.arange(simulation.record.rows)).tolist()
     log = [(each.row, each.by) for each in simulation.preempting.log if each.row in heads]
     assert log == [(heads[victim], heads[by]) for victim, by in case.evicted]
 
@@ -186,7 +186,7 @@ def test_nobody_gives_way_to_an_equal_and_nothing_is_lost(case: Reference, toget
     case = replace(case, waits=True, requeue=True, preempt=replace(case.preempt, grace=grace, requeue=True))
     simulation = simulation_of(case, together=together)
     play(simulation, Picks(case.pick))
-    record, asked, preempts = simulation.record, simulation.asked(), simulation.preempting
+    record, asked, preempts = simulation.record, simulation.as_workload(), simulation.preempting
     assert isinstance(preempts, Preemption)
     assert asked.priority is not None
     assert asked.gangs is not None

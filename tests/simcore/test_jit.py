@@ -17,7 +17,7 @@ import pytest
 from numba import njit
 from numba.extending import intrinsic
 
-from binwright.simcore.jit import Kernel, callback, generated, kept, kernel
+from binwright.simcore.jit import Kernel, callback, generated, kernel, kernel_cache
 
 CONSTANT = "ADDED = {added}\n"
 INNER = """from constant import ADDED
@@ -84,11 +84,11 @@ def refused(monkeypatch: pytest.MonkeyPatch, cache: Path) -> bool:
     """Tell whether kernels are not to be kept in a folder."""
     with monkeypatch.context() as patch:
         patch.setattr("numba.core.config.CACHE_DIR", str(cache))
-        kept.folder.cache_clear()
+        kernel_cache.folder.cache_clear()
         try:
-            return kept.folder() is None
+            return kernel_cache.folder() is None
         finally:
-            kept.folder.cache_clear()
+            kernel_cache.folder.cache_clear()
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o775, 0o702, 0o1777])
@@ -126,7 +126,7 @@ class Planted:
 
 
 def test_a_kernel_that_others_may_write_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept, "folder", lambda: tmp_path)
+    monkeypatch.setattr(kernel_cache, "folder", lambda: tmp_path)
 
     def made() -> Any:
         @kernel
@@ -166,8 +166,8 @@ def test_a_kernel_may_be_an_argument() -> None:
 
 
 def test_kernels_are_kept_up_to_a_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept, "MOST", 10)
-    monkeypatch.setattr(kept, "folder", lambda: tmp_path)
+    monkeypatch.setattr(kernel_cache, "MOST", 10)
+    monkeypatch.setattr(kernel_cache, "folder", lambda: tmp_path)
     for constant in range(13):
         callback(generated(plain(f"def f(x):\n    return x * {constant + 2}\n")), "int64", "int64")
     assert 9 <= len(list(tmp_path.iterdir())) <= 10
@@ -212,6 +212,6 @@ DIFFERENT: dict[str, tuple[Callable[..., object], ...]] = {
 
 @pytest.mark.parametrize("what", DIFFERENT)
 def test_stamps_differ_by(what: str) -> None:
-    one, other = (kept.stamp_of(function, {}) for function in DIFFERENT[what])
+    one, other = (kernel_cache.stamp_of(function, {}) for function in DIFFERENT[what])
     assert one != other
-    assert one == kept.stamp_of(DIFFERENT[what][0], {})
+    assert one == kernel_cache.stamp_of(DIFFERENT[what][0], {})

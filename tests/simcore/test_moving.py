@@ -99,7 +99,7 @@ def test_requests_wait_and_rescheduling_goes_on_until_the_last_of_all_that_faile
         record = simulation.record
         assert (record.outcome[: record.rows] != REJECTED).all()
         begins = record.decided[: record.rows]
-        ends = np.fmin(begins + simulation.asked().duration, record.interruption[: record.rows])
+        ends = np.fmin(begins + simulation.as_workload().duration, record.interruption[: record.rows])
         runs = list(zip(begins.tolist(), ends.tolist(), strict=True))
         ticks = range(1, int(np.ceil(simulation.now)))
         assert asked == [tick for tick in ticks if any(begin < tick < end for begin, end in runs)]

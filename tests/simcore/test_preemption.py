@@ -98,7 +98,7 @@ def held_to(case: Case, decide: Decide) -> tuple[Simulation, Preemption]:
 
 def check(simulation: Simulation, preempting: Preemption) -> None:
     """Nobody gives way to an equal, work is neither lost nor made but what the log says."""
-    record, asked = simulation.record, simulation.asked()
+    record, asked = simulation.record, simulation.as_workload()
     assert asked.priority is not None
     lost = {each.row: each.lost for each in preempting.log if each.outcome == "evicted"}
     for each in preempting.log:

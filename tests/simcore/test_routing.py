@@ -162,9 +162,9 @@ def test_servers_that_failed_are_named_before_rules_and_rules_before_sites(monke
     simulation = built(FULL, "mine")
     ledger, request = simulation.ledger, simulation.request(0)
     ledger.fail(1)
-    assert ledger.kept_out(request) == {1: "has failed"}
+    assert ledger.excluded(request) == {1: "has failed"}
     ledger.drain([0])
     assert ledger.reasons[ledger.why_not(request)] == "rule: the server is drained"
     ledger.repair(1)
-    assert ledger.kept_out(request) == {0: "rule: the server is drained", 1: "is at another site"}
+    assert ledger.excluded(request) == {0: "rule: the server is drained", 1: "is at another site"}
     assert ledger.reasons[ledger.why_not(request)] == "only other sites have room"

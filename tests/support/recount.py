@@ -32,7 +32,7 @@ def _devices(ledger: Ledger) -> None:
     """Count what devices have free, and how many requests have how many devices of a server."""
     own, resource, empty = ledger.devices._own, ledger.devices._spec.resource, empty_devices(ledger.cluster)
     free, count = np.zeros_like(own.free), np.zeros_like(own.held)
-    free[np.arange(free.shape[1]) < own.there[:, None]] = QUANTUM
+    free[np.arange(free.shape[1]) < own.installed[:, None]] = QUANTUM
     for server, devices, each in chain(*(holding.devices for holding in ledger.held.values())):
         free[server, list(devices)] -= each
         count[server, len(devices) if each == QUANTUM else 0] += 1
@@ -40,7 +40,7 @@ def _devices(ledger: Ledger) -> None:
     assert np.array_equal(free, own.free), "what devices have free is not what was there less what is held"
     assert np.array_equal(free.sum(axis=1), ledger._free[:, 0, resource])
     assert np.array_equal(count, own.held)
-    assert np.array_equal(own.there[: len(empty.there)], empty.there)
+    assert np.array_equal(own.installed[: len(empty.installed)], empty.installed)
 
 
 def _links(ledger: Ledger) -> None:
@@ -58,10 +58,10 @@ def _links(ledger: Ledger) -> None:
 def _peaks(ledger: Ledger) -> None:
     """Count what is asked for, and hold to it what is reserved."""
     peaks = ledger.peaks
-    asked = np.zeros_like(peaks.asked)
+    asked = np.zeros_like(peaks.requested)
     for row, holding in ledger.held.items():
         for at, (server, node, amounts) in zip(peaks._parts[row], holding.shares, strict=True):
             asked[server, node] += amounts
             assert (peaks._reserved[at] >= 0).all()
             assert (peaks._reserved[at] <= amounts).all(), f"request {row} reserves more than it asks for"
-    assert np.array_equal(asked, peaks.asked), "what is asked for is not the sum over the requests"
+    assert np.array_equal(asked, peaks.requested), "what is asked for is not the sum over the requests"

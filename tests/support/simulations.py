@@ -277,7 +277,7 @@ def compare(simulation: Simulation, taken: list[Taken], reference: Reference, la
     assert sorted(changes) == sorted(reference.changes)
     assert len(simulation.view.capacity) == len(reference.capacity)
     assert record.rows == len(reference.rows)
-    asked = simulation.asked()
+    asked = simulation.as_workload()
     cut = late or any(row.interruption is not None for row in reference.rows)
     for i, row in enumerate(reference.rows):
         code = record.reason[i]

@@ -39,7 +39,7 @@ def check_conditions(conditions: Sequence[str]) -> None:
             raise UserError(problem, value=f"{sign} {value}", remedy=REMEDY)
 
 
-def kept(frame: pl.DataFrame, keep: Mapping[str, Sequence[str]], path: Path) -> pl.DataFrame:
+def keep_rows(frame: pl.DataFrame, keep: Mapping[str, Sequence[str]], path: Path) -> pl.DataFrame:
     """Keep the rows whose cells meet all conditions: one of the values of a column, or each of its comparisons."""
     for column, conditions in keep.items():
         if column not in frame.columns:

@@ -17,7 +17,7 @@ from binwright.simcore.files import user_cache
 from binwright.workloads import TRACES
 from binwright.workloads.csv_files import GZIP, header
 from binwright.workloads.traces.azure_packing import table_names
-from binwright.workloads.traces.filters import kept
+from binwright.workloads.traces.filters import keep_rows
 from binwright.workloads.traces.presets import Format, ServerFile
 from binwright.workloads.traces.table import PARQUET, Table, is_parquet, read_parquet
 
@@ -114,8 +114,8 @@ def read(
     `options` are those of `Table`, of other formats only `keep`. Of a file that may have any columns, only those of
     `resources` are read if they are given.
     """
-    file, known, given = find(name, path), TRACES.load(name), dict(options or {})
+    file, known, settings = find(name, path), TRACES.load(name), dict(options or {})
     if name == "table":
-        return Table(**given).read(file, resources)
+        return Table(**settings).read(file, resources)
     frame = Table().read(file, resources) if is_parquet(file) and not known.parquet else known.read(file)
-    return kept(frame, given.get("keep", {}), file)
+    return keep_rows(frame, settings.get("keep", {}), file)

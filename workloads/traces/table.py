@@ -11,7 +11,7 @@ from binwright.simcore.extras import pl
 from binwright.workloads.csv_files import read_text, require
 from binwright.workloads.traces.cells import amounts, filled, moments, spans
 from binwright.workloads.traces.check import COMMON, LABELS, check, is_text
-from binwright.workloads.traces.filters import kept
+from binwright.workloads.traces.filters import keep_rows
 
 PARQUET = b"PAR1"
 
@@ -47,7 +47,7 @@ class Table:
         of = self._sources(frame, names, path)
         if "id" not in of:
             frame, of["id"] = frame.with_row_index("id").cast({"id": pl.Int64}), "id"
-        frame = kept(frame, self.keep, path)
+        frame = keep_rows(frame, self.keep, path)
         arrival = moments(frame, of["arrival"], path, self.factors.get("arrival", 1.0))
         columns = {
             "id": _ids(frame[of["id"]]),

@@ -76,7 +76,7 @@ def draw(chosen: FigureData, options: Options) -> Figure:
                 curve(ax, sorted(line, key=itemgetter(0)), scale, chosen.look[agent])
         ax.set_xlabel(label)
         ax.set_ylabel(beside_it)
-        ax.set_title(chosen.said(facets, dict(zip(facets, panel, strict=True))))
+        ax.set_title(chosen.label(facets, dict(zip(facets, panel, strict=True))))
     legend(figure, chosen.agents, chosen.look, named=chosen.heading)
     heading(figure, chosen.finding(metrics[0]), chosen.captioned())
     return figure

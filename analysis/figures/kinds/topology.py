@@ -77,7 +77,7 @@ def draw(chosen: FigureData, options: Options) -> Figure:
 
 def network_of(results: ResultsFolder, row: Mapping[str, Any]) -> dict[str, Any]:
     """Return name and options of the topology that the run of this row had, at its point; empty without one."""
-    data: Any = {"cluster": results.said("cluster")}
+    data: Any = {"cluster": results.setting("cluster")}
     if data["cluster"] is None:
         remedy = "Run the scenario again with the same --out: what is finished is kept."
         raise ResultsError("does not say which network the runs had", file=results.scenario_file, remedy=remedy)

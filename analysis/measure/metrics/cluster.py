@@ -54,7 +54,7 @@ def history(run: FinishedRun) -> pl.DataFrame | None:
     np.subtract.at(change, gone_at, amounts)
     allocated = change[:-1].cumsum() / QUANTUM
     arrived = demand[:, view.resource].cumsum()[answered] / QUANTUM
-    total = int(view.devices.there.sum())
+    total = int(view.devices.installed.sum())
     columns = {"row": answered.astype(np.int64), "arrived": arrived, "allocated": allocated, "free": total - allocated}
     by_cause = zip(CAUSES, (out / 1000).T, strict=True)
     return pl.DataFrame({**columns, **{f"fragments_{cause}": part for cause, part in by_cause}})
@@ -175,7 +175,7 @@ def _emptied(run: FinishedRun) -> Emptied | None:
 
 def _gang_servers(run: FinishedRun) -> float | None:
     """Average over how many servers the parts of placed gangs are spread; 0 where none was placed."""
-    gangs = run.asked.gangs
+    gangs = run.requests.gangs
     if gangs is None or gangs.first is None:
         return None
     rows = np.arange(run.first, run.simulation.offered)
@@ -191,21 +191,21 @@ TABLE = table((
            _used, per="resource", table="first", **USE),
     define("contention_{}", "{} contention %",
            "share of the {} that requests would have used, and did not get, since nodes have less",
-           lambda run, found: [ratio(miss, want) for want, miss in _wanted_and_missing(found)],
+           lambda run, data: [ratio(miss, want) for want, miss in _wanted_and_missing(data)],
            per="resource", better="lower", table="first", **USE),
     define("contended", "contended time %",
            "share of the servers' time in which requests would have used more of a resource than a node has",
-           lambda run, found: ratio(float(found.contended.sum()), float(found.seconds.sum())),
+           lambda run, data: ratio(float(data.contended.sum()), float(data.seconds.sum())),
            better="lower", table="differs", **USE),
     define("contention_p99", "p99 contention %",
            "share of what it would have used of a resource that a request did not get: 99 % of them miss no more",
-           lambda run, found: float(np.quantile(found.lacked, 0.99, method="inverted_cdf")) if len(found.lacked) else 0,
+           lambda run, data: float(np.quantile(data.lacked, 0.99, method="inverted_cdf")) if len(data.lacked) else 0,
            better="lower", table="differs", **USE),
     define("drained", "until drained", "from when servers were to be emptied until the last of them was",
-           lambda run, found: None if np.isinf(found[1]).any() else float((found[1] - found[0]).max()),
+           lambda run, data: None if np.isinf(data[1]).any() else float((data[1] - data[0]).max()),
            needs=_emptied, unit="s", **LOWER),
     define("undrained", "not drained", "servers to be emptied that still held something at the last decision",
-           lambda run, found: int((found[1] > run.finish).sum()), needs=_emptied, table="harm", **LOWER),
+           lambda run, data: int((data[1] > run.finish).sum()), needs=_emptied, table="harm", **LOWER),
     define("span", "span", "0 one server, 1 one rack, 2 neighbouring racks, 3 beyond; mean",
            lambda run, spans: float(spans.T[1].mean()) if len(spans) else 0.0,
            needs=attrgetter("spans"), in_parts=True, **LOWER),

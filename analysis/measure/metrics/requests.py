@@ -16,23 +16,23 @@ SHORT = 10.0
 
 def _cut(run: FinishedRun) -> int:
     """Count the holding periods that a failure or an eviction cut short in the measured time."""
-    return len(run.asked.leads(np.flatnonzero(run.interruption >= run.begin)))
+    return len(run.requests.leads(np.flatnonzero(run.interruption >= run.begin)))
 
 
 def _lost(run: FinishedRun) -> int:
     """Count those of them whose request got no new place."""
     back = np.arange(len(run.simulation.workload), len(run.outcome))  # where those lie that were sent back
     again = run.got_place[back] & (run.interruption[run.origin[back]] >= run.begin)
-    return _cut(run) - len(run.asked.leads(back[again]))
+    return _cut(run) - len(run.requests.leads(back[again]))
 
 
 def _came(run: FinishedRun) -> slice | Ints:
     """Return the rows of `offered`."""
-    return slice(run.first, run.simulation.offered) if run.asked.gangs is None else run.offered
+    return slice(run.first, run.simulation.offered) if run.requests.gangs is None else run.offered
 
 
 def _offered(run: FinishedRun) -> int:
-    return run.simulation.offered - run.first if run.asked.gangs is None else len(run.offered)
+    return run.simulation.offered - run.first if run.requests.gangs is None else len(run.offered)
 
 
 def _scheduled(run: FinishedRun) -> int:
@@ -60,14 +60,14 @@ def _accepted(run: FinishedRun) -> list[float]:
 
 def _acceptance_cumulative(run: FinishedRun) -> float:
     """Average the acceptance so far over the requests; what came before the last part counts in it."""
-    rows = run.asked.leads(np.arange(run.since, run.simulation.offered))
+    rows = run.requests.leads(np.arange(run.since, run.simulation.offered))
     so_far = np.cumsum(run.got_place[rows]) / np.arange(1, len(rows) + 1)
     return float(so_far[rows >= run.first].mean()) if len(so_far) else 0.0
 
 
 def _running_lost(run: FinishedRun) -> int:
     """Count what ran at the start and got no place, or only later, though some server could hold it when empty."""
-    rows = run.asked.leads(np.arange(run.simulation.workload.running))
+    rows = run.requests.leads(np.arange(run.simulation.workload.running))
     late = (run.outcome[rows] == PENDING) | (run.decided[rows] > run.begin)
     return int(np.count_nonzero(late | (run.outcome[rows] == REJECTED)))
 

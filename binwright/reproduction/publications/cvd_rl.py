@@ -48,7 +48,7 @@ def by_batches(column: str = "") -> Measure:
     return measure
 
 
-def said(text: str) -> str:
+def with_epochs(text: str) -> str:
     """Fill in how little the shipped weights were trained that have the published settings."""
     notes = json.loads((SHIPPED / "cvd-rl-published.json").read_text("utf-8"))
     had, done = notes["trained"]["step"], notes.get("iterations", 0)

@@ -64,7 +64,7 @@ class Autoscaler:
     def __init__(self, simulation: Simulation, spec: Autoscale, kinds: Sequence[str]) -> None:
         self._simulation, self.spec, self.log = simulation, spec, list[Purchase]()
         self._kind = np.array(kinds)
-        self._there: dict[int, Purchase] = {}
+        self._bought: dict[int, Purchase] = {}
         """Of every server that was bought and not let go, its purchase."""
         self._empty: dict[int, float] = {}
         self._emptied: dict[int, float] = {}
@@ -93,18 +93,18 @@ class Autoscaler:
 
     def _left(self, name: str) -> list[int]:
         """Return the servers of a kind that can be bought."""
-        return [server for server in np.flatnonzero(self._kind == name).tolist() if server not in self._there]
+        return [server for server in np.flatnonzero(self._kind == name).tolist() if server not in self._bought]
 
     def _buy(self, server: int, delay: float) -> None:
         simulation, price = self._simulation, self.spec.buy[str(self._kind[server])].price
-        self._there[server] = bought = Purchase(price, simulation.now + delay)
+        self._bought[server] = bought = Purchase(price, simulation.now + delay)
         self.log.append(bought)
         simulation.clock.at(bought.since, simulation.repair, server) if delay else simulation.repair(server)
 
     def _buy_for_waiting(self) -> None:
         """Buy for those who wait and have room nowhere, not even on what was bought and is not there yet."""
         view, free = self._simulation.view, self._simulation.view.everything_free.copy()
-        for server, bought in self._there.items():
+        for server, bought in self._bought.items():
             if bought.since > self._simulation.now:
                 free[server] = view.capacity[server]
         for request in islice(self._simulation.line, MOST):
@@ -125,7 +125,7 @@ class Autoscaler:
         view, used = self._simulation.view, self._simulation.ledger.used()
         present = np.ones(len(view.capacity), np.bool_)  # also those that a process has added
         present[: len(self._kind)] = ~np.isin(self._kind, [*self.spec.buy])
-        present[[*self._there]] = True
+        present[[*self._bought]] = True
         for name, share in self.spec.above.items():
             r = view.resources.index(name)
             left = [each for kind in self._cheapest for each in self._left(kind) if view.capacity[each, :, r].any()]
@@ -137,20 +137,20 @@ class Autoscaler:
     def _let_go(self) -> None:
         """Let go of servers that have been empty for long enough, and have another one emptied."""
         simulation, view, now, idle = self._simulation, self._simulation.view, self._simulation.now, self.spec.idle
-        taken = view.capacity - view.everything_free if view.asked is None else view.asked
+        taken = view.capacity - view.everything_free if view.requested is None else view.requested
         held = (taken.sum(axis=1) / np.maximum(view.capacity.sum(axis=1), 1)).max(axis=1)
-        for server, bought in list(self._there.items()):
+        for server, bought in list(self._bought.items()):
             if bought.since > now or held[server] > 0:
                 self._empty.pop(server, None)
             elif now - self._empty.setdefault(server, now) >= idle or server in self._emptied:
-                del self._there[server], self._empty[server]
+                del self._bought[server], self._empty[server]
                 bought.until = now
                 simulation.events.down([server], requeue=True)
         for server, since in list(self._emptied.items()):
-            if server not in self._there or now - since > max(idle, self.spec.every):
+            if server not in self._bought or now - since > max(idle, self.spec.every):
                 del self._emptied[server]
                 simulation.reopen([server])
-        nearly = [server for server in self._there if 0 < held[server] < (self.spec.below or 0)]
+        nearly = [server for server in self._bought if 0 < held[server] < (self.spec.below or 0)]
         several = len({*simulation.record.server[[*simulation.ledger.running]].tolist()}) > 1
         if nearly and several and not self._emptied and not simulation.waiting:
             server = min(nearly, key=lambda each: (held[each], each))

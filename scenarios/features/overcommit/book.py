@@ -31,16 +31,16 @@ class PeakBook(Book):
 
     def __init__(self, ledger: Ledger, predictors: Mapping[int, PeakPredictor]) -> None:
         self.predictors, self._ledger, self._view = dict(predictors), ledger, ledger.view
-        self.asked = np.zeros_like(ledger.cluster.capacity)
+        self.requested = np.zeros_like(ledger.cluster.capacity)
         """What those that run ask for, int64 [servers, nodes, resources]."""
         self._parts: dict[int, list[int]] = {}
         """Of every request that runs, the places of its shares in the arrays that follow."""
         self._vacant: list[int] = []
         self._row, self._place, self._steps, self._end = np.zeros((4, 0), np.int64)
-        self._wanted, self._reserved = np.zeros((2, 0, self.asked.shape[2]), np.int64)
+        self._wanted, self._reserved = np.zeros((2, 0, self.requested.shape[2]), np.int64)
         self._series: dict[int, Ints] = {}
         """Of each resource what every share uses, int64 [any, steps]: in steps that are over, then in some to come."""
-        self._view.asked = read_only(self.asked)
+        self._view.requested = read_only(self.requested)
 
     def watch(self, simulation: Simulation) -> None:
         """Predict anew at every step of what the requests of a simulation use."""
@@ -62,7 +62,7 @@ class PeakBook(Book):
                 self._grow_rows(max(64, len(self._row)))
             at = self._vacant.pop()
             parts.append(at)
-            self._row[at], self._place[at], self._steps[at] = row, server * self.asked.shape[1] + node, 0
+            self._row[at], self._place[at], self._steps[at] = row, server * self.requested.shape[1] + node, 0
             self._wanted[at] = self._reserved[at] = amounts
             for series in self._series.values():
                 series[at] = 0
@@ -95,7 +95,7 @@ class PeakBook(Book):
         return tuple((server, node, own) for (server, node, _), own in zip(shares, reserved, strict=True))
 
     def _ask(self, at: int, sign: int) -> None:
-        self.asked[divmod(int(self._place[at]), self.asked.shape[1])] += sign * self._wanted[at]
+        self.requested[divmod(int(self._place[at]), self.requested.shape[1])] += sign * self._wanted[at]
 
     def _grow_rows(self, by: int) -> None:
         """Make room for more shares."""
@@ -132,7 +132,7 @@ class PeakBook(Book):
         first = np.flatnonzero(np.append(True, np.diff(self._place[who]) > 0))
         self._see(step, who)
         place = self._place[who[first]]
-        ledger, (_, nodes, resources) = self._ledger, self.asked.shape
+        ledger, (_, nodes, resources) = self._ledger, self.requested.shape
         most, free = (array.reshape(-1, resources) for array in ledger.arrays)
         before, most = free[place], most[place]
         most[np.isin(place // nodes, list(ledger.down))] = 0  # on them are requests for nothing only
@@ -140,10 +140,10 @@ class PeakBook(Book):
             series, past = self._series[resource].take(who, axis=0), -self._ahead(predictor) or None
             used = series[:, :past][:, ::-1], series[:, past:] if past else series[:, :0]
             seen = Seen(self.step, self._wanted[who, resource], self._steps[who], first, *used)
-            total = seen.total(seen.asked)
+            total = seen.total(seen.requested)
             peak = np.clip(np.ceil(predictor.peaks(seen)), 0, np.minimum(total, most[:, resource]))
             part = np.repeat(peak / np.maximum(total, 1), np.diff(first, append=len(who)))
-            reserved = np.minimum(np.floor(seen.asked * part).astype(np.int64), seen.asked)
+            reserved = np.minimum(np.floor(seen.requested * part).astype(np.int64), seen.requested)
             self._reserved[who, resource] = reserved
             free[place, resource] = most[:, resource] - seen.total(reserved)
         ledger.note(np.unique(place // nodes).tolist())
@@ -175,12 +175,12 @@ class PeakBook(Book):
 
     def grow(self, by: int) -> None:
         """Count for so many more servers."""
-        self.asked = np.concatenate([self.asked, np.zeros((by, *self.asked.shape[1:]), np.int64)])
-        self._view.asked = read_only(self.asked)
+        self.requested = np.concatenate([self.requested, np.zeros((by, *self.requested.shape[1:]), np.int64)])
+        self._view.requested = read_only(self.requested)
 
     def in_use(self) -> int:
         """Count the servers of which anything is asked for."""
-        return int(self.asked.any(axis=(1, 2)).sum())
+        return int(self.requested.any(axis=(1, 2)).sum())
 
 
 def _quanta(shares: Floats | float, demand: Ints) -> Ints:

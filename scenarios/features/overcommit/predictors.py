@@ -23,14 +23,14 @@ Percent = Annotated[Number, Field(le=100)]
 class Seen(NamedTuple):
     """Shows what is known of one resource and of the requests that run, in the order of their places, at a time.
 
-    A place is a node of a server. `asked` int64 [requests] quanta; `steps` int64 [requests] counts for how many steps
-    of `step` seconds each has been seen; `first` int64 [places] is the first request of every place that has any.
+    A place is a node of a server. `requested` int64 [requests] quanta; `steps` int64 [requests] counts the steps of
+    `step` seconds for which each has been seen; `first` int64 [places] is the first request of every place with any.
     `used` int64 [requests, past] quanta are the last step, the one before it, and so on, 0 before a request began.
     `future` int64 [requests, steps to come] is empty, unless the predictor looks ahead.
     """
 
     step: float
-    asked: Ints
+    requested: Ints
     steps: Ints
     first: Ints
     used: Ints
@@ -43,7 +43,7 @@ class Seen(NamedTuple):
     def warm(self, seconds: float) -> Seen:
         """Return the same with nothing of requests that were seen for less than this."""
         warm = self.steps >= max(1, ceil(seconds / self.step))
-        return self._replace(asked=self.asked * warm, steps=self.steps * warm, used=self.used * warm[:, None])
+        return self._replace(requested=self.requested * warm, steps=self.steps * warm, used=self.used * warm[:, None])
 
     def past(self, seconds: float) -> tuple[Ints, Ints]:
         """Return `used` of the last seconds, one step at least, and how many of these steps each request was seen."""
@@ -53,7 +53,7 @@ class Seen(NamedTuple):
     def shares(self, seconds: float) -> tuple[Floats, Ints]:
         """Return which share of what is asked for a place used, float64 [places, past], and in how many steps."""
         used, steps = self.past(seconds)
-        demand = self.total(np.where(np.arange(used.shape[1]) < steps[:, None], self.asked[:, None], 0))
+        demand = self.total(np.where(np.arange(used.shape[1]) < steps[:, None], self.requested[:, None], 0))
         share: Floats = self.total(used) / np.maximum(demand, 1)
         return share, np.maximum.reduceat(steps, self.first)
 
@@ -87,7 +87,7 @@ class _OfPast(PeakPredictor):
 
     def peaks(self, seen: Seen) -> Floats:
         warm = seen.warm(self.warm_up)
-        return seen.total(seen.asked - warm.asked) + self.predict(warm)
+        return seen.total(seen.requested - warm.requested) + self.predict(warm)
 
     @abstractmethod
     def predict(self, seen: Seen) -> Floats:
@@ -106,7 +106,7 @@ class PercentilePeak(_OfPast):
             values, steps = seen.past(self.window)
             peaks: Floats = np.add.reduceat(percentiles(values.astype(np.float64), steps, self.percentile), seen.first)
             return peaks
-        together: Floats = percentiles(*seen.shares(self.window), self.percentile) * seen.total(seen.asked)
+        together: Floats = percentiles(*seen.shares(self.window), self.percentile) * seen.total(seen.requested)
         return together
 
 
@@ -122,7 +122,7 @@ class SigmaPeak(_OfPast):
         mean = np.add.accumulate(np.where(observed, shares, 0), axis=1)[:, -1] / count
         spread = np.add.accumulate(np.where(observed, shares - mean[:, None], 0) ** 2, axis=1)[:, -1]
         deviation = np.sqrt(spread / np.maximum(count - 1, 1))
-        peaks: Floats = np.minimum(mean + self.sigma * deviation, 1.0) * seen.total(seen.asked)
+        peaks: Floats = np.minimum(mean + self.sigma * deviation, 1.0) * seen.total(seen.requested)
         return peaks
 
 
@@ -132,7 +132,7 @@ class LimitPeak(PeakPredictor):
     limit: Share = Field(description="Which share.", examples=[0.9])
 
     def peaks(self, seen: Seen) -> Floats:
-        return seen.total(seen.asked).astype(np.float64) * self.limit
+        return seen.total(seen.requested).astype(np.float64) * self.limit
 
 
 class OraclePeak(PeakPredictor):

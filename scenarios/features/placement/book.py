@@ -69,7 +69,7 @@ class RuleBook(Book):
         self._all, self._some = read_only(self._free), read_only(self._role_view.free)
         self._view.free = self._view.free_of_rules = self._all
         self._view.changed = None  # as what is shown depends on who asks
-        self._count_one = prepared(count, self.mask, 0, 0, 0)
+        self._count_on = prepared(count, self.mask, 0, 0, 0)
         self._show_role = prepared(show, self.mask, self._role_view, 0, self._free)
 
     def _compiled(self) -> Mask:
@@ -119,7 +119,7 @@ class RuleBook(Book):
     def count(self, servers: Sequence[int], role: int, sign: int) -> None:
         """Count a role's request that came to servers, sign 1, or left them, -1: once in each domain."""
         if len(servers) == 1:
-            self._count_one(self.mask, servers[0], role, sign)
+            self._count_on(self.mask, servers[0], role, sign)
         else:
             add(self.mask, np.array(servers, np.int64), role, sign)
         self._fresh = -1

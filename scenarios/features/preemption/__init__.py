@@ -279,7 +279,7 @@ def _lost_work(run: FinishedRun, evictions: list[Eviction]) -> list[float]:
 
 TABLE = table((
     define("preemptions", "preemptions", "requests evicted for more urgent ones",
-           lambda run, evictions: len(run.asked.leads(np.array([each.row for each in evictions], np.int64))),
+           lambda run, evictions: len(run.requests.leads(np.array([each.row for each in evictions], np.int64))),
            needs=_evictions, table="differs", better="lower"),
     define("lost_work_{}", "{} lost h", "hours of a unit of {} that were held since the last checkpoint, when evicted",
            _lost_work, needs=_evictions, per="resource", table="differs", better="lower"),

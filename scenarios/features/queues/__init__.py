@@ -100,7 +100,7 @@ class QueueBook(CounterBook):
     def within_limits(self, line: Sequence[Request]) -> list[Request]:
         """Leave out requests of a line that a limit keeps from starting now, and note since when and until when."""
         table, now = self.table, self._simulation.now
-        return [each for each in line if not self._is_kept(table, each.index, now)]
+        return [each for each in line if not self._is_held(table, each.index, now)]
 
 
 class _Feature(Feature):

@@ -102,7 +102,7 @@ class QuotaBook(CounterBook):
         whose = [*(f"{spec.by} {name}" for name in self.names), *(f"cohort {name}" for name in groups)]
         reasons = [f"{QUOTA}{resource} of {each}" for each in whose for resource in self.resources]
         super().__init__(simulation, "quotas", table, reasons)
-        table.given_back[0] = spec.reclaim != "never"  # those who reclaim may always have room
+        table.returned[0] = spec.reclaim != "never"  # those who reclaim may always have room
         self._add = prepared(add, table, table.used, 0, 1)
         self.held: list[Request] = []
         """Those above their quotas, in order."""
@@ -138,16 +138,16 @@ class QuotaBook(CounterBook):
             return True
         if self.spec.above == "wait" and not self.lacks_alone(row):
             self.held.append(request)
-            self._is_kept(self.table, row, self._simulation.now)
+            self._is_held(self.table, row, self._simulation.now)
         else:
             self._simulation.refuse(request, reason)
         return False
 
     def readmitted(self) -> list[Request]:
         """Return those held that may enter the line now, the most urgent first."""
-        result, given_back = list[Request](), self.table.given_back
-        while given_back[0]:  # those evicted may give back more than was needed
-            given_back[0] = self.spec.reclaim != "never"
+        result, returned = list[Request](), self.table.returned
+        while returned[0]:  # those evicted may give back more than was needed
+            returned[0] = self.spec.reclaim != "never"
             held, self.held = sorted(self.held, key=lambda each: -each.priority), []
             before, lacking = len(result), set[Any]()
             for request in held:

@@ -129,7 +129,7 @@ class OnDevices(Nilas):
         found = None
         for step in sorted(set(steps.values())):
             servers = [
-                devices.Server(free[0], free[1], left[: view.devices.there[server]].tolist())
+                devices.Server(free[0], free[1], left[: view.devices.installed[server]].tolist())
                 if steps[server] == step
                 else devices.Server(-1, -1, [])
                 for server, (free, left) in enumerate(zip(view.free[:, 0].tolist(), view.devices.free, strict=True))

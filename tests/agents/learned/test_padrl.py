@@ -12,10 +12,10 @@ from binwright.agents.learned.mlp import flatten
 from binwright.agents.learned.numa import Replay
 from binwright.agents.learned.padrl import (
     AHEAD,
-    ASKED,
     CELLS,
     FORECAST,
     MEMORY,
+    REQUEST,
     SHAPES,
     padrl,
     row_type,
@@ -113,7 +113,7 @@ def test_diary_records_choices_and_their_candidates() -> None:
     np.testing.assert_array_equal(chosen[0], chosen[1])
     assert mask[np.arange(len(actions)), actions].all()
     capacity = cluster.capacity
-    np.testing.assert_array_equal(shared[0, ASKED : ASKED + 2], 1.0)  # an empty cluster
+    np.testing.assert_array_equal(shared[0, REQUEST : REQUEST + 2], 1.0)  # an empty cluster
     first = workload.demand[0] / capacity[0, 0]
     np.testing.assert_allclose(shared[0, :2] ** 2, first)
     if not workload.demand[0, 1] > 10:
@@ -124,7 +124,7 @@ def test_diary_records_choices_and_their_candidates() -> None:
 def test_forecast_targets_cover_the_next_requests_only() -> None:
     workload, cluster = busy(AHEAD + 5)
     seen, wanted = sequence(workload, cluster)
-    assert seen.shape == (5, ASKED)
+    assert seen.shape == (5, REQUEST)
     assert wanted.shape == (5, FORECAST)
     after = workload.demand[3 : 3 + AHEAD] / 40
     np.testing.assert_allclose(wanted[2, :2], after.mean(axis=0))

@@ -154,7 +154,7 @@ def walked(over: FinishedRun, terms: Costs) -> dict[str, Any]:
         elif change.what == "repair":
             since, _ = servers[change.subject].outages.pop()
             servers[change.subject].outages.append((since, change.time))
-    asked = simulation.asked()
+    asked = simulation.as_workload()
     for row in np.flatnonzero(record.server[: record.rows] >= 0).tolist():
         start, cut = float(record.decided[row]), float(record.interruption[row])
         end = start + float(asked.duration[row]) if isnan(cut) else cut

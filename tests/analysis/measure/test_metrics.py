@@ -12,11 +12,11 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from binwright.analysis.measure import ASKED, BUILT_IN
+from binwright.analysis.measure import BUILT_IN, ON_DEMAND
 from binwright.analysis.measure.costs.bill import Costs
 from binwright.analysis.measure.definition import MetricSpec, definition_of, measure
 from binwright.analysis.measure.finished_run import FinishedRun
-from binwright.analysis.measure.samples import KEPT
+from binwright.analysis.measure.samples import MOST
 from binwright.fabric.cluster import NEVER
 from binwright.fabric.run.cluster_events import Change
 from binwright.fabric.run.simulation import Simulation
@@ -163,7 +163,7 @@ def asked_by_definition(ran: Run, since: int) -> dict[str, Any]:
     mine = [so_far[row] for row in range(ran.first, simulation.offered)]
     found["acceptance_cumulative"] = sum(mine) / len(mine)
     rows = [row for row in range(ran.first, simulation.offered) if got[row]]
-    asked = simulation.asked()
+    asked = simulation.as_workload()
     stays = {row: time for row in rows if (time := stayed(simulation, asked, row)) is not None}
     for name, values in {
         "turnaround": [Fraction(time) for time in stays.values() if time < inf],
@@ -296,7 +296,7 @@ def test_metrics_of_the_last_part_are_those_of_a_run_that_begins_there(case: Cas
     assume(any(d.row >= part.first and d.time >= begin for d in ran.decisions))
     expected = by_definition(part) | asked_by_definition(part, ran.first)
     whole = FinishedRun(ran.simulation, ran.first, ran.samples, 0, prices=PRICES)
-    names = [name for name in (*BUILT_IN, *ASKED) if definition_of(name).in_parts]
+    names = [name for name in (*BUILT_IN, *ON_DEMAND) if definition_of(name).in_parts]
     found = measure(whole, [MetricSpec(name=name, last=percent / 100) for name in names])
     compared = 0
     for name, value in expected.items():
@@ -377,11 +377,11 @@ def down_after(changes: list[Change]) -> set[int]:
     return down
 
 
-@pytest.mark.parametrize("n", [1, KEPT - 1, KEPT, KEPT + 1, 3 * KEPT, 10 * KEPT + 7])
+@pytest.mark.parametrize("n", [1, MOST - 1, MOST, MOST + 1, 3 * MOST, 10 * MOST + 7])
 def test_runs_of_any_length_are_looked_at_about_as_often(n: int) -> None:
     ran = run(Case([(4, 4)], [(float(i), 1.0, (1, 1)) for i in range(n)]))
     looks = len(ran.samples["time"])
-    assert min(n, KEPT // 2) <= looks <= KEPT + 1
+    assert min(n, MOST // 2) <= looks <= MOST + 1
     gaps = np.diff(ran.samples["time"])[1:]  # the first look is before all decisions, at 0 like the first of them
     assert len(set(gaps.tolist())) <= 1
     assert ran.metrics()["servers_used"] == pytest.approx((looks - 1) / looks)

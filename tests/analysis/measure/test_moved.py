@@ -200,7 +200,7 @@ def test_devices_are_followed_to_where_requests_move(
             for server in range(len(view.free)):
                 own = view.devices
                 cpu = int(view.free[server, 0, 0])
-                fragments(cpu, own.free[server], own.there[server], own.model[server], kinds, share, out)
+                fragments(cpu, own.free[server], own.installed[server], own.model[server], kinds, share, out)
                 fragmented += (out.sum() - out[USABLE]) / 1000
             seen.append((float(ledger.used()[1]) / 1e6, fragmented))
 

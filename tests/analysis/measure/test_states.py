@@ -9,7 +9,7 @@ from hypothesis import assume, example, given
 
 from binwright.agents import AGENTS
 from binwright.analysis.measure.finished_run import FinishedRun
-from binwright.analysis.measure.samples import KEPT, states
+from binwright.analysis.measure.samples import MOST, states
 from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.routing import Routing
@@ -42,7 +42,7 @@ def down_at(simulation: Simulation, time: float, kind: str) -> set[int]:
 def test_a_state_is_what_is_there_after_all_that_happened_until_then(case: Case) -> None:
     """Whatever an instant brings, releases, failures, expansion, requests: the state at it comes after all of them."""
     ran = run(case)
-    simulation, record, asked = ran.simulation, ran.simulation.record, ran.simulation.asked()
+    simulation, record, asked = ran.simulation, ran.simulation.record, ran.simulation.as_workload()
     assume(ran.first < len(simulation.workload))
     found = states(FinishedRun(simulation, ran.first, {}, 0), ran.begin)
     capacity = simulation.view.capacity.sum(axis=1)
@@ -97,9 +97,9 @@ def test_links_say_what_is_reserved_and_which_are_out_of_service() -> None:
 
     agent.decide = noted
     play(simulation, agent)
-    record, asked = simulation.record, simulation.asked()
+    record, asked = simulation.record, simulation.as_workload()
     frame = states(FinishedRun(simulation, 0, {}, 0), 0.0)
-    assert len(frame) > KEPT / 2
+    assert len(frame) > MOST / 2
     assert max(max(filter(None, links), default=0) for links in frame["links"].to_list()) > 0.1
     for time, links, used in frame.select("time", "links", "used_cpu").rows():
         reserved, taken = np.zeros(len(ends)), np.zeros(40)

@@ -96,7 +96,7 @@ def same_end(episodes: NetworkEpisodes, i: int, simulation: Simulation) -> None:
     outcome = simulation.record.outcome[:n]
     assert many.state.outcome[i, :n].tolist() == outcome.tolist()
     offered = np.isin(np.arange(n), simulation.record.sequence)
-    assert np.array_equal(many.requests.arrival[i, :n][offered], simulation.asked().arrival[offered])
+    assert np.array_equal(many.requests.arrival[i, :n][offered], simulation.as_workload().arrival[offered])
     assert np.array_equal(many.state.free[i], view.free)
     assert np.array_equal(state.link_free[i], view.link_free)
     assert np.array_equal(state.room[i], view.free.sum(axis=(0, 1)))
