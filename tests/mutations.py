@@ -87,6 +87,7 @@ SOURCES: tuple[tuple[str, int, str], ...] = (
     ("scenarios/features/quotas/__init__.py", 3, f"{SIMCORE}quotas.py"),
     ("scenarios/features/queues/__init__.py", 2, f"{SIMCORE}queues.py {SIMCORE}quotas.py"),
     ("scenarios/features/preemption/__init__.py", 3, f"{SIMCORE}preemption.py"),
+    ("scenarios/features/preemption/victims.py", 2, f"{SIMCORE}preemption.py"),
     ("scenarios/features/speed/__init__.py", 2, "tests/scenarios/test_speed.py"),
     ("scenarios/features/autoscale/__init__.py", 2, "tests/scenarios/test_autoscale.py"),
     ("scenarios/features/moves/run.py", 3, f"tests/simcore/test_moving.py tests/scenarios/test_moves.py {MEASURE}"),

@@ -120,14 +120,15 @@ class Slow:
         assert np.array_equal(asked, self.run.view.requested[:, :, 0].reshape(-1))
 
 
-def simulation(seed: int, predictor: Any, **more: Any) -> Simulation:
+def simulation(seed: int, predictor: Any, ranks: int = 1, **more: Any) -> Simulation:
     drawn = np.random.default_rng(seed)
     n, servers, nodes = drawn.integers(1, [14, 4, 3]).tolist()
     arrival = np.cumsum(drawn.choice([0.0, 3.0, 10.0, 25.0], n))
     duration = drawn.choice([0.0, 5.0, 10.0, 40.0, 100.0, np.inf], n)
     demand = drawn.integers(0, [9, 3], (n, 2)) * QUANTUM // 3
     use = Table(STEP, drawn.choice([0.0, 0.3, 0.7, 1.0, 1.2], (n, 37, 2)))
-    workload = Workload(("cpu", "mem"), arrival, duration, demand, np.arange(n), use=use)
+    priority = drawn.integers(0, ranks, n)
+    workload = Workload(("cpu", "mem"), arrival, duration, demand, np.arange(n), use=use, priority=priority)
     capacity = np.tile(np.array([4, 9]) * QUANTUM, (servers, nodes, 1))
     cluster = Cluster(("cpu", "mem"), capacity, (2 * QUANTUM, 10**18), capacity[0])
     return Simulation(workload, Ledger(cluster, peaks=partial(PeakBook, predictors={0: predictor})), **more)
@@ -208,10 +209,9 @@ def test_both_books_hold_while_requests_move(seed: int, spec: Any) -> None:
 @scaled(1.25)
 @given(seed=st.integers(0, 2**30), spec=st.sampled_from(PREDICTORS), requeue=st.booleans())
 def test_those_give_way_who_have_to_and_both_books_hold(seed: int, spec: Any, requeue: bool) -> None:
-    predictor, drawn = made(spec), np.random.default_rng(seed)
+    predictor = made(spec)
     preempt = Preempt(then="requeue" if requeue else "drop", otherwise="wait")
-    run = simulation(seed, predictor, overflow=Overflow("wait", preempt=True))
-    object.__setattr__(run.workload, "priority", drawn.integers(0, 3, len(run.workload)))
+    run = simulation(seed, predictor, ranks=3, overflow=Overflow("wait", preempt=True))
     preempting, ledger = Preemption(run, preempt), run.ledger
     give_way = ledger.give_way
 

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.build.plan import plan
-from binwright.scenarios.features.preemption import Preemption, Victim
+from binwright.scenarios.features.preemption import Preemption
+from binwright.scenarios.features.preemption.victims import Victim
 from binwright.scenarios.run.execute import execute
 from binwright.scenarios.schema.load import scenario_from
 from binwright.scenarios.schema.scenario import Scenario
@@ -119,6 +120,34 @@ def check(simulation: Simulation, preempting: Preemption) -> None:
 @given(preempting_cases(), deciders)
 def test_preempting_engine_equals_its_reference(case: Case, decide: Decide) -> None:
     check(*held_to(case, decide))
+
+
+def fewest(view: View, request: Request, victims: Sequence[Victim]) -> float:
+    return len(victims)
+
+
+def lowest(view: View, request: Request, victims: Sequence[Victim]) -> float:
+    return max(victim.request.priority for victim in victims)
+
+
+def youngest(view: View, request: Request, victims: Sequence[Victim]) -> float:
+    return max(victim.ran for victim in victims)
+
+
+def cheapest(view: View, request: Request, victims: Sequence[Victim]) -> float:
+    return sum(victim.lost * victim.share for victim in victims)
+
+
+@given(preempting_cases())
+def test_a_function_of_ones_own_evicts_as_the_rule_that_says_the_same(case: Case) -> None:
+    assert case.preempt
+    logs = []
+    for rule in case.preempt.rule, f"{__name__}:{case.preempt.rule}":
+        simulation = simulate(replace(case, preempt=replace(case.preempt, rule=rule)))
+        drive(simulation, first_fit)
+        assert simulation.preempting
+        logs.append(simulation.preempting.log)
+    assert repr(logs[0]) == repr(logs[1])
 
 
 @pytest.mark.long

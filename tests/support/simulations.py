@@ -19,7 +19,8 @@ from binwright.fabric.run.play import play
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.placement.rules import Apart, AtMost, Near, Rule, Spread, Together
 from binwright.scenarios.features.preemption import Preempt as PreemptSpec
-from binwright.scenarios.features.preemption import Preemption, cheapest, fewest, lowest, youngest
+from binwright.scenarios.features.preemption import Preemption
+from binwright.scenarios.features.preemption.victims import cheapest, fewest, lowest, youngest
 from binwright.scenarios.features.queues import Queue as QueueSpec
 from binwright.scenarios.features.queues import QueueBook
 from binwright.scenarios.features.quotas import Quota, QuotaBook, Quotas

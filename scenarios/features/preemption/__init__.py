@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from math import inf, isnan, nan
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
+from itertools import pairwise
+from math import isnan, nan
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -13,10 +14,18 @@ from binwright.analysis.measure.finished_run import HOUR, FinishedRun
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.feature import Feature, Point, way
 from binwright.scenarios.features.overflow import AfterPreemption, Word
+from binwright.scenarios.features.preemption.victims import (
+    TOGETHER,
+    VICTIM_RULES,
+    Victim,
+    Victims,
+    give_way,
+    in_order,
+    running,
+)
 from binwright.simcore.agent_calls import describe_request, raised
 from binwright.simcore.fields import Model, PositiveTime, Shown, Text, Time, checked, wrong
-from binwright.simcore.registry import Registry
-from binwright.simcore.types import QUANTUM, Request, View
+from binwright.simcore.types import QUANTUM, Flags, Floats, Ints, Request
 from binwright.simcore.unions import PlainOrMapping
 
 
@@ -45,50 +54,9 @@ class Preempt(Model):
             raise wrong("is no function", "Name one that takes (view, request, victims).", ("victims",), self.victims)
         return self
 
-    def checkpointed(self, ran: float) -> float:
-        """Return how much of the time that a victim has run is not lost."""
+    def checkpointed(self, ran: Any) -> Any:
+        """Return how much of the time that a victim has run is not lost; of several, float64 [n]."""
         return ran // self.checkpoint * self.checkpoint if self.checkpoint else 0.0
-
-
-class Victim(NamedTuple):
-    """Describes a request that could be evicted: since when it has run, what it would lose, and how much it holds.
-
-    `ran` and `lost` are seconds, `lost` those since its last checkpoint; `share` is the largest share that it holds of
-    what all servers have of a resource. Of a gang all `rows` go, and `request` is its first part.
-    """
-
-    request: Request
-    ran: float
-    lost: float
-    share: float
-    rows: Sequence[int] = ()
-
-
-def fewest(view: View, request: Request, victims: Sequence[Victim]) -> float:
-    """Count the victims."""
-    return len(victims)
-
-
-def lowest(view: View, request: Request, victims: Sequence[Victim]) -> float:
-    """Return the highest priority among the victims."""
-    return max(victim.request.priority for victim in victims)
-
-
-def youngest(view: View, request: Request, victims: Sequence[Victim]) -> float:
-    """Return how long the oldest victim has run."""
-    return max(victim.ran for victim in victims)
-
-
-def cheapest(view: View, request: Request, victims: Sequence[Victim]) -> float:
-    """Add up what is lost: the seconds since the last checkpoint, times the share held."""
-    return sum(victim.lost * victim.share for victim in victims)
-
-
-VICTIM_RULES = Registry(
-    "rule of victims",
-    "binwright.victims",
-    {rule.__name__: f"{__name__}:{rule.__name__}" for rule in (fewest, lowest, youngest, cheapest)},
-)
 
 
 @dataclass(slots=True)
@@ -134,10 +102,8 @@ class Preemption:
             if row in self._noticed:
                 result = "later"
             elif not self._in_vain(request) and self._simulation.ledger.lacks_room(request):
-                fresh = self._tried.get(row) != now and self._has_less_urgent(request)
-                self._tried[row] = now
-                victims = self._choose(request, self._victims(request)) if fresh else []
-                evictions = [Eviction(victim, row, now) for victim in victims]
+                fresh, self._tried[row] = self._tried.get(row) != now, now
+                evictions = [Eviction(victim, row, now) for victim in (self._choose(request) if fresh else ())]
                 self.log += evictions
                 if evictions and not self.spec.grace:
                     self._evict(evictions)
@@ -145,15 +111,9 @@ class Preemption:
                 if evictions:
                     self._noticed[row] = evictions
                     simulation.clock.at(now + self.spec.grace, self._end_of_grace, row)
-                if evictions or (self._noticed and self._choose(request, self._victims(request, noticed=True))):
+                if evictions or (self._noticed and self._choose(request, noticed=True)):
                     result = "later"
         return "later" if result else ""
-
-    def _has_less_urgent(self, request: Request) -> bool:
-        """Tell whether anybody less urgent runs."""
-        simulation = self._simulation
-        running = np.fromiter(simulation.ledger.running, np.int64)
-        return bool(len(simulation.priority) and (simulation.priority[running] < request.priority).any())
 
     def _in_vain(self, request: Request) -> bool:
         """Tell whether others gave way to a request for nothing: its agent declined, or preferred somebody less urgent.
@@ -197,65 +157,92 @@ class Preemption:
 
     # -- who gives way --------------------------------------------------------------------------------------------
 
-    def _choose(self, request: Request, candidates: Sequence[Victim]) -> list[int]:
+    def _choose(self, request: Request, *, noticed: bool = False) -> list[int]:
         """Choose the rows to be evicted for a request, all on one server; none where that makes no room.
 
-        On every server all `candidates` go, but for those whom the request leaves room: the dearest by the rule are
-        tried first, of equals those that hold least. Of the servers that has them whose victims cost least, then the
-        one with the fewest, then the first. For a gang it is all servers, or those of one domain, together; in a
-        network all servers, and links count for nothing.
+        On every server all victims go, but for those whom the request leaves room: the dearest by the rule are tried
+        first, of equals those that hold least. Of the servers that has them whose victims cost least, then the one
+        with the fewest, then the first. For a gang it is all servers, or those of one domain, together; in a network
+        all servers, and links count for nothing.
         """
-        simulation, ledger, rule, gang = self._simulation, self._simulation.ledger, self._cost, request.gang
-        one_server = not gang and not ledger.tiers
-        domain = np.arange(len(simulation.view.capacity)) if one_server else None
+        simulation, ledger, gang = self._simulation, self._simulation.ledger, request.gang
+        one_server, open_to = not gang and not ledger.tiers, ledger.open_to(request)
+        domain = np.arange(len(open_to)) if one_server else np.zeros(len(open_to), np.int64)
         if gang and gang.rules.together:
             domain = ledger.rules.domains(gang.rules.together)
-        open_to, servers = ledger.open_to(request), simulation.record.server
-        by_server: dict[int, list[Victim]] = {}
-        for victim in candidates:
-            for place in {0 if domain is None else int(domain[servers[row]]) for row in victim.rows}:
-                by_server.setdefault(place, []).append(victim)
-        best, chosen = (inf, inf, -1), list[Victim]()
-        for place, victims in by_server.items():
-            if one_server and not open_to[place]:
-                continue
-            where = place if one_server else open_to if domain is None else open_to & (domain == place)
-            victims.sort(key=lambda each: (-rule(request, [each]), each.share, each.request.index))
-            go = [victims[n] for n in ledger.give_way(request, where, [each.rows for each in victims])]
-            if go and (key := (rule(request, go), len(go), place)) < best:
-                best, chosen = key, go
-        return sorted(row for each in chosen for row in each.rows)
+        record, victims = simulation.record, self._victims(request, open_to if one_server else None, noticed)
+        if not len(victims.row):
+            return []
+        everyone, of = np.arange(len(victims.row)), victims.of
+        place = domain[record.server[victims.rows]]
+        order = in_order(place, self._costs(request, victims, everyone, everyone)[of], victims.share[of])
+        place, of, rows = place[order], of[order], victims.rows[order]
+        if one_server and not (ledger.devices or ledger.peaks):
+            here = rows, of, simulation.requests.demand, record.server, record.node
+            goes = give_way(ledger.arrays[1], request.demand, request.spread, *here)
+        else:
+            goes = np.zeros(len(of), np.bool_)
+            for there in dict.fromkeys(place.tolist()):
+                first = np.flatnonzero((place == there) & (np.diff(of, prepend=-1) != 0))
+                those = [simulation.with_parts([row]) for row in victims.row[of[first]].tolist()]
+                go = ledger.give_way(request, there if one_server else open_to & (domain == there), those)
+                goes[first[go]] = True
+        if not goes.any():
+            return []
+        of, sets = of[goes], np.unique(place[goes], return_inverse=True)[1]
+        best = np.lexsort((np.bincount(sets), self._costs(request, victims, of, sets)))[0]
+        return simulation.with_parts(victims.row[of[sets == best]].tolist())
 
-    def _cost(self, request: Request, victims: Sequence[Victim]) -> float:
-        view, rule = self._simulation.view, self._rule
-        try:
-            if isnan(cost := float(rule(view, request, victims))):
-                raise ValueError("it returned no number")
-            return cost
-        except Exception as error:
-            raise raised(rule, error, describe_request(request, view.resources)) from error
-
-    def _victims(self, request: Request, *, noticed: bool = False) -> list[Victim]:
-        """List who may be evicted for a request, or has notice for a less urgent one (`noticed`), gangs as one."""
-        simulation, now = self._simulation, self._simulation.now
-        moving = {*simulation.moving.on_the_way} if simulation.moving else set[int]()
+    def _victims(self, request: Request, open_to: Flags | None, noticed: bool) -> Victims:
+        """List who may be evicted for a request, or has notice for a less urgent one (`noticed`), where it is open."""
+        simulation, record, spec = self._simulation, self._simulation.record, self.spec
+        rows, lead, priority = running(simulation)
+        may = priority < request.priority
+        if open_to is not None:
+            may &= open_to[record.server[rows]]
         on_notice = {
             each.row
             for by, evictions in self._noticed.items()
             if not noticed or simulation.request(by).priority < request.priority
             for each in evictions
         }
-        total = simulation.view.capacity.sum(axis=(0, 1)).tolist()
-        result: list[Victim] = []
-        for row in sorted(simulation.ledger.running):
-            running = simulation.request(row)
-            if running.priority < request.priority and simulation.lead(row) == row:
-                rows = simulation.with_parts([row])
-                if moving.isdisjoint(rows) and on_notice.isdisjoint(rows) != noticed:
-                    ran = now - float(simulation.record.decided[row])
-                    share = max(amount / most for amount, most in zip(running.demand, total, strict=True) if most)
-                    result.append(Victim(running, ran, ran - self.spec.checkpointed(ran), len(rows) * share, rows))
-        return result
+        moving = simulation.moving.on_the_way if simulation.moving else ()
+        for out, stays in (moving, False), (on_notice, noticed):
+            if out or stays:
+                may &= np.isin(lead, [simulation.lead(row) for row in out]) == stays
+        rows, lead = rows[may], lead[may]
+        row, first, of = np.unique(lead, return_index=True, return_inverse=True)
+        total = simulation.view.capacity.sum(axis=(0, 1))
+        ran, demand = simulation.now - record.decided[row], simulation.requests.demand
+        share = np.max([demand[row, r] / most for r, most in enumerate(total) if most], axis=0)
+        if simulation.workload.gangs is not None:
+            share *= simulation.tables.parts[row]
+        return Victims(row, priority[may][first], ran, ran - spec.checkpointed(ran), share, rows, of)
+
+    def _costs(self, request: Request, victims: Victims, which: Ints, sets: Ints) -> Floats:
+        """Return what sets of victims cost, float64 [sets]: `which` int64 [n] are in `sets` int64 [n], ascending."""
+        simulation, rule, view = self._simulation, self._rule, self._simulation.view
+        if rule in TOGETHER:
+            together, nothing = TOGETHER[rule]
+            costs = np.full(sets[-1] + 1, nothing)
+            together.at(costs, sets, rule(victims)[which])
+            return costs
+        columns = victims.row, victims.ran, victims.lost, victims.share
+        built = [
+            Victim(simulation.request(row), ran, lost, share, simulation.with_parts([row]))
+            for row, ran, lost, share in zip(*(column[which].tolist() for column in columns), strict=True)
+        ]
+
+        def cost(those: Sequence[Victim]) -> float:
+            try:
+                if isnan(number := float(rule(view, request, those))):
+                    raise ValueError("it returned no number")
+                return number
+            except Exception as error:
+                raise raised(rule, error, describe_request(request, view.resources)) from error
+
+        ends = np.searchsorted(sets, np.arange(sets[-1] + 2)).tolist()
+        return np.array([cost(built[begin:end]) for begin, end in pairwise(ends)])
 
 
 # -- what it came to ---------------------------------------------------------------------------------------------------
