@@ -10,12 +10,13 @@ from binwright.fabric.mask import NO_BOUND
 from binwright.fabric.run.simulation import Simulation
 from binwright.scenarios.features.feature import Feature, Named, Point, chosen
 from binwright.scenarios.features.preemption import Preempt, Preemption
+from binwright.scenarios.features.preemption.victims import running
 from binwright.simcore.errors import suggest
 from binwright.simcore.fields import Model, PositiveTime, Text, Where, known_resources, wrong
 from binwright.simcore.jit import prepared
 from binwright.simcore.record import QUOTA
 from binwright.simcore.roles import where_of
-from binwright.simcore.types import Ints, Request
+from binwright.simcore.types import Flags, Ints, Request
 from binwright.simcore.units import by_place
 from binwright.workloads.amounts import NamedAmounts
 from binwright.workloads.labels import matching
@@ -111,7 +112,7 @@ class QuotaBook(CounterBook):
         if spec.reclaim != "never" and simulation.preempting is None:
             Preemption(simulation, self._evicted)
 
-    def tenants(self, rows: int | slice) -> Ints:
+    def tenants(self, rows: int | slice | Ints) -> Ints:
         """Return whose quota a row, or each of several, counts against, int64, -1 for nobody's."""
         tenants: Ints = self.table.counter[rows].max(axis=-1) // len(self.resources)
         return tenants
@@ -179,19 +180,27 @@ class QuotaBook(CounterBook):
         simulation, table, nominal = self._simulation, self.table, self.nominal
         used, taken = table.used.copy(), table.amount[request.index]
         of_tenants, tenant = self.by_tenant(used), int(self.tenants(request.index))
+
+        def borrows() -> Flags:
+            above: Flags = ((taken > 0) & (nominal >= 0) & (of_tenants > nominal)).any(axis=1)
+            return above
+
         if self.spec.reclaim == "never" or tenant < 0 or not self._cohorts[tenant]:
             return []
         if ((taken > 0) & (of_tenants[tenant] + taken > nominal[tenant])).any():
             return []
-        moving = simulation.moving.on_the_way if simulation.moving else ()
-        running = {simulation.lead(row) for row in simulation.ledger.running}.difference(moving)
-        priority = {row: simulation.request(row).priority for row in running if table.counts[row]}
+        rows, lead, priority = running(simulation)
+        tenants, moving = self.tenants(rows), simulation.moving.on_the_way if simulation.moving else ()
+        lends = np.array([cohort == self._cohorts[tenant] for cohort in self._cohorts]) & borrows()
+        lends[tenant] = False
+        may_go = table.counts[rows] & (lead == rows) & (tenants >= 0) & lends[tenants] & ~np.isin(rows, [*moving])
+        if self.spec.reclaim == "lower":
+            may_go &= priority < request.priority
+        rows, tenants, priority = rows[may_go], tenants[may_go], priority[may_go]
+        order = np.lexsort((-rows, -simulation.record.decided[rows], priority))
         chosen = list[int]()
-        for row in sorted(priority, key=lambda row: (priority[row], -simulation.record.decided[row], -row)):
-            other = int(self.tenants(row))
-            member = other not in (tenant, -1) and self._cohorts[other] == self._cohorts[tenant]
-            may_go = member and (self.spec.reclaim == "any" or priority[row] < request.priority)
-            if may_go and ((taken > 0) & (nominal[other] >= 0) & (of_tenants[other] > nominal[other])).any():
+        for row, other in zip(rows[order].tolist(), tenants[order].tolist(), strict=True):
+            if borrows()[other]:
                 self._add(table, used, row, -1)
                 chosen.append(row)
                 if not self.lacks(request.index, used):
