@@ -10,18 +10,7 @@ from binwright.simcore.removed import removed
 
 Option: TypeAlias = tuple[tuple[str, ...], dict[str, Any]]
 """The names of an option or an argument, and how argparse takes it."""
-KINDS = {
-    "agents": "who decides where requests go",
-    "devices": "the OpenCL devices of this machine",
-    "figures": "kinds of figures, and what each needs",
-    "metrics": "columns of tables and of runs.parquet",
-    "movers": "who moves what runs",
-    "scenarios": "those that are shipped",
-    "schema": "of scenario files, as JSON, for editors",
-    "topology": "topologies of networks",
-    "traces": "those that are known, and whether they are on this machine",
-    "workloads": "traces, arrivals, lifetimes and demands",
-}
+KINDS = ("agents", "devices", "figures", "metrics", "movers", "scenarios", "schema", "topology", "traces", "workloads")
 """What `list` lists."""
 
 

@@ -29,8 +29,8 @@ AGENT_GROUPS = {
 def list_kind(args: Namespace) -> int:
     """Answer `binwright list [KIND [NAME]]`."""
     if args.kind is None:
-        for kind, meaning in KINDS.items():
-            entry(kind, meaning)
+        for kind in KINDS:
+            entry(kind, globals()[f"_{kind}"].__doc__)
         print_line("`binwright list KIND` lists them.")
         return 0
     names = [] if args.name is None else [args.name]
@@ -62,6 +62,7 @@ def _agents(name: str = "") -> None:
 
 
 def _movers() -> None:
+    """List the movers, who choose what moves where while it runs."""
     from binwright.agents import MOVERS
 
     _registered(MOVERS, sorted(MOVERS))
@@ -97,6 +98,7 @@ def _scenarios() -> None:
 
 
 def _workloads() -> None:
+    """List traces, arrivals, lifetimes, predictors and demands by name."""
     from binwright.workloads import ARRIVALS, LIFETIMES, PREDICTORS, TRACES, WORKLOADS
     from binwright.workloads.demands import DEMANDS
 
@@ -122,6 +124,7 @@ def _traces() -> None:
 
 
 def _metrics() -> None:
+    """List the metrics, which are columns of tables and of runs.parquet."""
     from binwright.analysis.measure.definition import describe
 
     for metric in describe(["<resource>"], ["<tier>"]):
@@ -129,6 +132,7 @@ def _metrics() -> None:
 
 
 def _figures() -> None:
+    """List the kinds of figures, and what each needs."""
     from binwright.analysis.figures import FIGURES
     from binwright.analysis.figures.kind import kind_named
 

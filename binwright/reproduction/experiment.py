@@ -105,16 +105,15 @@ class Publication:
         if not tables:
             return self
         known = [table for experiment in self.experiments for table in experiment.tables]
-        for table in tables:
-            if table not in known:
-                problem, remedy = f"{self.name} has no such table that is measured", suggest(table, known)
-                raise UserError(problem, key="table", value=table, remedy=remedy)
+        if unknown := [table for table in tables if table not in known]:
+            problem, remedy = f"{self.name} has no such table that is measured", suggest(unknown[0], known)
+            raise UserError(problem, key="table", value=unknown[0], remedy=remedy)
         values = [value for value in self.values if value.table in tables]
-        experiments = []
-        for each in self.experiments:
-            if answered := {each.condition_of(value) for value in values if value.table in each.tables}:
-                conditions = {name: runs for name, runs in each.conditions.items() if name in answered}
-                experiments.append(replace(each, conditions=conditions))
+        experiments = [
+            replace(each, conditions={name: runs for name, runs in each.conditions.items() if name in answered})
+            for each in self.experiments
+            if (answered := {each.condition_of(value) for value in values if value.table in each.tables})
+        ]
         return replace(self, values=values, experiments=experiments, figures=())
 
 
