@@ -7,7 +7,7 @@ from pathlib import Path
 from binwright.cli import FAILED
 from binwright.commands.console import out, pair, print_line, print_location
 from binwright.commands.progress import Live, StatusLine
-from binwright.simcore.errors import ResultsError, UserError
+from binwright.simcore.errors import ResultsError, UnknownName, UserError
 from binwright.simcore.files import write_text
 
 FORMS = {".md": "markdown", ".csv": "csv", ".tex": "latex"}
@@ -89,7 +89,7 @@ def figures(args: Namespace) -> int:
                     raise ResultsError("cannot be drawn from what was named", key=f"--kind {name}", remedy=remedy)
                 drawn[name] = figure, rendered(figure, form)
             except UserError as error:
-                if not every:
+                if not every or (not args.kinds and isinstance(error, UnknownName)):
                     raise
                 left_out[name] = error
             if not args.kinds and len(drawn) == FOUR:

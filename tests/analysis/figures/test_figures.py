@@ -250,7 +250,7 @@ def test_where_nothing_can_be_drawn_no_single_kind_is_blamed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     made(tmp_path, [row("a", 0, rejected=0)])
-    assert main(["figures", str(tmp_path), "--metric", "nonsense"]) == MISTAKE
+    assert main(["figures", str(tmp_path), "--kind", "all", "--metric", "nonsense"]) == MISTAKE
     said = capsys.readouterr().err
     assert (
         f"{tmp_path}: no figure can be drawn of these results\n  `--kind NAME` says why for one of size, sweep" in said

@@ -65,6 +65,8 @@ def test_figure_settings_of_the_scenario_yield_to_arguments(tmp_path: Path, caps
     assert main(["figures", str(tmp_path), "--kind", "sweep"]) == 0
     assert (tmp_path / "figures" / "sweep.svg").is_file()
     assert "made: mean and 95 % interval over 6 seeds." in capsys.readouterr().out
+    assert main(["figures", str(tmp_path), "--metric", "accepted"]) == 2, "the kinds that need none are not drawn"
+    assert "--metric: there is no such metric (got 'accepted')" in capsys.readouterr().err
     file = tmp_path / "ieee.svg"
     assert main(["figures", str(tmp_path), "--kind", "sweep", "--style", "ieee", "--out", str(file)]) == 0
     assert file.read_bytes() == rendered(draw(results, "sweep", style="ieee"), "svg")
