@@ -42,6 +42,7 @@ class AgentSpec(Model):
         name, options = data["name"], data.get("options") or {}
         if ":" not in name and name not in AGENTS:
             problem, remedy = AGENTS.unknown(name)
+            remedy = f"Name the class in it, too: {name}:Class." if name.endswith(".py") else remedy
             raise wrong(problem, remedy, at_name, name)
         if options or ":" in name:
             # Only here the class is imported: validating plain names stays fast.
