@@ -98,16 +98,14 @@ def _explain(args: Namespace) -> int:
     if not args.balls:
         goals, bounds = reached(problem, alloc), _bounds_in(file)
         if len(bounds) == len(goals):
-            _print_goals([goal._replace(bound=bound) for goal, bound in zip(goals, bounds, strict=True)])
-        else:
-            for goal in goals:
-                print_line(f"{goal.aim.lower()} {goal.text}: {goal.value:,.15g}")
+            goals = tuple(goal._replace(bound=bound) for goal, bound in zip(goals, bounds, strict=True))
+        _print_goals(goals)
         _print_left(problem, left(problem, alloc), alloc.count(-1))
     return 0
 
 
 def _bounds_in(file: Path) -> list[float]:
-    """Read the bound of each goal, which solving alone finds, in an answer of `--json`; other files have none."""
+    """Read the bounds of goals that solving found, in an answer of `--json`; other files have none."""
     from binwright.agents.solver.specification.load import text_of
 
     with suppress(ValueError, KeyError, TypeError):
