@@ -99,7 +99,8 @@ COMMANDS: Sequence[tuple[str, str, str, Sequence[Option]]] = (
     )),
     ("compare", "results.compare", "agents beside a baseline: by how much, and can the seeds tell", (
         FOLDERS, BASELINE, METRICS,
-        _out("the file to write: .md, .csv or .tex", "FILE"),
+        _flag("--all", "print all metrics, not the headlines alone"),
+        _out("the file to write, of all metrics: .md, .csv or .tex", "FILE"),
     )),
     ("report", "results.report", "one HTML file: answer, tables, figures and failures", (
         FOLDER, _out("the file to write (default: RESULTS/report.html)", "FILE"),

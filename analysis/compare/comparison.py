@@ -35,9 +35,10 @@ class Comparison:
     """Sets agents beside a baseline, for every point and metric; `frame` is tidy, a row per (keys..., agent, metric).
 
     `keys` are the swept keys, `scenario` first where there are several, and `shown_keys` those of them that do not
-    follow from others; `agents` the labels; `metrics` what is compared, of which the `same` need
-    no table; `families` how many comparisons by each are corrected for at most, as `family` says in words; `overlap`
-    that of the seeds' windows of a trace, if it is worth saying.
+    follow from others; `agents` the labels; `metrics` what is compared, of which the `same` need no table, and the
+    `headlines` are those that the scenario names, or the first, what is accepted, and harm; `families` how many
+    comparisons by each are corrected for at most, as `family` says in words; `overlap` that of the seeds' windows of a
+    trace, if it is worth saying.
     docs/results/results.md says what each column is, and how it is computed.
     """
 
@@ -76,9 +77,16 @@ class Comparison:
             choice = results.choose()
             self.same = choice.same
             self.metrics = [*choice.first, *choice.others, *choice.same]
+            named = {choice.first[0].name, *results.headlines} if choice.first else set()
+            self.headlines = [
+                metric
+                for metric in choice.first
+                if metric.name in named or metric.name.startswith("acceptance_") or metric.table == "harm"
+            ]
         else:
             names = dict.fromkeys([metrics] if isinstance(metrics, str) else metrics)
             self.metrics = [metric_named(name, self.done, results.metrics) for name in names]
+            self.headlines = self.metrics
         self.overlap = overlap_of(runs, self.keys)
         groups = Groups(runs, self.keys)
         heads, point = groups.heads, groups.point
@@ -106,11 +114,10 @@ class Comparison:
 
     # -- what is shown ---------------------------------------------------------------------------------------------
 
-    @property
-    def sheets(self) -> list[Sheet]:
-        """A table for each metric that is not the same everywhere."""
+    def sheets(self, whole: bool = True) -> list[Sheet]:
+        """Make a table for each metric that is not the same everywhere, or for headlines and harm."""
         keys, result = [self.short(key) for key in self.shown_keys], []
-        for metric in [each for each in self.metrics if each not in self.same]:
+        for metric in [each for each in (self.metrics if whole else self.headlines) if each not in self.same]:
             rows = self.frame.filter(self.frame["metric"] == metric.name).to_dicts()
             sizes = [metric.shared_size(row[name] for row in rows) for name in ("mean", "diff")]
             cells = [self._cells(metric, row, *sizes) for row in rows]
@@ -165,24 +172,26 @@ class Comparison:
         notes.append(joint_note(self.done, self.same, points=bool(self.keys)))
         return "\n".join(filter(None, [self.unfinished, self.overlap, " ".join(filter(None, notes))]))
 
-    def rich(self, width: int) -> rich.console.Group:
+    def rich(self, width: int, *, whole: bool = True) -> rich.console.Group:
         """Show a table per metric in a terminal that is `width` characters wide."""
         from rich.console import Group
         from rich.text import Text
 
-        sheets = self.sheets
+        sheets = self.sheets(whole)
+        more = [metric.heading for metric in self.metrics if metric not in (*self.same, *self.headlines) and not whole]
         notes = [escaping.plain(self.legend), hidden(sheets, width, "give --out FILE.md")]
+        notes += [f"--all has {', '.join(map(escaping.plain, more))}."] * bool(more)
         tables = [sheet.terminal(width) for sheet in sheets]
         return Group(*tables, Text(" ".join(filter(None, notes)), style="italic"))
 
     def markdown(self) -> str:
         """Write a Markdown table per metric."""
         legend = "\n".join(map(escaping.markdown, self.legend.splitlines()))
-        return "\n\n".join([*(sheet.markdown() for sheet in self.sheets), legend]) + "\n"
+        return "\n\n".join([*(sheet.markdown() for sheet in self.sheets()), legend]) + "\n"
 
     def latex(self) -> str:
         r"""Write one table for a paper: needs `\usepackage{booktabs}`."""
-        return latex(self.sheets, self.legend)
+        return latex(self.sheets(), self.legend)
 
     def csv(self) -> str:
         """Write the whole frame."""

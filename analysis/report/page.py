@@ -146,7 +146,7 @@ def _differences(results: ResultsFolder) -> str:
         comparison, parts = Comparison(results), list[str]()
     except ResultsError as error:
         return f"<p>{escape(error.problem)}. {escape(error.remedy or '')}</p>"
-    for number, sheet in enumerate(comparison.sheets):
+    for number, sheet in enumerate(comparison.sheets()):
         text = f"<summary>{escape(sheet.title)}</summary>\n{sheet.html(f'compare-{number}')}"
         parts.append(f"<details{' open' * (not number)}>{text}\n</details>")
     return "\n".join([*parts, _soft(comparison.legend)])

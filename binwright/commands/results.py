@@ -32,7 +32,7 @@ def compare(args: Namespace) -> int:
     if form:
         write_text(args.out, getattr(comparison, form)())
     else:
-        out.print(comparison.rich(out.width))
+        out.print(comparison.rich(out.width, whole=args.all))
     return 0
 
 

@@ -196,19 +196,35 @@ def test_agents_are_told_apart_by_folder_where_they_must_be(tmp_path: Path) -> N
 # -- what is written ---------------------------------------------------------------------------------------------------
 
 
-def rendered(found: Comparison, width: int) -> str:
+def rendered(found: Comparison, width: int, *, whole: bool = True) -> str:
     console = Console(width=width, color_system=None)
     with console.capture() as capture:
-        console.print(found.rich(width))
+        console.print(found.rich(width, whole=whole))
     return capture.get()
 
 
 def test_times_of_a_column_are_in_one_unit(tmp_path: Path) -> None:
     numbers = {"a": [100.0, 110], "b": [400.0, 405], "c": [160.0, 180]}
-    [sheet] = Comparison(results(tmp_path, runs(numbers, "wait_mean")), metrics="wait_mean").sheets
+    [sheet] = Comparison(results(tmp_path, runs(numbers, "wait_mean")), metrics="wait_mean").sheets()
     for column in (1, 2):
         units = {row[column].text.split()[-1] for row in sheet.rows} - {"baseline"}
         assert units == {"s"}
+
+
+def test_a_terminal_shows_headlines_and_harm_unless_all_are_wanted(tmp_path: Path) -> None:
+    rows = [
+        row(agent, seed, acceptance=0.9 + bonus, acceptance_cpu=0.8 + bonus, lost=bonus, allocation_cpu=0.5 + bonus)
+        for seed in range(5)
+        for agent, bonus in (("a", seed / 100), ("b", 0.02 + seed / 90))
+    ]
+    found = results(tmp_path, rows).compare()
+    titles = [sheet.title.partition(",")[0] for sheet in found.sheets(whole=False)]
+    assert titles == ["accepted %", "lost", "accepted cpu %"]
+    assert "--all has cpu %, µs/decision." in " ".join(rendered(found, 80, whole=False).split())
+    assert "--all" not in rendered(found, 80)
+    assert "cpu %, higher is better" in found.markdown()
+    found = Comparison(results(tmp_path, rows), metrics=["allocation_cpu"])
+    assert [sheet.title.partition(",")[0] for sheet in found.sheets(whole=False)] == ["cpu %"]
 
 
 # -- the command -------------------------------------------------------------------------------------------------------
