@@ -248,8 +248,8 @@ def _read(source: Path | bytes, path: Path, remedy: str) -> pl.DataFrame:
 def combined(parts: Sequence[ResultsFolder], names: Sequence[str] = ()) -> ResultsFolder:
     """Put several results together: a column `scenario` tells different names apart, as if it had been swept.
 
-    The names are those given, or the scenarios'. Of one scenario, the same run in two folders counts once; an agent
-    that two folders ran with different settings has its folder before its label, which is in `_agent` alone.
+    The names are those given, or the scenarios'. Of one scenario, the same run in two folders counts once; where two
+    folders ran an agent with different settings, all have their folder before the label, which is in `_agent` alone.
     """
     if not parts:
         raise ResultsError("there are no results to compare", remedy="Name a results folder.")
@@ -270,7 +270,7 @@ def combined(parts: Sequence[ResultsFolder], names: Sequence[str] = ()) -> Resul
     if len(parts) > 1:
         one_run = ["scenario", *columns.swept, "_agent", "seed"]
         runs = runs.unique([*one_run, "run"], keep="first", maintain_order=True)
-        is_twice = pl.struct(one_run).is_duplicated().any().over("scenario", "_agent")
+        is_twice = pl.struct(one_run).is_duplicated().any().over("scenario")
         runs = runs.with_columns(
             agent=pl.when(is_twice).then(pl.format("{}/{}", "_folder", "_agent")).otherwise("_agent")
         )

@@ -187,9 +187,10 @@ def test_agents_are_told_apart_by_folder_where_they_must_be(tmp_path: Path) -> N
     results(tmp_path / "new", named(runs({"a": [0.2, 0.3], "c": [0.3, 0.3]}), "new"), "s")
     several = load_many([tmp_path / "old", tmp_path / "new"])
     found = Comparison(several, "a")
-    assert found.agents == ["old/a", "b", "new/a", "c"]
+    assert found.agents == ["old/a", "old/b", "new/a", "new/c"], "of another cluster, c would seem to be of this one"
     assert only(found, "old/a")["verdict"] == "baseline"
     assert only(found, "new/a")["diff"] == pytest.approx(0.1)
+    assert only(Comparison(several, "b"), "old/b")["verdict"] == "baseline"
     assert Comparison(several, "new/a").frame.filter(verdict="baseline")["agent"].unique().to_list() == ["new/a"]
 
 
