@@ -44,7 +44,7 @@ def fullest_bins(packing: Matrix, over: Over = never) -> Ints:
     if over() or len(packing.demand) > FEW or (packing.demand > packing.capacity[0]).any():
         return next_fit(packing)
     weight, where = weights(packing), np.empty(len(packing.demand), np.int64)
-    fill(packing.demand, weight, packing.capacity[:1].copy(), descending(packing, weight), where)
+    fill(packing.demand, weight, packing.capacity[:1], descending(packing, weight), where)
     return np.where(where < len(packing.capacity), where, NULL)
 
 
@@ -134,13 +134,13 @@ def take(demand: Ints, ball: int, free: Ints, sign: int) -> None:
 def fill(demand: Ints, weight: Ints, capacity: Ints, left: Ints, where: Ints) -> None:
     """Fill bin by bin with the first ball that is left, and those that weigh most beside it; writes to `where` [balls].
 
-    `left` has the balls by descending weight, and is written to; so is `capacity` [1, d]. What weighs most is looked
-    for depth first, and not to the end: Gupta and Ho, "A new heuristic algorithm for the one-dimensional bin-packing
+    `left` has the balls by descending weight, `capacity` [1, d] is that of each bin. What weighs most is looked for
+    depth first, and not to the end: Gupta and Ho, "A new heuristic algorithm for the one-dimensional bin-packing
     problem", Production Planning & Control 10, 1999.
     """
-    count, place, free = len(left), 0, capacity
-    chosen, best = np.zeros(count, np.int64), np.zeros(count, np.int64)
-    while count > 0:
+    chosen, best, place = np.zeros(len(left), np.int64), np.zeros(len(left), np.int64), 0
+    while len(left) > 0:
+        count, free = len(left), capacity.copy()
         take(demand, left[0], free, 1)
         size, most, total, heaviest, i = 1, 1, 0, 0, 1
         for _ in range(NODES + count):
@@ -152,8 +152,7 @@ def fill(demand: Ints, weight: Ints, capacity: Ints, left: Ints, where: Ints) ->
                     size += 1
                     if total > heaviest:
                         heaviest, most = total, size
-                        for k in range(size):
-                            best[k] = chosen[k]
+                        best[:size] = chosen[:size]
                 i += 1
             elif size > 1:
                 size -= 1
@@ -165,13 +164,7 @@ def fill(demand: Ints, weight: Ints, capacity: Ints, left: Ints, where: Ints) ->
                     i += 1  # another one like it makes no difference
             else:
                 break
-        for k in range(size):
-            take(demand, left[chosen[k]], free, -1)
-        gone = 0
-        for i in range(count):
-            if gone < most and best[gone] == i:
-                where[left[i]] = place
-                gone += 1
-            else:
-                left[i - gone] = left[i]
-        count, place = count - gone, place + 1
+        stays = np.ones(count, np.bool_)
+        stays[best[:most]] = False
+        where[left[~stays]] = place
+        left, place = left[stays], place + 1
