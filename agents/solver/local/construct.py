@@ -6,7 +6,7 @@ it lies near together. One that is not placed whole takes nothing.
 """
 
 from collections.abc import Sequence
-from types import FunctionType, ModuleType
+from types import FunctionType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,16 +65,11 @@ def tenants(problem: Problem, over: Over) -> Tenants | None:
     return Tenants(joined(problem.balls, [*friends, *seen]), alone)
 
 
-def interpreted(module: ModuleType) -> dict[str, Any]:
-    """Return the kernels of a module as Python runs them, on lists: they call one another, and nothing is compiled."""
-    names = dict(vars(module))
-    for name, function in vars(module).items():
-        if is_kernel(function) and function.py_func.__module__ == module.__name__:
-            names[name] = FunctionType(function.py_func.__code__, names)
-    return names
-
-
-RULES = interpreted(attempt)
+RULES: dict[str, Any] = dict(vars(attempt))
+"""The kernels of attempts as Python runs them, on lists: they call one another, and nothing is compiled."""
+for _name, _kernel in vars(attempt).items():
+    if is_kernel(_kernel):
+        RULES[_name] = FunctionType(_kernel.py_func.__code__, RULES)
 
 
 class Construction:
