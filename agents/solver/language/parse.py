@@ -123,8 +123,6 @@ class _Build(Transformer[Token, Any]):
             parts = number(parts[0], at)
         elif kind == "goal":
             parts = *parts, " ".join(self._text[children[0].end_pos : meta.end_pos].split())
-        elif kind == "elif_":
-            return (s.Node("if_", at, parts),)
         return s.Node(kind, at, parts)
 
     def start(self, children: list[Any]) -> s.Tree:
@@ -135,9 +133,6 @@ class _Build(Transformer[Token, Any]):
 
     def star(self, children: list[Any]) -> None:
         return None
-
-    def else_(self, children: list[Any]) -> Any:
-        return children[0]
 
 
 def _plain(part: Any) -> Any:
