@@ -28,7 +28,7 @@ best of some choices, and, from PAST on, of some moves ago."""
 CHANGED, TURN = range(2)
 """Entries of `tally`: how many terms the move has changed, and how often goals have been evaluated."""
 Goals: TypeAlias = Callable[[Ints, Ints, Ints, Ints, Ints, Ints, int, int], int]
-"""(alloc, data, numbers, used, values, totals, which, at), as `binwright.agents.solver.model.emit.split_goals` says."""
+"""(alloc, data, numbers, used, values, totals, which, at), as `binwright.agents.solver.model.emit.goals` says."""
 
 
 def new_score(problem: Problem) -> tuple[Goals, Score]:
@@ -38,13 +38,13 @@ def new_score(problem: Problem) -> tuple[Goals, Score]:
     """
     objective, size = problem.objective, problem.dims + problem.balls
     assert objective is not None
-    source, constants, ranges = emit.split_goals(objective)
+    source, constants, ranges = emit.goals(objective, apart=True)
     data, numbers = np.append(objective.data, 0), np.array([*constants, 0], np.int64)
     most, pairs = size * sum(map(len, ranges)) // MANY, list[tuple[int, int]]()
     with suppress(UnstatedError):
         pairs = [*islice(term_reads(source, objective.data, constants, ranges, problem.dims), most + 1)]
     if not 0 < len(pairs) <= most:
-        source, constants, ranges = emit.split_goals(objective, apart=False)
+        source, constants, ranges = emit.goals(objective)
         numbers, pairs = np.array([*constants, 0], np.int64), []
     read, readers = np.array(sorted(pairs), np.int64).reshape(-1, 2).T
     counts = [len(each) for each in ranges]

@@ -48,20 +48,12 @@ def utilfn(program: Program, *, spelt: bool = False, early: bool = True) -> tupl
     return _function(f"def utilfn({BALL}: int, {BIN}: int, {arrays}, n: int) -> int:", [*body, "return n"], spelt)
 
 
-def goals(objective: Objective, *, spelt: bool = False) -> tuple[str, list[int]]:
-    """Write the source of the function `goals` in Python, and list its argument `numbers`, as for `utilfn`.
+def goals(objective: Objective, *, apart: bool = False) -> tuple[str, list[int], list[range]]:
+    """Write the source of the function `goals` in Python; lists its argument `numbers`, as for `utilfn`.
 
-    It writes into `values` what each goal comes to; goals that are to be made large count with a minus.
-    """
-    body = [f"{BALL} = -1", *objective.body, "return 0"]
-    return _function("def goals(alloc, data, numbers, used, values):", body, spelt)
-
-
-def split_goals(objective: Objective, *, apart: bool = True) -> tuple[str, list[int], list[range]]:
-    """Write `goals` with sums over ranges of constants taken `apart`; lists its `numbers`, and the range of each sum.
-
-    For sum number `which` it returns the term in which the variable of its loop is `at`. For number -1 it writes
-    `values`, where the terms of each sum come to `totals` [sums].
+    It writes into `values` what each goal comes to; goals that are to be made large count with a minus. Sums over
+    ranges of constants may be taken `apart`: for sum number `which`, not -1, it returns the term in which the variable
+    of its loop is `at`, and otherwise the terms of each sum come to `totals` [sums]. Lists the ranges of these, too.
     """
     terms, body, ranges, lines = list[str](), list[str](), list[range](), objective.body
     while lines:

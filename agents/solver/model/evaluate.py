@@ -119,7 +119,7 @@ class Entries:
 def term_reads(
     source: str, data: Ints, numbers: Sequence[int], ranges: Sequence[range], dims: int
 ) -> Iterator[tuple[int, int]]:
-    """List what the terms of split goals read: (dimension, or `dims` + ball; term).
+    """List what the terms of goals that are taken apart read: (dimension, or `dims` + ball; term).
 
     Raises `UnstatedError` where that depends on the allocation.
     """

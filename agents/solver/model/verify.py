@@ -104,7 +104,7 @@ def goals_of(problem: Problem, alloc: Sequence[int]) -> tuple[int, ...]:
     """Replay an allocation of all balls [balls]: what each goal comes to, less being better."""
     if (objective := problem.objective) is None:
         return ()
-    (source, numbers), values = goals(objective, spelt=True), [0] * len(objective.goals)
+    (source, numbers, _), values = goals(objective), [0] * len(objective.goals)
     used, _ = utilisation(problem, alloc)
-    function_of(source, "goals")(alloc, objective.data.data, numbers, used, values)
+    function_of(source, "goals")(alloc, objective.data.data, numbers, used, values, (), -1, 0)
     return tuple(values)

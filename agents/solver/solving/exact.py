@@ -215,10 +215,10 @@ class _Model:
         objective, now = self.problem.objective, self.problem.now.tolist()
         stated: list[Any] = []
         if objective is not None:
-            run = function_of(goals(objective, spelt=True)[0], "goals", **WITH_UNKNOWN, placed=self._place)
-            stated = [0] * len(objective.goals)
+            (source, numbers, _), stated = goals(objective), [0] * len(objective.goals)
+            run = function_of(source, "goals", **WITH_UNKNOWN, placed=self._place)
             try:
-                run((), self, (), self.used, stated)
+                run((), self, numbers, self.used, stated, (), -1, 0)
                 if any(max(-low, high) > 2**53 for _, low, high in map(_ends, stated)):  # bounds are floats
                     raise UnstatedError
                 stated = [self.fix(goal) for goal in stated]
