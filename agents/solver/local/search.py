@@ -15,7 +15,6 @@ from binwright.agents.solver.backends.cpu import Found, Over, best_of, compiled_
 from binwright.agents.solver.backends.vectors import weights
 from binwright.agents.solver.local.state import (
     COUNT,
-    DRAWS,
     TOTAL,
     UNITS,
     State,
@@ -217,7 +216,6 @@ def begin(call: Utilfn, state: State, seed: int, number: int) -> int:
     """
     tally, pin, home, offered, imposed = state.tally, state.flat.unit_pin, state.home, state.offered, state.room.imposed
     begin_run(state, seed, PLACING, number)
-    tally[DRAWS] = 0
     clear(state)
     for index in range(len(imposed)):
         imposed[index] = 1 if state.flat.chance[index] == MICRO else 0

@@ -126,10 +126,10 @@ def drawn(state: State, n: int) -> int:
 
 @lean
 def clear(state: State) -> None:
-    """Take everything out, and forget, but for what was drawn."""
+    """Take everything out, and forget."""
     tally, room = state.tally, state.room
     tally[COUNT] = len(state.where)
-    tally[TOTAL] = tally[CLOCK] = tally[DIMS] = tally[UNITS] = 0
+    tally[TOTAL] = tally[DRAWS] = tally[CLOCK] = tally[DIMS] = tally[UNITS] = 0
     room.used[:] = 0
     room.alloc[:] = NULL
     room.over[:] = 0
@@ -299,7 +299,6 @@ def load(call: Utilfn, state: State, where: Ints) -> bool:
     """Put all units where they are [balls]; returns whether that is allowed."""
     flat = state.flat
     state.weight[:] = 1
-    state.tally[DRAWS] = 0
     clear(state)
     for unit in range(len(state.where)):
         if not insert(call, state, unit, where[flat.unit_balls[flat.units[unit]]], True):

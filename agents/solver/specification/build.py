@@ -176,12 +176,11 @@ class Build(Constants):
         if self._is_made(node, name):
             names, files = None if of is None else self.spec.names.setdefault(of, {}), self.spec.files
             if names is not None and name in self.spec.cells:
-                self.tables[name] = from_names(name, self.spec.cells[name], names)
-            else:
-                if name not in files:
-                    folder = self.spec.file and self.spec.file.parent
-                    files[name] = from_file(name, file, columns, folder, names, node.at)
-                self.tables[name] = files[name]
+                files[name] = from_names(name, self.spec.cells[name], names)
+            elif name not in files:
+                folder = self.spec.file and self.spec.file.parent
+                files[name] = from_file(name, file, columns, folder, names, node.at)
+            self.tables[name] = files[name]
         if of is not None:
             if of not in self.named:
                 self.check_free(of, node.at)
