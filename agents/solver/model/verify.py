@@ -11,9 +11,6 @@ from binwright.agents.solver.model.problem import Problem, Sets
 from binwright.agents.solver.model.program import MICRO, NULL
 from binwright.simcore.types import Flags, Ints
 
-MESSAGES = 20
-"""No more than this are listed."""
-
 
 class Violation(NamedTuple):
     """A rule that an allocation breaks."""
@@ -35,12 +32,11 @@ def faults(problem: Problem, alloc: Sequence[int]) -> list[str]:
     where = np.array(alloc, np.int64)
     nowhere = np.flatnonzero((where < NULL) | (where >= problem.bins)).tolist()
     if nowhere:
-        wrong = [f"ball {problem.ball(ball)} is in bin {alloc[ball]}, which does not exist" for ball in nowhere]
-        return wrong[:MESSAGES]
+        return [f"ball {problem.ball(ball)} is in bin {alloc[ball]}, which does not exist" for ball in nowhere]
     used, rejected = utilisation(problem, alloc)
     wrong = [f"UTILFN rejects ball {problem.ball(ball)} in bin {problem.bin(alloc[ball])}" for ball in rejected]
     broken = violations(problem, where, np.array(used, np.int64))
-    return [*wrong, *(text for _, text in broken)][:MESSAGES]
+    return [*wrong, *(text for _, text in broken)]
 
 
 def violations(problem: Problem, where: Ints, used: Ints) -> Iterator[Violation]:
