@@ -8,7 +8,7 @@ resource to the last.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from time import monotonic
 
@@ -17,10 +17,10 @@ import numpy as np
 from binwright.agents.solver.backends.vectors import TINY, first_fit, fullest_bins
 from binwright.agents.solver.model.bounds import packing_bound
 from binwright.agents.solver.model.program import MICRO
-from binwright.agents.solver.solving.answer import Progress
+from binwright.agents.solver.solving.answer import Answer, verify
 from binwright.agents.solver.solving.solve import searches, solve
 from binwright.agents.solver.specification.load import problem as problem_of
-from binwright.simcore.errors import BinwrightError, UserError, suggest
+from binwright.simcore.errors import UserError, suggest
 from binwright.simcore.types import Floats, Ints
 
 
@@ -83,62 +83,28 @@ end
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Packed:
-    """A placement of all balls, verified; or none, if time was up before there was one."""
-
-    where: Ints | None
-    """[balls]: the bin, from 0 without a gap"""
-    bound: int
-    """No placement needs fewer bins."""
-    seconds: float
-    found: float | None = None
-    """After how many seconds there was this placement; a search may have gone on for a better one."""
-    checked: int = 0
-    """Complete attempts of the published search; steps of ours."""
-    interrupted: bool = False
-
-    @property
-    def bins(self) -> int | None:
-        """Count the bins that are used."""
-        return None if self.where is None else int(self.where.max()) + 1
-
-    @property
-    def gap(self) -> int | None:
-        """Count the bins beyond the bound."""
-        return None if self.bins is None else self.bins - self.bound
-
-
-def pack(demand: Ints, capacity: Ints, method: str = "solver", *, seconds: float = 10.0, seed: int = 0) -> Packed:
+def pack(demand: Ints, capacity: Ints, method: str = "solver", *, seconds: float = 10.0, seed: int = 0) -> Answer:
     """Put balls of demand int64 [balls, d] into as few equal bins of capacity int64 [d] as the method can.
 
     A search ends at the lower bound, or when its time is up. Heuristics take what time they need.
     """
     check(demand, capacity, [method])
+    stated = problem_of(PACKING, tables={"DEMAND": demand / MICRO, "ROOM": capacity / MICRO})
     if method in HEURISTICS:
         began = monotonic()
         where = HEURISTICS[method](demand, capacity)
-        took, used = monotonic() - began, np.zeros((int(where.max()) + 1, len(capacity)), np.int64)
-        np.add.at(used, where, demand)
-        if (used > capacity).any():
-            raise BinwrightError(f"{method} answered a placement that breaks the rules: a bug, please report it")
-        return Packed(where, packing_bound(demand, capacity), took, took)
-    stated = problem_of(PACKING, tables={"DEMAND": demand / MICRO, "ROOM": capacity / MICRO})
-    first_seen: dict[int, float] = {}
+        took, made = monotonic() - began, stated.with_bins(int(where.max()) + 1)
+        answer = Answer(made, where.tolist(), method, packing_bound(demand, capacity), "", (), 0, took, took, False)
+        verify(answer.problem, answer.alloc)
+        return answer
     first_fit(TINY), fullest_bins(TINY)  # compiled before the clock runs, as what searches need
     for attempts in searches(stated, "cpu", SEARCHES[method]).values():
         next(attempts(stated, 0, 0, 1, lambda: True))
-
-    def seen(state: Progress) -> None:
-        if state.placed == len(demand):
-            first_seen.setdefault(state.bins, state.seconds)
-
-    answer = solve(stated, search=SEARCHES[method], seed=seed, time=seconds, progress=seen)
-    if answer.placed < len(demand):
-        return Packed(None, answer.bound, answer.seconds, None, answer.checked, answer.interrupted)
-    where = np.unique(answer.alloc, return_inverse=True)[1]
-    found = first_seen.get(int(where.max()) + 1, answer.seconds)
-    return Packed(where, answer.bound, answer.seconds, found, answer.checked, answer.interrupted)
+    answer = solve(stated, search=SEARCHES[method], seed=seed, time=seconds)
+    if answer.placed == len(demand) and answer.used < answer.bins:
+        where = np.unique(answer.alloc, return_inverse=True)[1]
+        answer = replace(answer, problem=stated.with_bins(answer.used), alloc=where.tolist())
+    return answer
 
 
 def check(demand: Ints, capacity: Ints, methods: Sequence[str]) -> None:

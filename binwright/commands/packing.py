@@ -15,7 +15,7 @@ from binwright.simcore.files import replacing
 from binwright.simcore.units import many_of
 
 if TYPE_CHECKING:
-    from binwright.agents.solver.packing import Packed
+    from binwright.agents.solver.solving.answer import Answer
     from binwright.workloads.offline import Machines
 
 
@@ -35,13 +35,15 @@ def pack(args: Namespace) -> int:
             raise UserError("would overwrite the machines themselves", file=file, key="--out", remedy=remedy)
     methods = args.methods.split(",") if args.methods else METHODS
     check(machines.demand, machines.capacity, methods)
-    answers: dict[str, Packed] = {}
+    answers: dict[str, Answer] = {}
     for method in methods:
         answers[method] = packed_by(machines.demand, machines.capacity, method, seconds=limit)
         if answers[method].interrupted:
             break
+    whole = [method for method, packed in answers.items() if packed.placed == len(machines.demand)]
     rows = [
         {"method": method, "bound": packed.bound, "bins": packed.bins, "gap": packed.gap}
+        | ({} if method in whole else {"bins": None, "gap": None})
         | {"seconds": round(packed.seconds, 4), "checked": packed.checked}
         for method, packed in answers.items()
     ]
@@ -51,7 +53,7 @@ def pack(args: Namespace) -> int:
         _print(machines, rows)
     if file:
         columns: dict[str, Any] = {} if machines.names is None else {"name": machines.names}
-        columns |= {method: packed.where for method, packed in answers.items() if packed.where is not None}
+        columns |= {method: answers[method].alloc for method in whole}
         with replacing(file) as unfinished:
             pl.DataFrame(columns).with_row_index("machine").write_csv(unfinished)
         if not args.json:

@@ -57,6 +57,8 @@ class Answer:
     checked: int
     """Attempts, each a whole allocation that was built and checked."""
     seconds: float
+    found: float
+    """After how many seconds so many balls were in so few bins; the search may have gone on."""
     interrupted: bool
     """Ctrl-C."""
     notes: Sequence[str] = ()

@@ -118,6 +118,8 @@ class _Best(NamedTuple):
     """What found it."""
     rank: tuple[int, int, int]
     """Balls left, those of tenants that are not placed whole, too; wishes not met; bins."""
+    found: float
+    """After how many seconds."""
 
 
 @dataclass
@@ -205,7 +207,7 @@ class _Search:
         missing = 0 if left else sum(wish.missing(alloc) for wish in problem.wishes)
         rank = left, missing, problem.bins
         if self.best is None or rank < self.best.rank:
-            self.best = _Best(problem, alloc, search, rank)
+            self.best = _Best(problem, alloc, search, rank, clock.monotonic() - self.start)
         return not (left or missing)
 
     @property
@@ -388,13 +390,13 @@ class _Search:
         """Return the best answer that is known, verified."""
         if self.time is not None or interrupted:
             self.last_resort()
-        nothing = self.problem, [NULL] * self.problem.balls, next(iter(self.searches)), ()
-        problem, alloc, search, _ = self.best or nothing
+        nothing = self.problem, [NULL] * self.problem.balls, next(iter(self.searches)), (), inf
+        problem, alloc, search, _, found = self.best or nothing
         if NULL in alloc and self.tenants is not None:  # without parts of tenants, unless others need what they give
             whole = self.tenants.whole(alloc).tolist()
             alloc = alloc if faults(problem, whole) else whole
         at_fault = self.blame() if self.impossible and not interrupted else ()
         verify(problem, alloc)
         seconds, proofs = clock.monotonic() - self.start, (min(self.bound, problem.bins), self.impossible, at_fault)
-        answer = Answer(problem, alloc, search, *proofs, self.checked, seconds, interrupted)
+        answer = Answer(problem, alloc, search, *proofs, self.checked, seconds, min(found, seconds), interrupted)
         return replace(answer, notes=tuple(self.notes(answer)))

@@ -42,18 +42,19 @@ def packing(quick: bool) -> Mapping[Key, Value]:
         inputs, condition = machines(name), f"application={name}"
         for agent, method in (HEURISTICS | SEARCHES).items():
             pack(inputs.demand, inputs.capacity, method, seconds=0.01)  # so that it is compiled when it is timed
-            packed = [
+            every = [
                 pack(inputs.demand, inputs.capacity, method, seconds=SECONDS[quick], seed=seed)
                 for seed in range(REPEATS if agent in HEURISTICS else SEEDS[quick])
             ]
-            times = np.array([each.found for each in packed if each.found is not None], np.float64)
+            packed = [each for each in every if each.placed == len(inputs.demand)]
+            times = np.array([each.found for each in packed], np.float64)
             if agent == "ffd-prod":
                 base = times.mean()
-            if bins := [each.bins for each in packed if each.bins is not None]:
+            if bins := [each.bins for each in packed]:
                 values[condition, agent, "servers"] = averaged(bins[:1] if agent in HEURISTICS else bins)
             if agent == "wrasse":
                 values[condition, agent, "milliseconds, times those of ffd-prod"] = averaged(times / base)
-                values[condition, "lower bound", "servers"] = Value(float(packed[0].bound), None, None, 1)
+                values[condition, "lower bound", "servers"] = Value(float(every[0].bound), None, None, 1)
     return values
 
 

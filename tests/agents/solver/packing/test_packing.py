@@ -180,7 +180,6 @@ def test_pack_writes_the_placement_of_a_file(tmp_path: Path, capsys: pytest.Capt
 def test_a_packing_tells_when_it_was_there(method: str) -> None:
     given = machines("binpack1", 3)
     packed = pack(given.demand, given.capacity, method, seconds=1)
-    assert packed.found is not None
     assert 0 < packed.found <= packed.seconds < 3  # within 1 s, on an idle machine
 
 

@@ -19,7 +19,6 @@ from binwright.agents.solver.model.program import MICRO
 from binwright.agents.solver.model.verify import faults
 from binwright.agents.solver.packing import PACKING, pack
 from binwright.agents.solver.solving.solve import solve
-from binwright.simcore.errors import BinwrightError
 from binwright.simcore.types import Ints
 from binwright.workloads.offline import Machines, machines
 from tests.reference import attempts as reference
@@ -178,7 +177,7 @@ def test_ctrl_c_ends_a_search_with_what_it_has(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setitem(solve.__globals__, "wait", interrupted)
     packed = pack(given.demand, given.capacity, seconds=60)
     assert packed.interrupted
-    assert packed.bins is not None  # what it knew at the beginning, at least
+    assert packed.placed == len(given.demand)  # what it knew at the beginning, at least
     assert threading.active_count() < 20
 
 
@@ -187,7 +186,7 @@ def test_an_answer_that_breaks_the_rules_does_not_leave(monkeypatch: pytest.Monk
         return np.zeros(len(demand), np.int64)
 
     monkeypatch.setitem(pack.__globals__["HEURISTICS"], "ffd-prod", wrong)
-    with pytest.raises(BinwrightError, match="ffd-prod answered a placement that breaks the rules"):
+    with pytest.raises(AssertionError, match="wrong answer"):
         pack(np.array([[2], [2]]), np.array([3]), "ffd-prod")
 
 
