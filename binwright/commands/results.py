@@ -105,7 +105,7 @@ def figures(args: Namespace) -> int:
         print_location(f"Figure: {path}")
         if not figure.get_suptitle() and (caption := figure.get_label()):
             print_line(f"Caption: {caption}.")
-    if not args.kinds and len(drawn) == FOUR:
+    if not args.kinds and not args.x:
         print_location("--kind NAME draws others (`binwright list figures`), --kind all those that can be drawn.")
     else:
         for name, why in left_out.items():

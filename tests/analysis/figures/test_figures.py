@@ -255,6 +255,10 @@ def test_where_nothing_can_be_drawn_no_single_kind_is_blamed(
     assert (
         f"{tmp_path}: no figure can be drawn of these results\n  `--kind NAME` says why for one of size, sweep" in said
     )
+    assert main(["figures", str(tmp_path)]) == 0
+    assert "Not drawn" not in capsys.readouterr().out, "nobody asked for others"
+    assert main(["figures", str(tmp_path), "--x", "servres"]) == 0
+    assert "Not drawn: sweep: was not swept." in capsys.readouterr().out
     assert main(["figures", str(tmp_path), "--where", "seed=7"]) == MISTAKE
     assert "--where seed: no run has this value" in capsys.readouterr().err
 
