@@ -25,9 +25,6 @@ unexport PYTHONPATH
 test long rest: export OMP_NUM_THREADS = 1
 test long rest: export POLARS_MAX_THREADS = 1
 
-# Where a clone is called binwright, Python in the folder above takes the clone for the package, unless pip writes a path.
-EDITABLE := --config-settings editable_mode=compat --editable
-
 # As many tests at a time as there are processors, up to 8.
 PYTEST := $(BIN)/pytest --numprocesses auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 
@@ -118,9 +115,9 @@ clean:
 	$(PYTHON) -m venv .venv
 
 .venv/light: pyproject.toml constraints.txt | .venv/bin/python
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt $(EDITABLE) .
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable .
 	touch $@
 
 .venv/full: pyproject.toml constraints.txt | .venv/bin/python
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt $(EDITABLE) '.[dev,docs,learned,ray,serve,solver]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,docs,learned,ray,serve,solver]'
 	touch .venv/light $@

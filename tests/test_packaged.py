@@ -25,7 +25,11 @@ def package_files() -> Iterator[Path]:
 
 
 def test_every_file_is_installed() -> None:
-    options = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
+    tool = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
+    assert tool["distutils"]["editable_wheel"]["mode"] == "compat", (
+        "else Python above a clone takes that for the package"
+    )
+    options = tool["setuptools"]
     assert options["packages"]["find"]["include"] == ["binwright*"]
     patterns = [*options["package-data"]["*"], *options["package-data"]["binwright"]]
     patterns = [pattern.replace("**/", "*") for pattern in patterns]  # for fnmatch, * goes through folders
