@@ -2,13 +2,9 @@
 
 import os
 
-ONE_THREAD = dict.fromkeys(
-    (
-        *("BINWRIGHT_THREADS", "POLARS_MAX_THREADS", "NUMBA_NUM_THREADS"),
-        *("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"),
-    ),
-    "1",
-)
+ONE_THREAD = {
+    f"{of}_THREADS": "1" for of in ("BINWRIGHT", "POLARS_MAX", "NUMBA_NUM", "OMP_NUM", "OPENBLAS_NUM", "MKL_NUM")
+}
 """The environment of a process among as many as there are cores, whose threads would only wait for one another."""
 
 
