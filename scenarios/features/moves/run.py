@@ -176,7 +176,7 @@ class Moving:
 
     def _running(self, why: Why) -> Running:
         """List what runs and may be moved; on a drain, what may not lie where it is."""
-        record, rows = self._simulation.record, np.array(sorted(self._ledger.running), np.int64)
+        record, rows = self._simulation.record, np.array(sorted(self._ledger.held), np.int64)
         rows = rows[~np.isin(rows, list(self.on_the_way))]
         ruled = self._ledger.rules is not None
         if why == "drain" and ruled:
