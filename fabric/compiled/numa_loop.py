@@ -149,7 +149,10 @@ def arrive(requests: NumaRequests, state: NumaState, tables: Tables) -> int:
     if has_quota:
         count_row(quotas, row, True)
     at[TAIL] += 1
-    compact(line, at)
+    if at[LAST] == len(line):  # those who wait move to its beginning
+        for i in range(at[FIRST], at[LAST]):
+            line[i - at[FIRST]] = line[i]
+        at[FIRST], at[LAST] = 0, at[LAST] - at[FIRST]
     place = at[LAST]
     if len(priority):
         while place > at[FIRST] and priority[line[place - 1]] < priority[row]:
@@ -160,15 +163,6 @@ def arrive(requests: NumaRequests, state: NumaState, tables: Tables) -> int:
     line[place] = row
     at[LAST] += 1
     return int(place - at[FIRST])
-
-
-@inlined
-def compact(line: Any, at: Ints) -> None:
-    """Have room for one more at the end of the line; changes both."""
-    if at[LAST] == len(line):
-        for i in range(at[FIRST], at[LAST]):
-            line[i - at[FIRST]] = line[i]
-        at[FIRST], at[LAST] = 0, at[LAST] - at[FIRST]
 
 
 @lean_inlined

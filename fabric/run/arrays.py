@@ -253,15 +253,12 @@ class RunArrays:
     def make_room_for(self, request: Request) -> None:
         """Have a row of every part of a request in the arrays that the loop reads, if it was sent back."""
         self._widen()
-        if request.index < len(self.workload):
-            return
         columns, (parts, quotas, limits) = self.requests, self.tables
-        copied: list[Any] = [parts, self.urgency, self.roles, self.priority, self.interested]
-        copied += [quotas.counter, quotas.amount, limits.counter, limits.amount]
+        copied: list[Any] = [columns.demand, columns.spread, parts, self.urgency, self.roles, self.priority]
+        copied += [self.interested, quotas.counter, quotas.amount, limits.counter, limits.amount]
         for each in request.each():
             row, source = each.index, self.rows.source(each.index)
             columns.arrival[row], columns.duration[row] = each.arrival, self.rows.holding_time(row)
-            columns.demand[row], columns.spread[row] = each.demand, each.spread
             for column in copied:
                 if len(column):
                     column[row] = column[source]

@@ -125,7 +125,9 @@ class ClusterEvents:
     ) -> None:
         run, now = self._run, self._run.clock.now
         if run.workload.gangs is not None and interrupted:
-            interrupted = self._gangs.evict_whole(interrupted)
+            rows = self._gangs.with_parts(interrupted)
+            self._ledger.evict({*rows} - {*interrupted})
+            interrupted = rows
         if run.moving:
             run.moving.interrupted(interrupted)
         for row in interrupted:

@@ -11,7 +11,7 @@ import numpy as np
 from binwright.fabric.compiled import numa_loop as loop
 from binwright.fabric.compiled import queue_line
 from binwright.fabric.compiled.numa_decisions import as_argument, go, placement_of
-from binwright.fabric.compiled.queue_line import LineArrays, drop_evicted, queue_of, with_returned
+from binwright.fabric.compiled.queue_line import drop_evicted, queue_of, with_returned
 from binwright.fabric.compiled.queue_loop import go_line
 from binwright.fabric.ranking import Standings, standings
 from binwright.simcore.agent_calls import describe_request
@@ -34,7 +34,7 @@ class CompiledLoop:
         """A rule, and what it knows of servers that have not changed since, by the log of this array."""
         self._ready = dict[tuple[Loop, Any], Loop]()
         """The machine code of a loop and a rule."""
-        self.queue: LineArrays | None = None
+        self.queue: Any = None
         self._order = InOrder()
         self._levels = np.zeros((3, 0, 0, 0), np.int64)
         """What promises of a compiled queue leave free, twice, and what it shows: int64 [3, servers, nodes, resources].
@@ -61,13 +61,13 @@ class CompiledLoop:
             run.note_held()
             play, form = (self._line_loop if together else self._loop)(rule)
             more, status, code = 0, loop.OVER, -1
-            if not (together and self._line.at[queue_line.SEEN] < 0 and offering.is_hopeless()):
+            if not (together and self.queue.at[queue_line.SEEN] < 0 and offering.is_hopeless()):
                 more, status, code = play(*form, inf if run.vain else run.clock.next, answers - made)
             made += more
             run.counted += more
             run.follow()
             if status == loop.BROKEN:
-                self._complain(int(self._line.at[queue_line.OFFERED]) if together else run.head, code)
+                self._complain(int(self.queue.at[queue_line.OFFERED]) if together else run.head, code)
             if status == loop.OVER or (together and status == loop.EVENT and offering.is_hopeless()):
                 if not at[loop.STOPPED]:
                     run.finish()
@@ -119,12 +119,6 @@ class CompiledLoop:
         run, queue = self._run, self.queue
         if queue is not None:
             self.queue = with_returned(queue, len(run.record.outcome), self._order, run.view, request)
-
-    @property
-    def _line(self) -> LineArrays:
-        """What a compiled queue keeps."""
-        assert self.queue
-        return self.queue
 
     def _line_loop(self, rule: Compiled) -> tuple[Loop, tuple[Any, ...]]:
         """Return the loop that offers the line, and its arguments but the last two.

@@ -71,17 +71,7 @@ class GangPlacement:
     def with_parts(self, rows: Sequence[int]) -> list[int]:
         """Return these rows that run, and the other parts of their gangs, in order."""
         leads = map(self.lead, rows)
-        return sorted({row for first in leads for row in range(first, first + self._count(first))})
-
-    def _count(self, first: int) -> int:
-        """Return how many parts a gang that runs has, by its first row."""
-        return self._rows.request(first).parts
-
-    def evict_whole(self, interrupted: Sequence[int]) -> list[int]:
-        """Have the other parts of interrupted gangs evicted, too; returns the rows of all parts."""
-        rows = self.with_parts(interrupted)
-        self._ledger.evict(sorted({*rows} - {*interrupted}))
-        return rows
+        return sorted({row for first in leads for row in range(first, first + self._rows.request(first).parts)})
 
     def send_back(self, rows: Sequence[int], saved: Callable[[float], float]) -> list[Request]:
         """Make new requests of these rows that were interrupted."""

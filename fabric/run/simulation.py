@@ -327,7 +327,8 @@ class Simulation(RunArrays):
         if self.quotas:
             self.quotas.refuse_held()
         while self.waiting:
-            self._refuse(self.line.popleft())
+            request, self.at[loop.FIRST] = self.line[0], self.at[loop.FIRST] + 1
+            self._refuse(request)
 
     def moved(self, request: Request, server: int, node: int) -> None:
         """Note where a request lies that has been moved."""

@@ -55,12 +55,6 @@ class WaitingLine(Sequence[Request]):
         rows[place:-1] = rows[place + 1 :].copy()
         self._run.at[loop.LAST] -= 1
 
-    def popleft(self) -> Request:
-        """Take out the first."""
-        request: Request = self[0]
-        self._run.at[loop.FIRST] += 1
-        return request
-
     @property
     def held(self) -> Sequence[Request]:
         """Those who wait apart from the line, above their quotas."""
