@@ -40,8 +40,8 @@ class LineArrays(NamedTuple):
     `offered` int32 [k] has who is offered, in order. `until` float64 [k] and `runs` int64 [k] are when those that run
     should end, ascending, and their rows; `times` and `changes` say the same of promises to all, too (`Plan`), and are
     empty without. `promise` float64 [n] is the start that is promised to each, then the end that is expected, and
-    `place` int64 [n] the place of each part, -1 for none. `sums` int64 [2, resources] are the most that a server has
-    free, and what all have.
+    `place` int64 [n] the place of each part, -1 for none. `sums` int64 [2, 2, resources] are the most that a server
+    has free, and what all have; then the same beside a promise.
     """
 
     expected: Floats
@@ -227,7 +227,7 @@ def queue_of(run: RunArrays, how: InOrder) -> LineArrays:
         changes=np.zeros(changes, np.int64),
         promise=np.zeros(n),
         place=np.where(run.holds[:n], record.server[:n] * np.int64(nodes) + np.maximum(record.node[:n], 0), -1),
-        sums=np.zeros((2, run.view.free.shape[2]), np.int64),
+        sums=np.zeros((2, 2, run.view.free.shape[2]), np.int64),
         at=at,
     )
     runs = possible[run.holds[possible] != loop.EVICTED]

@@ -33,6 +33,7 @@ from binwright.fabric.compiled.queue_promises import (
     promise_places,
     show_beside,
     show_least,
+    sum_up,
 )
 from binwright.fabric.compiled.tables import Tables, count_row, full, is_held, parts_of
 from binwright.fabric.servers import give, show
@@ -77,7 +78,7 @@ def go_line(
     parts, limits, limited = tables.parts, tables.limits, len(tables.limits.counter) > 0
     keyed = len(key) > 0
     plain = not (limited or keyed)
-    most, total, known = sums[0], sums[1], 0
+    most, total, beside, known = sums[0, 0], sums[0, 1], sums[1, 1], 0
     plan = Plan(until, runs, place, demands, spread, parts, nothing)
     if conservative:
         plan = Plan(times, changes, place, demands, spread, parts, nothing)
@@ -122,14 +123,8 @@ def go_line(
                 until[i], runs[i] = until[i + 1], runs[i + 1]
             promise[row] = soon
             expect(until, runs, running - 1, soon, row)
-        for r in range(kinds if pure else 0):  # no rule says more for what is larger
-            most[r] = total[r] = 0
-            for s in range(len(left)):
-                whole = 0
-                for n in range(nodes):
-                    whole += left[s, n, r]
-                most[r] = max(most[r], whole)
-                total[r] += whole
+        if pure:  # no rule says more for what is larger
+            sum_up(sums[0], left, left)
         started, blocked, shadow, low, high, delayed = 0, False, np.inf, 0, 0, -1
         if conservative:
             counts[RUNNING], shadow, high = running, now, len(left)
@@ -150,9 +145,12 @@ def go_line(
                 continue
             if delayed >= 0:  # the first that waits is promised a time when somebody might delay it
                 shadow, low, high = promise_places(plan, running, level, left, now, 0.0, delayed)
+                sum_up(sums[1], left, level)
                 delayed = -1
             code, placed, from_now = -1, 0, over(now, expected[row])
             s, after, hides = low, high, shadow < from_now
+            for r in range(kinds if pure and easy and hides else 0):
+                large |= demand[r] * many > beside[r]
             if conservative and not large:
                 show_least(level, passing, left, plan, known, from_now)
             while not large:
@@ -204,6 +202,8 @@ def go_line(
                     known += 1
                 for r in range(kinds if pure else 0):
                     total[r] -= demand[r] * many
+                if easy and blocked:
+                    sum_up(sums[1], left, level)
                 if plain:
                     reach = first + i + 1
                 continue

@@ -83,6 +83,19 @@ def show_beside(free: Ints, left: Ints, level: Ints, server: int) -> None:
 
 
 @lean
+def sum_up(sums: Ints, left: Ints, level: Ints) -> None:
+    """Write to `sums` int64 [2, resources] the most that a server has beside what is promised, and what all have."""
+    sums[:] = 0
+    for s in range(len(left)):
+        for r in range(left.shape[2]):
+            whole = 0
+            for n in range(left.shape[1]):
+                whole += max(0, min(left[s, n, r], level[s, n, r]))
+            sums[0, r] = max(sums[0, r], whole)
+            sums[1, r] += whole
+
+
+@lean
 def _alike(place: Ints, part: int, end: int) -> int:
     """Return the first part before `end` that lies elsewhere than this one, or `end`."""
     after = part + 1
@@ -161,6 +174,20 @@ def promise_places(
     level[:] = left
     total, time, passed = _count(rooms, level), now, 0
     rooms.least[:] = room
+    uncounted, sums = Rooms(room[:0], room[:0], 0, plan.nothing, False), np.zeros((2, left.shape[2]), np.int64)
+    sum_up(sums, left, left)
+    while passed < count and plan.times[passed] < np.inf and plan.rows[passed] >= 0:  # as long as all have too little
+        lacks, gone = False, plan.rows[passed]
+        for r in range(left.shape[2]):
+            lacks |= sums[1, r] < rooms.demand[r] * many
+            sums[1, r] += plan.demands[gone, r] * parts_of(plan.parts, gone)
+        if not lacks:
+            break
+        _change(level, uncounted, plan, gone, 1, False)
+        time = max(time, plan.times[passed])
+        passed += 1
+    if passed:
+        total = _count(rooms, level)
     while True:
         while passed < count and plan.times[passed] <= time:
             total += _change(level, rooms, plan, plan.rows[passed], 1, False)
@@ -188,7 +215,7 @@ def promise_places(
     for way in range(len(room)):
         plan.place[part : part + room[way]] = way // ways * nodes + way % ways
         part += room[way]
-    _change(level, rooms, plan, ~row, 1, False)
+    _change(level, uncounted, plan, ~row, 1, False)
     low, high = _span(plan, row, nodes)
     return time, low, high
 
