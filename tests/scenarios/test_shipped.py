@@ -52,9 +52,12 @@ def short(file: Path) -> Scenario:
         most = 60
     if isinstance(scenario.workload, Trace) and not scenario.warm_start:
         most //= scenario.workload.superpose
-    requests = min(most, getattr(scenario.workload, "requests", None) or most)
-    warm = ["warm_start.until=0.2"] if scenario.warm_start else []  # a hundred servers take long to fill
-    return load_scenario(file, ["replications=1", "sweep=null", f"workload.requests={requests}", *warm])
+    changes = ["replications=1", "sweep=null"]
+    if hasattr(scenario.workload, "requests"):  # offline inputs are whole
+        changes.append(f"workload.requests={min(most, scenario.workload.requests or most)}")
+    if scenario.warm_start:  # a hundred servers take long to fill
+        changes.append("warm_start.until=0.2")
+    return load_scenario(file, changes)
 
 
 def test_there_are_some_and_they_are_found_by_name() -> None:
