@@ -110,7 +110,7 @@ SOURCES: tuple[tuple[str, int, str], ...] = (
     ("agents/solver/packing.py", 1, f"{SOLVER}packing {SOLVER}model/test_bounds.py"),
     ("agents/solver/model/bounds.py", 1, f"{SOLVER}model {SOLVER}solving"),
     ("agents/solver/local/search.py", 1, f"{SOLVER}local"),
-    ("agents/solver/local/goals.py", 2, f"{SOLVER}local/test_goals.py"),
+    ("agents/solver/local/polish.py", 2, f"{SOLVER}local/test_goals.py"),
 )
 
 TURNED = {ast.Lt: ast.GtE, ast.LtE: ast.Gt, ast.Gt: ast.LtE, ast.GtE: ast.Lt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq}

@@ -12,7 +12,7 @@ import pytest
 
 from binwright.agents import AGENTS, solver
 from binwright.agents.solver.backends import attempt, cpu, vectors
-from binwright.agents.solver.local import construct, goals, polish, search, state  # construct copies kernels
+from binwright.agents.solver.local import construct, polish, search, state  # construct copies kernels
 from binwright.agents.solver.model.evaluate import function_of
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import MICRO, NULL
@@ -105,11 +105,11 @@ def plain_kernels() -> Iterator[None]:
         "below_kernel": lambda *key: random.below(*map(int, key)),
     }
     with pytest.MonkeyPatch.context() as patch:
-        for module in (attempt, construct, vectors, cpu, state, search, goals, polish):
+        for module in (attempt, construct, vectors, cpu, state, search, polish):
             for name, function in [*vars(module).items()]:
                 if is_kernel(function):
                     patch.setattr(module, name, numbers.get(name, function.py_func))
-        for module in (cpu, goals):
+        for module in (cpu, polish):
             patch.setattr(module, "compiled", lambda source, name, *_: function_of(source, name))
         yield
 
