@@ -57,11 +57,6 @@ def expression(at: At, text: str, **parts: Any) -> s.Node:
     return value
 
 
-def goal(at: At, value: s.Node, text: str) -> s.Node:
-    """Make a goal that is not in the text: `value` is to be small."""
-    return s.Node("goal", at, ("MINIMISE", value, text))
-
-
 def moved(at: At) -> s.Node:
     """Count the balls that are in another bin than now: MOVES in a goal."""
     return expression(at, "count(moves in BALLS: now[moves] >= 0 and ALLOC[moves] != now[moves])")
@@ -82,7 +77,7 @@ def what_is_missing(nodes: Sequence[s.Node]) -> s.Node:
         half = len(some) // 2  # parsers allow some two hundred brackets in one another
         return s.Node("binary", some[half].at, ("+", total(some[:half]), total(some[half:]))) if half else some[0]
 
-    return goal(nodes[0].at, total(terms), "what AT LEAST misses")
+    return s.Node("goal", nodes[0].at, ("MINIMISE", total(terms), "what AT LEAST misses"))
 
 
 def opening(goals: Sequence[s.Node], least: int, at: At) -> tuple[s.Node, ...]:
@@ -92,7 +87,7 @@ def opening(goals: Sequence[s.Node], least: int, at: At) -> tuple[s.Node, ...]:
     """
     number = s.name(at, "BINS")
     opened = expression(at, f"max({least}, count(place in BINS: UTIL.balls[place] > 0))", place="BIN")
-    few = [] if any(each.parts[1] == number for each in goals) else [goal(at, number, "BINS")]
+    few = [] if any(each.parts[1] == number for each in goals) else [s.Node("goal", at, ("MINIMISE", number, "BINS"))]
 
     def change(part: Any) -> Any:
         if part == number:
