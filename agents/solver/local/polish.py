@@ -48,8 +48,8 @@ MANY = 8
 LATE = 100
 """How many moves ago is some moves ago."""
 TRIED, NOW, BEST, LEAST, PAST = range(5)
-"""Rows of `values`, and the first two of `totals`: of what was evaluated last, of what stands, of the best ever, of the
-best of some choices, and, from PAST on, of some moves ago."""
+"""Rows of `values`: of what was evaluated last, of what stands, of the best ever, of the best of some choices, and,
+from PAST on, of some moves ago."""
 CHANGED, TURN = range(2)
 """Entries of `tally`: how many terms the move has changed, and how often goals have been evaluated."""
 Goals: TypeAlias = Callable[[Ints, Ints, Ints, Ints, Ints, Ints, int, int], int]
@@ -76,7 +76,7 @@ def new_score(problem: Problem) -> tuple[Goals, Score]:
     read, readers = np.array(sorted(pairs), np.int64).reshape(-1, 2).T
     counts = [len(each) for each in ranges]
     arrays: list[Ints] = [
-        data, numbers, np.zeros((PAST + LATE, len(objective.goals)), np.int64), np.zeros((2, len(ranges)), np.int64),
+        data, numbers, np.zeros((PAST + LATE, len(objective.goals)), np.int64), np.zeros(len(ranges), np.int64),
         np.repeat(np.arange(len(ranges)), counts), np.array([at for each in ranges for at in each], np.int64),
         np.searchsorted(read, np.arange(size + 1)), readers.copy(), *np.zeros((4, sum(counts)), np.int64),
         np.zeros(2, np.int64),
@@ -108,7 +108,7 @@ def begin(goals: Goals, state: State) -> None:
     score.totals[:] = 0
     for term in range(len(score.term)):
         score.term[term] = call_goals(goals, state, score.which[term], score.at[term])
-        score.totals[NOW, score.which[term]] += score.term[term]
+        score.totals[score.which[term]] += score.term[term]
     evaluate(goals, state)
     for row in range(1, len(score.values)):
         copy(score.values, TRIED, row)
@@ -118,19 +118,19 @@ def begin(goals: Goals, state: State) -> None:
 def call_goals(goals: Goals, state: State, which: int, at: int) -> int:
     """Return what a term comes to now; or write what the goals come to into the row TRIED."""
     score, room = state.score, state.room
-    return goals(room.alloc, score.data, score.numbers, room.used, score.values[TRIED], score.totals[TRIED], which, at)
+    return goals(room.alloc, score.data, score.numbers, room.used, score.values[TRIED], score.totals, which, at)
 
 
 @lean_inlined
 def renew(goals: Goals, state: State, entry: int) -> None:
-    """Evaluate the terms that read a dimension, or dims + a ball, once in a turn."""
+    """Evaluate the terms that read a dimension, or dims + a ball, once in a turn; adds what changes to `totals`."""
     score, tally = state.score, state.score.tally
     for k in range(score.first[entry], score.first[entry + 1]):
         term = score.readers[k]
         if score.seen[term] != tally[TURN]:
             score.seen[term] = tally[TURN]
             score.fresh[term] = call_goals(goals, state, score.which[term], score.at[term])
-            score.totals[TRIED, score.which[term]] += score.fresh[term] - score.term[term]
+            score.totals[score.which[term]] += score.fresh[term] - score.term[term]
             score.changed[tally[CHANGED]] = term
             tally[CHANGED] += 1
 
@@ -139,7 +139,6 @@ def renew(goals: Goals, state: State, entry: int) -> None:
 def evaluate(goals: Goals, state: State) -> None:
     """Write what the goals come to after the move, which has placed all balls, into the row TRIED of `values`."""
     flat, score = state.flat, state.score
-    copy(score.totals, NOW, TRIED)
     score.tally[CHANGED] = 0
     score.tally[TURN] += 1
     for k in range(state.tally[DIMS]):
@@ -148,15 +147,19 @@ def evaluate(goals: Goals, state: State) -> None:
         for at in range(flat.units[state.moves[k]], flat.units[state.moves[k] + 1]):
             renew(goals, state, len(flat.ceiling) + flat.unit_balls[at])
     call_goals(goals, state, -1, 0)
+    for k in range(score.tally[CHANGED]):
+        term = score.changed[k]
+        score.totals[score.which[term]] -= score.fresh[term] - score.term[term]
 
 
 @lean
 def accept(score: Score) -> None:
     """Let what was evaluated last stand."""
     copy(score.values, TRIED, NOW)
-    copy(score.totals, TRIED, NOW)
     for k in range(score.tally[CHANGED]):
-        score.term[score.changed[k]] = score.fresh[score.changed[k]]
+        term = score.changed[k]
+        score.totals[score.which[term]] += score.fresh[term] - score.term[term]
+        score.term[term] = score.fresh[term]
 
 
 @lean

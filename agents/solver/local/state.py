@@ -31,7 +31,7 @@ class Score(NamedTuple):
     values: Ints
     """[PAST + LATE, goals]: less is better"""
     totals: Ints
-    """[2, sums]: what terms come to together, after the move and before it"""
+    """[sums]"""
     which: Ints
     at: Ints
     """[terms]: the sum, and the variable of its loop"""
@@ -107,7 +107,7 @@ def new_state(problem: Problem, flat: Flat, stop: Ints) -> State:
         np.zeros(problem.balls, np.int64),
         np.zeros(0, np.int64),
     )
-    score = Score(nothing, nothing, *[np.zeros((0, 0), np.int64)] * 2, *[nothing] * 9)
+    score = Score(nothing, nothing, np.zeros((0, 0), np.int64), *[nothing] * 10)
     return State(every, room(problem)._replace(stop=stop), score, best, np.zeros(7, np.int64), *arrays)
 
 
