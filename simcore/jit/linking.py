@@ -95,5 +95,5 @@ def install() -> None:
             set_env(name, environment)
 
     codegen._library_class, codegen.set_env = Library, set_if_defined
-    # Read as forty properties, they take a tenth of the time of compiling: numba compares them with every function.
+    # Read as forty properties, they take a twentieth of the time of compiling: numba compares them with every function.
     TargetConfig.values = lambda self: {key: option.default for key, option in self.options.items()} | self._values
