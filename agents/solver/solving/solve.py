@@ -119,7 +119,6 @@ class _Best(NamedTuple):
     rank: tuple[int, int, int]
     """Balls left, those of tenants that are not placed whole, too; wishes not met; bins."""
     found: float
-    """After how many seconds."""
 
 
 @dataclass
@@ -381,10 +380,9 @@ class _Search:
             proven = exact.suits(most) and exact.prove(most, lambda: clock.monotonic() >= until).impossible
             return PROVEN if proven else ""
 
-        at_fault: tuple[Fault, ...]
-        at_fault, reason = self.problem.source.at_fault(until, why)
-        self.impossible = reason or self.impossible
-        return at_fault
+        conflict: tuple[tuple[Fault, ...], str] = self.problem.source.at_fault(until, why)
+        self.impossible = conflict[1] or self.impossible
+        return conflict[0]
 
     def answer(self, interrupted: bool) -> Answer:
         """Return the best answer that is known, verified."""
