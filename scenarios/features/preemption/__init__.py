@@ -166,6 +166,8 @@ class Preemption:
         all servers, and links count for nothing.
         """
         simulation, ledger, gang = self._simulation, self._simulation.ledger, request.gang
+        if not simulation.interested[request.index : request.index + 1].any():  # nobody is less urgent
+            return []
         one_server, open_to = not gang and not ledger.tiers, ledger.open_to(request)
         domain = np.arange(len(open_to)) if one_server else np.zeros(len(open_to), np.int64)
         if gang and gang.rules.together:
