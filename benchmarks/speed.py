@@ -31,6 +31,7 @@ from binwright.scenarios.features.quotas import Quota, QuotaBook, Quotas
 from binwright.scenarios.schema.workload import MultiServer
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.faults import Faults
+from binwright.simcore.gangs import Gangs
 from binwright.simcore.record import PLACED
 from binwright.simcore.rng import stream
 from binwright.simcore.roles import Roles
@@ -133,10 +134,12 @@ def changes() -> None:
     """Print microseconds of CPU a request where something changes or bounds a run, in the loop and in Python."""
     print(f"\n{'50 servers':28}{'compiled us':>13}{'Python us':>11}{'failures':>10}{'evicted':>9}")
     plain, alone, fails = workload(50), Overflow("wait"), [Faults(25.0, 0.3, requeue=True)]
-    urgent = replace(workload(50, 0.95), priority=(np.arange(REQUESTS) % 50 == 0).astype(np.int64))
+    urgent = replace(workload(50, 0.975), priority=(np.arange(REQUESTS) % 50 == 0).astype(np.int64))
     teams = replace(plain, roles=Roles.of_texts(REQUESTS, [*"ab"] * (REQUESTS // 2)))
     queue, preempt = Overflow("wait", together=64), Preempt.model_validate({})
     quotas = Quotas(of={name: Quota(nominal={"cpu": 2000}, cohort="all") for name in "ab"})
+    owned = {"a": 1900, "b": 1635}
+    lent = Quotas(of={n: Quota(nominal={"cpu": own}, cohort="all") for n, own in owned.items()}, reclaim="any")
     lines = {name: Queue(of={"group": [name]}, priority=int(name == "a"), running={"cpu": 2500}) for name in "ab"}
     for title, name, requests, overflow, faults, attach in (
         ("best-fit, nothing", "best-fit", plain, alone, [], None),
@@ -149,13 +152,14 @@ def changes() -> None:
             [],
             lambda run: Preemption(run, preempt),
         ),
+        ("best-fit, quotas reclaimed", "best-fit", teams, alone, [], lambda run: QuotaBook(run, lent)),
         ("in-line, nothing", "in-line", plain, queue, [], None),
         ("in-line, failures, requeue", "in-line", plain, queue, fails, None),
         ("in-line, quotas", "in-line", teams, queue, [], lambda run: QuotaBook(run, quotas)),
         ("in-line, two queues", "in-line", teams, queue, [], lambda run: QueueBook(run, lines, "queues")),
     ):
         took, agent = [], AGENTS.load(name)()
-        for compiled, way in (True, play_compiled), (False, play):
+        for compiled, way in (True, play_compiled), (True, play_compiled), (False, play):  # the first may compile
             simulation = Simulation(requests, Ledger(cluster(50)), overflow, faults=faults, compiled=compiled)
             if attach:
                 attach(simulation)
@@ -167,7 +171,29 @@ def changes() -> None:
             took.append((process_time() - began) / REQUESTS * 1e6)
         log = simulation.preempting.log if simulation.preempting else []
         evicted = sum(each.outcome == "evicted" for each in log)
-        print(f"{title:28}{took[0]:13.2f}{took[1]:11.2f}{len(simulation.changes) // 2:10}{evicted:9}")
+        print(f"{title:28}{took[1]:13.2f}{took[2]:11.2f}{len(simulation.changes) // 2:10}{evicted:9}")
+
+
+def queues() -> None:
+    """Print how many jobs a second a batch queue takes in the loop: gangs of 1 to 16 parts on 16 servers."""
+    print(f"\n{'gangs in a batch queue':28}{'jobs/s':>13}{'us/job':>11}")
+    jobs, rng = 20_000, np.random.default_rng(0)
+    parts = rng.choice([1, 2, 4, 8, 16], jobs)
+    arrival = np.cumsum(rng.exponential(parts.mean() / (0.9 * 256), jobs))
+    one = np.full((jobs, 1), QUANTUM)
+    asked = Workload(("cpu",), arrival, rng.exponential(1, jobs), one, np.arange(jobs), gangs=Gangs.of_parts(parts))
+    capacity = np.full((16, 1, 1), 16 * QUANTUM)
+    here = Cluster(("cpu",), capacity, (NEVER,), capacity[0])
+    for order, backfilling in (("fcfs", "none"), ("fcfs", "easy"), ("sjf", "easy")):
+        took, agent = [], AGENTS.load("in-line")(order=order, backfilling=backfilling)
+        for _ in range(REPEATS):
+            simulation = Simulation(asked, Ledger(here), Overflow("wait", together=64), compiled=True)
+            agent.start(simulation.view, stream(0, "agent"))
+            simulation.loop.prepare(agent.compiled)
+            began = process_time()
+            play_compiled(simulation, agent)
+            took.append((process_time() - began) / jobs)
+        print(f"{f'{order}, {backfilling}':28}{1 / min(took):13,.0f}{min(took) * 1e6:11.2f}")
 
 
 def memory() -> None:
@@ -264,6 +290,7 @@ if __name__ == "__main__":
     engine()
     python()
     changes()
+    queues()
     memory()
     networks()
     contention()
