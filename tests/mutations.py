@@ -190,14 +190,16 @@ def mutants(tree: Path, file: str) -> Iterator[Mutant]:
 def drawn(tree: Path, file: str, count: int, seed: int) -> list[Mutant]:
     """Return this many mistakes of a file, of different functions and kinds as far as there are any."""
 
-    def place(one: Mutant) -> bytes:
-        return sha256("\0".join((str(seed), one.file, one.function, one.kind, one.before, one.after)).encode()).digest()
+    def place(each: Mutant) -> bytes:
+        return sha256(
+            "\0".join((str(seed), each.file, each.function, each.kind, each.before, each.after)).encode()
+        ).digest()
 
     chosen: list[Mutant] = []
     rest = sorted(mutants(tree, file), key=place)
-    for alike in (lambda one, other: one.function == other.function or one.kind == other.kind, lambda *_: False):
+    for alike in (lambda each, other: each.function == other.function or each.kind == other.kind, lambda *_: False):
         for mutant in rest:
-            if len(chosen) < count and mutant not in chosen and not any(alike(mutant, one) for one in chosen):
+            if len(chosen) < count and mutant not in chosen and not any(alike(mutant, each) for each in chosen):
                 chosen.append(mutant)
     return chosen
 
@@ -231,19 +233,19 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="", help="only files whose path has this pattern in it")
     parser.add_argument("--list", action="store_true", help="only say which mistakes there are")
-    given = parser.parse_args()
+    inputs = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder) / "tree"
         for name in subprocess.check_output(["git", "ls-files", "-z"], cwd=ROOT, text=True).split("\0")[:-1]:
             (tree / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, tree / name, follow_symlinks=False)
         for file, count, tests in SOURCES:
-            for mutant in drawn(tree, file, count, given.seed) if re.search(given.only, file) else ():
+            for mutant in drawn(tree, file, count, inputs.seed) if re.search(inputs.only, file) else ():
                 began = time.monotonic()
-                told = "" if given.list else noticed(mutant, tests, tree)
+                reported = "" if inputs.list else noticed(mutant, tests, tree)
                 before, after = (text.splitlines()[0] for text in (mutant.before, mutant.after))
                 print(f"{file}:{mutant.line} {mutant.function} | {mutant.kind}: {before} -> {after}", end=" | ")
-                print(f"{told} | {time.monotonic() - began:.0f} s", flush=True)
+                print(f"{reported} | {time.monotonic() - began:.0f} s", flush=True)
 
 
 if __name__ == "__main__":

@@ -111,7 +111,7 @@ def modules() -> Iterator[tuple[str, str]]:
 
 
 def test_imports_point_down() -> None:
-    faults = [f"{module} imports {', '.join(found)}" for module, text in modules() if (found := wrong(text, module))]
+    faults = [f"{module} imports {', '.join(actual)}" for module, text in modules() if (actual := wrong(text, module))]
     assert not faults, "\n".join(faults)
 
 

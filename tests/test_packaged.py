@@ -73,19 +73,19 @@ def test_a_container_has_every_package_and_what_installs_them() -> None:
     """No container can be built here: each of its steps was done by hand."""
     text = (ROOT / "Containerfile").read_text(encoding="utf-8")
     copied = {name for line in re.findall(r"^COPY (.*) \S+$", text, re.MULTILINE) for name in line.split()}
-    told = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    reported = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     packages = {"binwright", *SUBPACKAGES}
-    files = {"pyproject.toml", "constraints.txt", told["project"]["readme"], *told["project"]["license-files"]}
+    files = {"pyproject.toml", "constraints.txt", reported["project"]["readme"], *reported["project"]["license-files"]}
     assert copied == packages | files
-    assert set(re.findall(r"\.\[(.*)\]", text)[0].split(",")) <= set(told["project"]["optional-dependencies"])
+    assert set(re.findall(r"\.\[(.*)\]", text)[0].split(",")) <= set(reported["project"]["optional-dependencies"])
     entry = json.loads(re.findall(r"^ENTRYPOINT (.*)", text, re.MULTILINE)[0])
     assert parser().parse_args(entry[1:]).answer == "solving.serve"
 
 
 def test_sdist_has_the_files_of_its_tests() -> None:
-    told = (ROOT / "MANIFEST.in").read_text(encoding="utf-8").split()
+    reported = (ROOT / "MANIFEST.in").read_text(encoding="utf-8").split()
     for name in ("tests", "docs", "examples", "benchmarks", "Makefile", "constraints.txt", "constraints-lowest.txt"):
-        assert name in told
+        assert name in reported
         assert (ROOT / name).exists()
 
 

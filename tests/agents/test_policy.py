@@ -33,10 +33,10 @@ class Last(Policy):
         return int(np.flatnonzero(seen["mask"])[-1]) if seen["mask"].sum() > 1 else 0
 
 
-@pytest.mark.parametrize("given", [small(), small(overflow="drop")])
-def test_policy_agents_see_the_environments_observations_and_run_the_same(given: dict[str, Any]) -> None:
+@pytest.mark.parametrize("options", [small(), small(overflow="drop")])
+def test_policy_agents_see_the_environments_observations_and_run_the_same(options: dict[str, Any]) -> None:
     gymnasium = pytest.importorskip("gymnasium")
-    scenario = bw.scenario(given)
+    scenario = bw.scenario(options)
     agent, world = Last(), build_world(scenario)
     simulation = world.simulation(5)
     agent.start(simulation.view, np.random.default_rng(0))
@@ -48,9 +48,9 @@ def test_policy_agents_see_the_environments_observations_and_run_the_same(given:
         seen, reward, over, _, _ = env.step(other.act({key: value.copy() for key, value in seen.items()}))
         total += reward
     assert len(agent.seen) == len(other.seen) >= 5
-    for one, two in zip(agent.seen, other.seen, strict=True):
-        assert one.keys() == two.keys()
-        for key, value in one.items():
+    for each, two in zip(agent.seen, other.seen, strict=True):
+        assert each.keys() == two.keys()
+        for key, value in each.items():
             assert value.dtype == two[key].dtype
             np.testing.assert_array_equal(value, two[key])
     assert total == (simulation.record.server >= 0).sum()

@@ -58,13 +58,13 @@ class Answer:
 @pytest.fixture(autouse=True)
 def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody's folder, a terminal of a known width, and no traces."""
-    here = tmp_path / "here"
-    here.mkdir()
-    monkeypatch.chdir(here)
+    folder = tmp_path / "here"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
     monkeypatch.setenv("COLUMNS", "120")
-    monkeypatch.setenv("BINWRIGHT_TRACES", str(here / "traces"))
+    monkeypatch.setenv("BINWRIGHT_TRACES", str(folder / "traces"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    (here / "s.yaml").write_text(SCENARIO)
+    (folder / "s.yaml").write_text(SCENARIO)
 
 
 class Asker:
@@ -101,12 +101,12 @@ def files() -> set[str]:
 
 
 def test_run_prints_a_table_and_says_where_the_files_are(binwright: Asker) -> None:
-    said = binwright(*SHORT)
-    assert said.code == 0, said.everything
+    output = binwright(*SHORT)
+    assert output.code == 0, output.everything
     for word in ("first-fit", "best-fit", "accepted", "cpu", "mem", "income"):
-        assert word in said.out
-    assert "Results: results/quickstart/runs.parquet\n" in said.out
-    assert "Figure:  results/quickstart/figures/differences.png\n" in said.out
+        assert word in output.out
+    assert "Results: results/quickstart/runs.parquet\n" in output.out
+    assert "Figure:  results/quickstart/figures/differences.png\n" in output.out
     states = {name for name in files() if name.endswith(".states.parquet")}
     assert len(states) == len(bw.load("results/quickstart").runs)
     assert files() - states == {
@@ -119,15 +119,15 @@ def test_run_prints_a_table_and_says_where_the_files_are(binwright: Asker) -> No
 
 
 def test_a_dry_run_writes_nothing(binwright: Asker) -> None:
-    said = binwright(*SHORT, "--dry-run")
-    assert said.code == 0
+    output = binwright(*SHORT, "--dry-run")
+    assert output.code == 0
     assert files() == set()
     assert not Path("results").exists()
-    assert "2 runs, 0 of them done already, into results/quickstart" in said.out
+    assert "2 runs, 0 of them done already, into results/quickstart" in output.out
     binwright(*SHORT)
     before = files()
-    said = binwright(*SHORT, "--dry-run", "--seeds", "2")
-    assert "4 runs, 2 of them done already" in said.out
+    output = binwright(*SHORT, "--dry-run", "--seeds", "2")
+    assert "4 runs, 2 of them done already" in output.out
     assert files() == before
 
 
@@ -145,23 +145,23 @@ def test_a_dry_run_of_several_checks_each_once(binwright: Asker, monkeypatch: py
 
 def test_a_failed_run_is_exit_code_1(binwright: Asker) -> None:
     Path("mine.py").write_text(AGENT.format("if request.index == 3: raise ValueError('no idea')"))
-    said = binwright("run", "s.yaml", "--agents", "first-fit,mine.py:Mine")
-    assert said.code == FAILED
-    assert "ValueError('no idea')" in " ".join(said.out.split())
+    output = binwright("run", "s.yaml", "--agents", "first-fit,mine.py:Mine")
+    assert output.code == FAILED
+    assert "ValueError('no idea')" in " ".join(output.out.split())
     where = "mine.py:9 for request 3 (1 cpu, 2 GB mem, at 30 s)"
-    assert where.replace(" ", "") in "".join(said.out.split()), "wherever the lines are broken"
-    assert "first-fit" in said.out
-    assert "0/2" in said.out
-    assert "Traceback" not in said.everything
-    said = binwright("run", "s.yaml", "--agents", "mine.py:Mine", "--out", "all-failed", "--seeds", "22")
-    assert said.code == FAILED
-    assert "Traceback" not in said.everything
-    assert said.out.count("no idea") == 1
-    assert "22 runs failed:\nmine.py:Mine, seed 0, and 21 runs more: Mine raised ValueError('no idea') at" in said.out
+    assert where.replace(" ", "") in "".join(output.out.split()), "wherever the lines are broken"
+    assert "first-fit" in output.out
+    assert "0/2" in output.out
+    assert "Traceback" not in output.everything
+    output = binwright("run", "s.yaml", "--agents", "mine.py:Mine", "--out", "all-failed", "--seeds", "22")
+    assert output.code == FAILED
+    assert "Traceback" not in output.everything
+    assert output.out.count("no idea") == 1
+    assert "22 runs failed:\nmine.py:Mine, seed 0, and 21 runs more: Mine raised ValueError('no idea') at" in output.out
     errors = Path("all-failed/errors.txt").read_text()
     assert errors.count("ValueError('no idea')") == 22
     assert errors.startswith("mine.py:Mine, seed 0\nMine raised")
-    assert "all-failed/errors.txt says why in full" in said.out
+    assert "all-failed/errors.txt says why in full" in output.out
     Path("mine.py").write_text(AGENT.format("pass"))
     assert binwright("run", "s.yaml", "--agents", "mine.py:Mine", "--out", "all-failed", "--seeds", "22").code == 0
     assert not Path("all-failed/errors.txt").exists()
@@ -175,12 +175,12 @@ def test_only_commands_that_resume_say_so_when_interrupted(
 
     monkeypatch.setattr("binwright.commands.learning.search", interrupted)
     monkeypatch.setattr("binwright.commands.sizing.size", interrupted)
-    said = {}
+    output = {}
     for command in ("search", "size"):
         assert main([command, "any"]) == INTERRUPTED
-        said[command] = capsys.readouterr().err
+        output[command] = capsys.readouterr().err
     again = "binwright: Interrupted. Run the same command to resume.\n"
-    assert said == {"search": "binwright: Interrupted.\n", "size": again}
+    assert output == {"search": "binwright: Interrupted.\n", "size": again}
 
 
 def test_sigterm_is_heard_once_and_only_while_a_command_goes_on(
@@ -188,7 +188,7 @@ def test_sigterm_is_heard_once_and_only_while_a_command_goes_on(
 ) -> None:
     ended = []
 
-    def command(asked: Namespace) -> int:
+    def command(requested: Namespace) -> int:
         try:
             os.kill(os.getpid(), signal.SIGTERM)
             time.sleep(10)
@@ -270,11 +270,11 @@ def _mistaken() -> None:
 @pytest.mark.parametrize(("command", "words"), MISTAKES, ids=[command for command, _ in MISTAKES])
 def test_a_mistake_is_a_message(binwright: Asker, command: str, words: list[str]) -> None:
     before = files()
-    said = binwright(*shlex.split(command))
-    assert said.code == MISTAKE, said.everything
-    assert "Traceback" not in said.everything
+    output = binwright(*shlex.split(command))
+    assert output.code == MISTAKE, output.everything
+    assert "Traceback" not in output.everything
     for word in words:
-        assert word in said.everything
+        assert word in output.everything
     assert {name for name in files() if "__pycache__" not in name} == before, "nothing is half-written"
 
 
@@ -282,9 +282,9 @@ def test_a_mistake_is_a_message(binwright: Asker, command: str, words: list[str]
 def test_results_do_not_overwrite_themselves(binwright: Asker, file: str) -> None:
     assert binwright("run", "s.yaml", "--out", "out", "--set", "record=[requests]").code == 0
     before = {path: path.read_bytes() for path in Path("out").rglob("*") if path.is_file()}
-    said = binwright("report", "out", "--out", f"out/{file}")
-    assert said.code == MISTAKE
-    assert "does not end in .html" in said.err
+    output = binwright("report", "out", "--out", f"out/{file}")
+    assert output.code == MISTAKE
+    assert "does not end in .html" in output.err
     assert before == {path: path.read_bytes() for path in Path("out").rglob("*") if path.is_file()}
 
 
@@ -293,19 +293,19 @@ def test_results_do_not_overwrite_themselves(binwright: Asker, file: str) -> Non
 
 @pytest.mark.usefixtures("_mistaken")
 def test_validate_looks_at_every_file(binwright: Asker) -> None:
-    said = binwright("validate", "s.yaml")
-    assert (said.code, said.out) == (0, "valid  s.yaml: 4 runs\n")
-    said = binwright("validate", "bad.yaml", "s.yaml", "no.yaml", "quickstart")
-    assert said.code == 2
-    assert [line.split()[0] for line in said.out.splitlines() if line.startswith(("valid", "wrong"))] == [
+    output = binwright("validate", "s.yaml")
+    assert (output.code, output.out) == (0, "valid  s.yaml: 4 runs\n")
+    output = binwright("validate", "bad.yaml", "s.yaml", "no.yaml", "quickstart")
+    assert output.code == 2
+    assert [line.split()[0] for line in output.out.splitlines() if line.startswith(("valid", "wrong"))] == [
         "wrong", "valid", "wrong", "valid",
     ]  # fmt: skip
-    assert f"wrong  {Path('bad.yaml').absolute()}:1: cluster.sevrers: unknown key" in said.out
-    assert said.out.count("Fix these first; other checks follow.") == 2
+    assert f"wrong  {Path('bad.yaml').absolute()}:1: cluster.sevrers: unknown key" in output.out
+    assert output.out.count("Fix these first; other checks follow.") == 2
     assert binwright("validate", "s.yaml", "--set", "replications=3").out == "valid  s.yaml: 6 runs\n"
     assert "sevrers: unknown key" in binwright("validate", "s.yaml", "--set", "cluster.sevrers=3").out
-    one = binwright("validate", "s.yaml", "--set", "replications=1", "--set", "agents=[random]")
-    assert "valid  s.yaml: 1 run\n" in one.out
+    answer = binwright("validate", "s.yaml", "--set", "replications=1", "--set", "agents=[random]")
+    assert "valid  s.yaml: 1 run\n" in answer.out
     absent = binwright("validate", "missing.yaml", "s.yaml")
     assert absent.code == MISTAKE
     assert absent.out.startswith(
@@ -322,9 +322,9 @@ def test_validate_looks_at_every_file(binwright: Asker) -> None:
 
 
 def test_agents_are_listed_with_their_references(binwright: Asker) -> None:
-    said = binwright("list", "agents")
-    assert said.code == 0
-    text = " ".join(said.out.split())
+    output = binwright("list", "agents")
+    assert output.code == 0
+    text = " ".join(output.out.split())
     for name in AGENTS:
         kind = AGENTS.load(name)
         assert issubclass(kind, Agent)
@@ -340,32 +340,32 @@ def test_agents_are_listed_with_their_references(binwright: Asker) -> None:
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "devices"])
 def test_each_kind_is_listed(binwright: Asker, kind: str) -> None:
-    said = binwright("list", kind)
-    assert said.code == 0
-    assert WORD_OF[kind] in said.out
+    output = binwright("list", kind)
+    assert output.code == 0
+    assert WORD_OF[kind] in output.out
 
 
 def test_list_alone_lists_the_kinds(binwright: Asker) -> None:
-    said = binwright("list")
-    assert said.code == 0
-    assert re.findall(r"^(\w+)  (?:List|Print) ", said.out, re.M) == [*KINDS]
-    assert said.out.endswith("`binwright list KIND` lists them.\n")
+    output = binwright("list")
+    assert output.code == 0
+    assert re.findall(r"^(\w+)  (?:List|Print) ", output.out, re.M) == [*KINDS]
+    assert output.out.endswith("`binwright list KIND` lists them.\n")
 
 
 def test_one_agent_is_listed_by_its_name(binwright: Asker) -> None:
-    said = binwright("list", "agents", "best-fit")
-    assert said.out.startswith("best-fit  ")
-    assert "options: node: tight | loose" in said.out
-    assert "first-fit" not in said.out
+    output = binwright("list", "agents", "best-fit")
+    assert output.out.startswith("best-fit  ")
+    assert "options: node: tight | loose" in output.out
+    assert "first-fit" not in output.out
     Path("mine.py").write_text("from binwright import Agent\nclass Mine(Agent):\n    pass\n")
     assert binwright("list", "agents", "mine.py:Mine").out.startswith("mine.py:Mine  \n")
 
 
 def test_a_topology_is_listed_with_its_tiers_and_links(binwright: Asker) -> None:
-    said = binwright("list", "topology", "{fat-tree: {k: 4}}")
-    assert "fat-tree: 16 servers, 8 racks, 20 switches, 48 links" in said.out
-    assert "link 0: " in said.out
-    assert "switch 19: " in said.out
+    output = binwright("list", "topology", "{fat-tree: {k: 4}}")
+    assert "fat-tree: 16 servers, 8 racks, 20 switches, 48 links" in output.out
+    assert "link 0: " in output.out
+    assert "switch 19: " in output.out
 
 
 # -- what it costs, and being one of many in a pipe --------------------------------------------------------------------
@@ -373,13 +373,13 @@ def test_a_topology_is_listed_with_its_tiers_and_links(binwright: Asker) -> None
 
 def test_help_and_version(binwright: Asker) -> None:
     for arguments in ((), ("run",), ("traces",), ("traces", "describe"), ("list",)):
-        said = binwright(*arguments, "--help")
-        assert said.code == 0
-        assert said.out.startswith(" ".join(("usage: binwright", *arguments)))
+        output = binwright(*arguments, "--help")
+        assert output.code == 0
+        assert output.out.startswith(" ".join(("usage: binwright", *arguments)))
     assert "begins with a minus stands last, after --" in " ".join(binwright("evaluate", "--help").out.split())
-    said = binwright("--version")
-    assert said.code == 0
-    assert said.out.startswith("binwright ")
+    output = binwright("--version")
+    assert output.code == 0
+    assert output.out.startswith("binwright ")
 
 
 @pytest.mark.long
@@ -387,8 +387,8 @@ def test_help_and_version(binwright: Asker) -> None:
 def test_a_reader_that_goes_away_is_no_mistake(arguments: tuple[str, ...]) -> None:
     reading, writing = os.pipe()
     os.close(reading)
-    asked = process(*arguments, stdout=writing)
+    requested = process(*arguments, stdout=writing)
     os.close(writing)
-    _, err = asked.communicate(timeout=30)
+    _, err = requested.communicate(timeout=30)
     assert err == ""
-    assert asked.returncode == 0
+    assert requested.returncode == 0

@@ -22,10 +22,10 @@ def test_public_names_are_listed_in_order() -> None:
 
 @pytest.mark.parametrize("name", EXPORTED)
 def test_every_name_resolves_and_says_what_it_is(name: str) -> None:
-    found = getattr(binwright, name)
-    assert callable(found)
-    assert found.__doc__
-    assert getattr(binwright, name) is found
+    workload = getattr(binwright, name)
+    assert callable(workload)
+    assert workload.__doc__
+    assert getattr(binwright, name) is workload
 
 
 def loaded_after(code: str) -> set[str]:
@@ -63,6 +63,6 @@ def test_agents_are_listed_and_made() -> None:
     ],
 )
 def test_overrides_are_texts_and_mappings(overrides: list[Any]) -> None:
-    found = bw.scenario("quickstart", *overrides)
-    assert found.cluster.servers == 20
-    assert [agent.name for agent in found.agents] == ["best-fit"]
+    result = bw.scenario("quickstart", *overrides)
+    assert result.cluster.servers == 20
+    assert [agent.name for agent in result.agents] == ["best-fit"]

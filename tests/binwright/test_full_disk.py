@@ -35,7 +35,7 @@ SOME = {"size": 5, "tune": 3, "report": 2}
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Path:
+def workdir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Path:
     """A folder with a scenario, results of it, and a training."""
     monkeypatch.chdir(tmp_path)
     Path("s.yaml").write_text(TEXT + "record: [requests, samples]\nreplications: 2\n")
@@ -61,8 +61,8 @@ def _plain(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("_plain")
 @pytest.mark.parametrize("command", first(1, COMMANDS))
-def test_every_change_may_fail(here: Path, command: str) -> None:
-    assert every_change_fails(COMMANDS[command], here / "out", every=SOME.get(command, 1)) > 1
+def test_every_change_may_fail(workdir: Path, command: str) -> None:
+    assert every_change_fails(COMMANDS[command], workdir / "out", every=SOME.get(command, 1)) > 1
 
 
 def test_a_file_is_on_disk_before_it_has_its_name(tmp_path: Path) -> None:
@@ -75,33 +75,35 @@ def test_a_file_is_on_disk_before_it_has_its_name(tmp_path: Path) -> None:
     seen: list[tuple[str, str]] = []
     with following(Order(tmp_path)):
         write_text(tmp_path / "new" / "f", "text")
-    kept = [step for step in seen if step[0] != "remove"]
-    assert kept == [("mkdir", "new"), ("fsync", "."), ("open", "new/.f"), ("fsync", "new/.f"), ("rename", "new/f"),
+    retained = [step for step in seen if step[0] != "remove"]
+    assert retained == [("mkdir", "new"), ("fsync", "."), ("open", "new/.f"), ("fsync", "new/.f"), ("rename", "new/f"),
                     ("fsync", "new")]  # fmt: skip
 
 
 @pytest.mark.long
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
-def test_a_full_disk_behind_standard_output_is_one_message(here: Path) -> None:
+def test_a_full_disk_behind_standard_output_is_one_message(workdir: Path) -> None:
     command = f"{sys.executable} -m binwright"
-    for asked, said in (
+    for requested, output in (
         ("list schema > /dev/full", "binwright: what this command prints: No space left on device\n"),
         ("run no.yaml 2> /dev/full", ""),
     ):
-        done = subprocess.run(f"{command} {asked}", shell=True, capture_output=True, check=False, text=True, timeout=60)
-        assert (done.returncode, done.stdout, done.stderr) == (MISTAKE, "", said)
+        done = subprocess.run(
+            f"{command} {requested}", shell=True, capture_output=True, check=False, text=True, timeout=60
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (MISTAKE, "", output)
 
 
 def test_an_unexpected_error_is_one_message_with_what_to_report(
-    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    workdir: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def broken(*_: object) -> None:
         raise ZeroDivisionError("of nobody's making")
 
     monkeypatch.setattr("binwright.analysis.results_api.load_many", broken)
     assert main(["compare", "there"]) == 70
-    said = capsys.readouterr().err
-    assert said.startswith(
+    captured = capsys.readouterr().err
+    assert captured.startswith(
         'binwright: this should not have happened: ZeroDivisionError("of nobody\'s making")\n  It is '
     )
-    assert "in broken" in said
+    assert "in broken" in captured

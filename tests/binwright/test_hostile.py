@@ -62,6 +62,6 @@ def test_hostile_scenarios_get_one_message(what: str, tmp_path: Path, capsys: py
     file = tmp_path / "s.yaml"
     file.write_text(text)
     assert main(["validate", str(file)]) == MISTAKE
-    said = capsys.readouterr().out
-    assert problem in said
-    assert len(said) < 2000
+    output = capsys.readouterr().out
+    assert problem in output
+    assert len(output) < 2000

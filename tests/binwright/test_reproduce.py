@@ -34,9 +34,9 @@ NUMBERS = st.floats(-1e6, 1e6)
 
 
 def test_all_published_values_are_read() -> None:
-    every = [one for name in PUBLICATIONS for one in published(name)]
-    found = Counter(one.publication for one in every)
-    assert found == {
+    every = [each for name in PUBLICATIONS for each in published(name)]
+    workload = Counter(each.publication for each in every)
+    assert workload == {
         "nara": 190,
         "cvd-rl": 467,
         "wrasse": 73,
@@ -46,20 +46,20 @@ def test_all_published_values_are_read() -> None:
         "funsearch": 21,
         "adrs": 6,
     }
-    values = {(one.publication, one.table, one.condition, one.agent, one.metric) for one in every}
+    values = {(each.publication, each.table, each.condition, each.agent, each.metric) for each in every}
     assert len(values) == len(every), "what is printed in two tables is compared once"
-    assert [one.printed for one in every if one.value is None] == ["Adam", "6-layer MLP with ReLU"]
+    assert [each.printed for each in every if each.value is None] == ["Adam", "6-layer MLP with ReLU"]
     assert keys_of(every[0].condition) == {"demand": "uniform", "topology": "alpha"}
 
 
 @pytest.mark.parametrize("name", PUBLICATIONS)
 def test_every_published_value_has_a_row_and_a_reason_also_where_nothing_ran(name: str, tmp_path: Path) -> None:
     whole = Reproduction([name], out=tmp_path)
-    [found] = whole.publications
-    rows = [found.row(one) for one in found.whole.values]
+    [result] = whole.publications
+    rows = [result.row(each) for each in result.whole.values]
     assert len(rows) >= len(published(name))
-    assert {one.verdict for one in rows} == {"cannot be compared"}
-    assert all(one.why.endswith(".") for one in rows)
+    assert {each.verdict for each in rows} == {"cannot be compared"}
+    assert all(each.why.endswith(".") for each in rows)
 
 
 @pytest.mark.parametrize("name", PUBLICATIONS)
@@ -67,25 +67,25 @@ def test_experiments_declare_all_published_values(name: str) -> None:
     whole = publication(name)
     values = whole.values
     for experiment in whole.experiments:
-        assert set(experiment.tables) <= {one.table for one in values}
-        answered = [one for one in values if one.table in experiment.tables]
+        assert set(experiment.tables) <= {each.table for each in values}
+        answered = [each for each in values if each.table in experiment.tables]
         if experiment.count is None and experiment.tables:  # the others are run for figures
-            assert {experiment.condition_of(one) for one in answered} == set(experiment.conditions)
-            for condition, asked in experiment.conditions.items():
-                there = {one.agent for one in answered if experiment.condition_of(one) == condition}
-                assert there == set(asked.agents)
+            assert {experiment.condition_of(each) for each in answered} == set(experiment.conditions)
+            for condition, requested in experiment.conditions.items():
+                present = {each.agent for each in answered if experiment.condition_of(each) == condition}
+                assert present == set(requested.agents)
         elif not experiment.tables:
             assert whole.figures
             assert all(experiment.conditions), "figures have the condition as their heading"
         for note in experiment.notes:
-            assert any(note.of(one) for one in values), note
-        unmeasured = {one for one in answered if one.metric not in experiment.measures and experiment.count is None}
-        assert all(note_on(one, experiment.notes, "incomparable") for one in unmeasured)
-        assert set(experiment.lower) <= {one.metric for one in answered}
+            assert any(note.of(each) for each in values), note
+        unmeasured = {each for each in answered if each.metric not in experiment.measures and experiment.count is None}
+        assert all(note_on(each, experiment.notes, "incomparable") for each in unmeasured)
+        assert set(experiment.lower) <= {each.metric for each in answered}
     tables = [table for experiment in whole.experiments for table in experiment.tables]
     assert len(set(tables)) == len(tables), "each table has one experiment"
-    left = [one for one in values if one.table not in tables]
-    assert all(note_on(one, whole.notes, "incomparable") for one in left)
+    left = [each for each in values if each.table not in tables]
+    assert all(note_on(each, whole.notes, "incomparable") for each in left)
 
 
 @pytest.mark.parametrize("name", PUBLICATIONS)
@@ -98,35 +98,35 @@ def test_scenarios_that_are_named_load(name: str) -> None:
 
 
 def test_one_table_alone_takes_the_runs_that_answer_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    [found] = Reproduction(["nara"], out=tmp_path, tables=["5"]).publications
-    assert [*found.batches] == [
+    [reproduced] = Reproduction(["nara"], out=tmp_path, tables=["5"]).publications
+    assert [*reproduced.batches] == [
         ("fabrics", f"demand={demand};topology=delta") for demand in ("uniform", "azure", "alibaba")
     ]
-    assert {value.table for value in found.whole.values} == {"5"}
-    assert not found.whole.figures
+    assert {value.table for value in reproduced.whole.values} == {"5"}
+    assert not reproduced.whole.figures
     assert cli.main(["reproduce", "nara", "--table", "5", "--quick", "--dry-run", "--out", str(tmp_path)]) == 0
     assert capsys.readouterr().out.startswith("6 runs, 0 of them done already")
     whole = Reproduction(["nara"], quick=True, tables=["section 5.3"])
     assert whole.command == "nara '--table=section 5.3' --quick"
     assert cli.main(["reproduce", "nara", "--table", "9"]) == cli.MISTAKE
-    said = capsys.readouterr().err
-    assert "--table: nara has no such table that is measured (got '9')" in said
-    assert "section 5.3" in said
+    output = capsys.readouterr().err
+    assert "--table: nara has no such table that is measured (got '9')" in output
+    assert "section 5.3" in output
 
 
 @pytest.mark.parametrize(("name", "seeds"), [("rlscheduler", 10), ("spane", 1000), ("funsearch", 20)])
 def test_values_without_an_interval_are_compared_over_all_seeds_alone(name: str, seeds: int, tmp_path: Path) -> None:
-    [found] = Reproduction([name], quick=True, out=tmp_path).publications
-    value = found.whole.values[0]
-    [experiment] = found.whole.experiments
+    [result] = Reproduction([name], quick=True, out=tmp_path).publications
+    value = result.whole.values[0]
+    [experiment] = result.whole.experiments
     key, condition = (value.condition, value.agent, value.metric), experiment.conditions[value.condition]
     assert min(condition.seeds, condition.quick) == condition.seeds == seeds, "--quick takes all"
-    found.values[key] = Value(1.5, None, None, seeds - 1)
-    row = found.row(value)
+    result.values[key] = Value(1.5, None, None, seeds - 1)
+    row = result.row(value)
     assert (row.verdict, row.why) == ("cannot be compared", f"It takes all {seeds} seeds, and these are {seeds - 1}.")
     for compared in (Value(1.5, None, None, seeds), Value(1.5, 1.4, 1.6, seeds - 1)):
-        found.values[key] = compared
-        assert found.row(value).verdict == "farther"
+        result.values[key] = compared
+        assert result.row(value).verdict == "farther"
 
 
 # -- verdicts ----------------------------------------------------------------------------------------------------------
@@ -147,10 +147,10 @@ def test_values_without_an_interval_are_compared_over_all_seeds_alone(name: str,
     ],
 )
 def test_verdicts(ours: Value, more: dict[str, object], verdict: str, why: str) -> None:
-    asked = {"spread": None, "better": "higher"} | more
-    found, said = judge(0.71, ours=ours, **asked)  # type: ignore[arg-type]
-    assert found == verdict
-    assert re.search(why, said)
+    options = {"spread": None, "better": "higher"} | more
+    result, output = judge(0.71, ours=ours, **options)  # type: ignore[arg-type]
+    assert result == verdict
+    assert re.search(why, output)
 
 
 @given(NUMBERS, NUMBERS, st.none() | st.floats(0, 1e6), st.floats(0, 1e6), st.floats(0, 0.5))
@@ -159,15 +159,15 @@ def test_a_verdict_depends_on_the_distance_and_the_direction_alone(
 ) -> None:
     ours = Value(mean, mean - half, mean + half, 5)
     ways: tuple[Better, ...] = ("higher", "lower")
-    found = {better: judge(value, spread, ours, better, tolerance)[0] for better in ways}
-    if Verdict.WITHIN in found.values():
-        assert set(found.values()) == {Verdict.WITHIN}
+    actual = {better: judge(value, spread, ours, better, tolerance)[0] for better in ways}
+    if Verdict.WITHIN in actual.values():
+        assert set(actual.values()) == {Verdict.WITHIN}
     else:
-        assert set(found.values()) == {Verdict.WORSE, Verdict.BETTER}
-        assert found["higher"] == (Verdict.BETTER if mean > value else Verdict.WORSE)
+        assert set(actual.values()) == {Verdict.WORSE, Verdict.BETTER}
+        assert actual["higher"] == (Verdict.BETTER if mean > value else Verdict.WORSE)
         assert abs(mean - value) > max(half, spread or 0, tolerance * abs(value)) * (1 - 1e-9)
     closer = Value((mean + value) / 2, mean - half, mean + half, 5)
-    if found["higher"] == Verdict.WITHIN:
+    if actual["higher"] == Verdict.WITHIN:
         assert judge(value, spread, closer, "higher", tolerance)[0] == Verdict.WITHIN
 
 
@@ -212,8 +212,8 @@ def test_published_settings_of_cvd_rl_equal_its_scenario() -> None:
         "target_tau": settings["tau"], "network": f"{LAYERS}-layer MLP with ReLU",
         "episodes_per_epoch": settings["episodes"], "seeds": train.seeds,
     }  # fmt: skip
-    table = {one.metric: one for one in published("cvd-rl") if one.table == "1"}
-    assert ours == {name: one.printed if one.value is None else one.value for name, one in table.items()}
+    table = {each.metric: each for each in published("cvd-rl") if each.table == "1"}
+    assert ours == {name: each.printed if each.value is None else each.value for name, each in table.items()}
     assert (settings["annealed"], settings["target"], settings["updates"], settings["warm"]) == (
         1,
         1,
@@ -265,8 +265,8 @@ def test_an_interrupted_reproduction_resumes(tmp_path: Path) -> None:
 
     def planned() -> Reproduction:
         whole = Reproduction(["nara"], out=tmp_path)
-        [found] = whole.publications
-        found.batches = {place: batch for place, batch in found.batches.items() if part in place[1]}
+        [reproduced] = whole.publications
+        reproduced.batches = {place: batch for place, batch in reproduced.batches.items() if part in place[1]}
         return whole
 
     def interrupt(row: object) -> None:
@@ -286,9 +286,9 @@ def test_an_interrupted_reproduction_resumes(tmp_path: Path) -> None:
 
 def test_a_trace_that_is_not_here_is_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(FOLDER, str(tmp_path))
-    found = bw.reproduce("spane", quick=True, out=tmp_path / "out", jobs=1)
-    assert set(found.rows["verdict"]) == {"cannot be compared"}
-    why = found.rows["why"][0]
+    reproduction = bw.reproduce("spane", quick=True, out=tmp_path / "out", jobs=1)
+    assert set(reproduction.rows["verdict"]) == {"cannot be compared"}
+    why = reproduction.rows["why"][0]
     assert why.startswith("It cannot be run here: the file of this trace was not found (got 'huawei-east-1'). ")
     assert "Get it from github.com/huaweicloud" in why
     assert str(tmp_path) not in why
@@ -305,8 +305,8 @@ def test_reproduce_writes_tables_and_pages(
     monkeypatch.setattr(wrasse, "packing", lambda size: {})
     monkeypatch.setattr(Reproduced, "_measure", lambda self, *_: None)
     assert cli.main(["reproduce", "fgd", "wrasse", "--quick"]) == 0
-    said = capsys.readouterr().out
-    assert "FGD: 0 of 0 reproduced; 96 cannot be compared" in said
+    output = capsys.readouterr().out
+    assert "FGD: 0 of 0 reproduced; 96 cannot be compared" in output
     for name, title in (("fgd", "FGD"), ("wrasse", "Wrasse")):
         assert len(pl.read_csv(f"results/reproduce/reproduction-{name}.csv")) >= len(published(name))
         shown = Path(f"results/reproduce/reproduction-{name}.md").read_text("utf-8")
@@ -334,12 +334,12 @@ def test_every_experiment_at_its_smallest(name: str, tmp_path: Path, monkeypatch
             find(trace, None)
         except WorkloadError as error:
             pytest.skip(str(error))
-    found = Reproduction([name], out=tmp_path).run(1)
-    [one] = found.publications
-    assert not one.problems
-    assert not one.failed
-    answered = {row.table for row in one.rows if (row.condition, row.agent, row.metric) in one.values}
-    assert all(answered & set(experiment.tables) for experiment in one.whole.experiments if experiment.tables)
-    assert all(picture.content for picture in one.pictures)
-    assert len(one.rows) >= len(published(name))
-    assert found.write(tmp_path / "pages")
+    reproduction = Reproduction([name], out=tmp_path).run(1)
+    [reproduced] = reproduction.publications
+    assert not reproduced.problems
+    assert not reproduced.failed
+    answered = {row.table for row in reproduced.rows if (row.condition, row.agent, row.metric) in reproduced.values}
+    assert all(answered & set(experiment.tables) for experiment in reproduced.whole.experiments if experiment.tables)
+    assert all(picture.content for picture in reproduced.pictures)
+    assert len(reproduced.rows) >= len(published(name))
+    assert reproduction.write(tmp_path / "pages")

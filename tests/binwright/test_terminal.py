@@ -25,11 +25,11 @@ def test_a_line_lives_on_a_terminal_and_leaves_nothing_behind(tmp_path: Path, ke
     (tmp_path / "held").touch()
     ours, theirs = pty.openpty()
     usual = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "LINES", "NO_COLOR")}
-    asked = [sys.executable, "-m", "binwright", "run", "s.yaml", "--jobs", "1", "--seeds", "3", "--out", "out"]
+    requested = [sys.executable, "-m", "binwright", "run", "s.yaml", "--jobs", "1", "--seeds", "3", "--out", "out"]
     how: dict[str, Any] = {"cwd": tmp_path, **dict.fromkeys(("stdin", "stdout", "stderr"), theirs)}
     how |= {"env": usual | {"TERM": "xterm"}, "preexec_fn": lambda: os.login_tty(theirs)}
     written, pressed = b"", False
-    with subprocess.Popen(asked, **how) as running:
+    with subprocess.Popen(requested, **how) as running:
         os.close(theirs)
         with suppress(OSError):  # it has ended
             while written := written + os.read(ours, 1 << 16):

@@ -68,12 +68,12 @@ def check(arguments: list[str], words: list[str], capsys: pytest.CaptureFixture[
     before = sorted(Path().rglob("*"))
     assert main(arguments) == MISTAKE
     out, err = capsys.readouterr()
-    said = out + err
+    output = out + err
     for word in words:
-        assert word in said
+        assert word in output
     for internal in ("Traceback", "<class", "pydantic", "binwright_user_", "quanta", "[Errno", "datetime."):
-        assert internal not in said
-    lines = [line for line in said.rstrip().splitlines() if line != "Fix these first; other checks follow."]
+        assert internal not in output
+    lines = [line for line in output.rstrip().splitlines() if line != "Fix these first; other checks follow."]
     assert len(lines) <= 2 or "/dev/null" in arguments
     assert [path for path in sorted(Path().rglob("*")) if "__pycache__" not in str(path)] == before
 
@@ -150,11 +150,11 @@ def test_all_bad_rows_of_a_table_are_listed_with_what_leaves_them_out(capsys: py
     bad = {3: "-1", 5: "-2", 6: "-3"} | dict.fromkeys(range(20, 40), "-4")
     text = table("".join(f"{n},{n},{-5 if n in (8, 9) else 5},{bad.get(n, '1')}\n" for n in range(2, 60)))
     assert main(["validate", "t.yaml"]) == MISTAKE
-    said = "".join(capsys.readouterr())
+    output = "".join(capsys.readouterr())
     some = "lines 5, 6, 20, 21, 22, 23, 24, 25, 26, 27, ..."
-    assert f"cpu: negative demand, and so in 22 rows more ({some}) (got -1)" in said
-    assert "`keep: {cpu: '>= 0'}` leaves such rows out." in said
-    assert "lifetime: negative lifetime, and so in 1 row more (line 9) (got '-5 s')" in said
+    assert f"cpu: negative demand, and so in 22 rows more ({some}) (got -1)" in output
+    assert "`keep: {cpu: '>= 0'}` leaves such rows out." in output
+    assert "lifetime: negative lifetime, and so in 1 row more (line 9) (got '-5 s')" in output
     assert main(["traces", "describe", "t.csv"]) == MISTAKE
     assert "lifetime: negative lifetime, and so in 1 row more (line 9) (got '-5 s')" in capsys.readouterr().err
     Path("t.yaml").write_text(text.replace("t.csv}", "t.csv, keep: {cpu: '>= 0', lifetime: '>= 0'}}"))

@@ -55,13 +55,13 @@ def test_its_command_is_right_and_its_picture_is_small(folder: Path, desk: Path)
     ids=lambda file: file.parent.name,
 )
 def test_its_scenario_runs_scaled_down(file: Path, desk: Path) -> None:
-    given = load_scenario(file)
-    workload = [] if "sweep" in file.parts or given.name == "own-trace" else ["workload.requests=40"]
+    scenario = load_scenario(file)
+    workload = [] if "sweep" in file.parts or scenario.name == "own-trace" else ["workload.requests=40"]
     results = bw.run(
         file, "replications=1", "sweep=null", "record=null", "warm_start=null", *workload, out=desk / "out", jobs=1
     )
     assert len(results.failed) == 0
-    assert len(results.done) == len(given.agents)
+    assert len(results.done) == len(scenario.agents)
 
 
 def test_its_agent_keeps_the_contract(desk: Path) -> None:
@@ -72,13 +72,13 @@ def test_its_agent_keeps_the_contract(desk: Path) -> None:
 def test_its_evaluator_answers_as_evolutionary_searches_expect(tmp_path: Path) -> None:
     door = runpy.run_path(str(ROOT / "examples/openevolve/evaluator.py"))
     program = ROOT / "examples/openevolve/initial_program.py"
-    found = door["evaluate_stage1"](program)
-    assert 0.5 < found["metrics"]["combined_score"] <= 1
+    result = door["evaluate_stage1"](program)
+    assert 0.5 < result["metrics"]["combined_score"] <= 1
     wrong = tmp_path / "wrong.py"
     wrong.write_text("import os\n")
-    found = door["evaluate_stage1"](wrong)
-    assert found["metrics"] == {"combined_score": 0.0}
-    assert "no function score" in found["artifacts"]["reason"]
+    result = door["evaluate_stage1"](wrong)
+    assert result["metrics"] == {"combined_score": 0.0}
+    assert "no function score" in result["artifacts"]["reason"]
 
 
 @pytest.mark.long

@@ -23,21 +23,21 @@ _HEADING = re.compile(r"^#+ +(.+?) *$", re.MULTILINE)
 
 def every_page() -> list[str]:
     """List the pages of the repository."""
-    found = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")]
-    return sorted(map(name_of, found))
+    folders = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")]
+    return sorted(map(name_of, folders))
 
 
 @cache
 def anchors(page: Path) -> set[str]:
     """Make the anchors of the headings of a page as GitHub does; the site's build checks its own."""
     seen: Counter[str] = Counter()
-    found = set()
+    placement = set()
     for heading in _HEADING.findall(_FENCED.sub("", page.read_text("utf-8"))):
         words = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).lower()
         anchor = re.sub(r"[^\w\- ]", "", words).replace(" ", "-")
-        found.add(f"{anchor}-{seen[anchor]}" if seen[anchor] else anchor)
+        placement.add(f"{anchor}-{seen[anchor]}" if seen[anchor] else anchor)
         seen[anchor] += 1
-    return found
+    return placement
 
 
 def astray(text: str, page: Path) -> list[str]:

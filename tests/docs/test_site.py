@@ -27,7 +27,7 @@ def test_site_builds_and_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
     pages = list(tmp_path.rglob("*.html"))
     assert len(pages) > 40
     loads = re.compile(r'<(?:script|link|img)[^>]* (?:src|href)="(https?:[^"]*)"')
-    assert {page: found for page in pages if (found := loads.findall(page.read_text()))} == {}
+    assert {page: actual for page in pages if (actual := loads.findall(page.read_text()))} == {}
     if CHROMIUM and DRIVER:
         search_finds(tmp_path, "fragmentation", "Metrics")
         with browser() as window:
@@ -64,12 +64,12 @@ def search_finds(site: Path, word: str, page: str) -> None:
         window.run("document.querySelector('[data-md-component=search-query]').focus()")
         window.press(*word)
         until = monotonic() + 30
-        found: list[str] = []
-        while page not in found and monotonic() < until:
+        result: list[str] = []
+        while page not in result and monotonic() < until:
             sleep(0.1)
             script = "return [...document.querySelectorAll('.md-search-result__item h1')].map(one => one.innerText)"
-            found = window.run(script)
-        assert page in found
+            result = window.run(script)
+        assert page in result
         assert window.errors() == []
 
 

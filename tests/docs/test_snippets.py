@@ -119,8 +119,8 @@ def desk(bare_desk: Path, small: Path) -> Path:
 
 def file_of(block: Block) -> str:
     """Find the file name that a block begins with, as `# mine.py` or `# small.yaml: what it is`."""
-    found = re.match(r"# ([\w/.-]+\.\w+)\b", block.text)
-    return found[1] if found else ""
+    result = re.match(r"# ([\w/.-]+\.\w+)\b", block.text)
+    return result[1] if result else ""
 
 
 READ = """\
@@ -167,19 +167,19 @@ def test_python_runs(page: str, desk: Path, capsys: pytest.CaptureFixture[str]) 
         for call in ast.walk(ast.parse(text)):
             if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
                 of = call.func.value
-                if isinstance(of, ast.Name) and of.id == "bw" and not any(one.arg is None for one in call.keywords):
-                    given = {str(one.arg): None for one in call.keywords}
-                    signature(getattr(bw, call.func.attr)).bind(*call.args, **given)
+                if isinstance(of, ast.Name) and of.id == "bw" and not any(each.arg is None for each in call.keywords):
+                    options = {str(each.arg): None for each in call.keywords}
+                    signature(getattr(bw, call.func.attr)).bind(*call.args, **options)
 
 
 def test_tables_of_exceptions_name_existing_pages_and_text() -> None:
     assert set(NOT_RUN) | LONG | set(BEFORE) <= set(PYTHON)
     assert set(MINIMALS) <= {name_of(page) for page in pages()}
-    whole = "".join(block.text for found in PYTHON.values() for block in found)
+    whole = "".join(block.text for actual in PYTHON.values() for block in actual)
     assert [part for part in SHORTER if part not in whole] == []
 
 
-@pytest.mark.parametrize("block", blocks("yaml"), ids=lambda one: f"{one.page}:{one.line}")
+@pytest.mark.parametrize("block", blocks("yaml"), ids=lambda each: f"{each.page}:{each.line}")
 def test_yaml_loads(block: Block, bare_desk: Path) -> None:
     lay_out(block.page)
     data = yaml.safe_load(block.text)
@@ -228,37 +228,40 @@ def check_extras(arguments: list[str]) -> None:
     """Hold the extras that are to be installed to those that there are."""
     known = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     for word in arguments:
-        if found := re.fullmatch(r"(?:binwright|\.)\[(.*)\]", word):
-            assert set(found[1].split(",")) <= set(known)
+        if result := re.fullmatch(r"(?:binwright|\.)\[(.*)\]", word):
+            assert set(result[1].split(",")) <= set(known)
 
 
 def check_command(arguments: list[str]) -> None:
     """Parse a command with the real parser, load what it names, and do what is quick."""
-    asked = parser().parse_args(arguments)
-    command = asked.command
+    requested = parser().parse_args(arguments)
+    command = requested.command
     if command in ("run", "validate"):
-        for file in asked.files:
-            load_scenario(file, as_overrides(asked.sets, getattr(asked, "agents", None), getattr(asked, "seeds", None)))
+        for file in requested.files:
+            load_scenario(
+                file,
+                as_overrides(requested.sets, getattr(requested, "agents", None), getattr(requested, "seeds", None)),
+            )
     elif command == "train":
-        assert load_scenario(asked.file, asked.sets).train
+        assert load_scenario(requested.file, requested.sets).train
     elif command == "tune":
-        load_scenario(asked.file, [*asked.sets, f"agents=[{asked.agent}]"])
+        load_scenario(requested.file, [*requested.sets, f"agents=[{requested.agent}]"])
     elif command == "evaluate":
-        load_scenario(asked.scenario, asked.sets)
+        load_scenario(requested.scenario, requested.sets)
     elif command == "size":
-        scenario = load_scenario(asked.file, as_overrides(asked.sets, asked.agents, asked.seeds))
+        scenario = load_scenario(requested.file, as_overrides(requested.sets, requested.agents, requested.seeds))
         for _, point in points(scenario):
-            assert Question.of(point, " and ".join(asked.until or []) or None, None)
+            assert Question.of(point, " and ".join(requested.until or []) or None, None)
     elif command == "compare":
-        check_metrics(asked.metrics)
-        assert (asked.baseline or "first-fit").rpartition("/")[2].partition("(")[0] in AGENTS
-        check_there_and_run(asked.results, arguments)
+        check_metrics(requested.metrics)
+        assert (requested.baseline or "first-fit").rpartition("/")[2].partition("(")[0] in AGENTS
+        check_there_and_run(requested.results, arguments)
     elif command == "figures":
-        assert {kind for kind in asked.kinds if ".py:" not in kind} <= {*FIGURES, "all"}
-        check_metrics([name for name in asked.metrics if asked.kinds != ["timeline"]])
-    elif command == "solve" and not asked.explain and asked.device == "cpu":
+        assert {kind for kind in requested.kinds if ".py:" not in kind} <= {*FIGURES, "all"}
+        check_metrics([name for name in requested.metrics if requested.kinds != ["timeline"]])
+    elif command == "solve" and not requested.explain and requested.device == "cpu":
         check_solved([*arguments, *([] if "--check" in arguments else ["--check"])])
-    elif command == "agents" and asked.agent in AGENTS:
+    elif command == "agents" and requested.agent in AGENTS:
         pass  # what it compiles takes long
     elif command in ("agents", "list"):
         assert cli.main(arguments) == 0
@@ -289,7 +292,7 @@ def test_paths_that_contributing_names_are_there() -> None:
     assert [path for path in sorted(named) if not (ROOT / path).exists()] == []
 
 
-@pytest.mark.parametrize("text", [one.text for one in blocks("") if "\nprocedure UTILFN" in one.text])
+@pytest.mark.parametrize("text", [each.text for each in blocks("") if "\nprocedure UTILFN" in each.text])
 def test_specifications_compile(text: str, tmp_path: Path) -> None:
     (tmp_path / "page.alloc").write_text(text)
     for name in re.findall(r'FROM "([a-z.]+)"', text):

@@ -74,8 +74,8 @@ def test_takes_exactly_what_the_slow_rules_allow(
 def test_all_that_is_taken_comes_back(case: tuple[Ledger, list[Server]]) -> None:
     ledger, servers = case
     for number, server in enumerate(servers):
-        there = len(server.left)
-        assert ledger.view.devices.free[number, :there].tolist() == server.left
+        present = len(server.left)
+        assert ledger.view.devices.free[number, :present].tolist() == server.left
         assert ledger.view.free[number, 0].tolist() == [server.cpu, server.mem, sum(server.left)]
         assert ledger.view.devices.held[number].sum() == len(server.kinds)
         assert [int(ledger.view.devices.held[number, kind]) for kind in server.kinds] == [
@@ -120,13 +120,13 @@ def test_a_failed_server_comes_back_empty_and_added_ones_have_devices() -> None:
 def test_refuses_what_is_no_answer_for_devices() -> None:
     ledger, ask = ledger_of([2], [0]), Ask(1, 1, UNIT)
     request = request_of(ask, 1)
-    for answer, said in (
+    for answer, output in (
         (Placement(((0, 0, request.demand),)), "takes 1 device: answer OnDevices"),
         (placed(ask, 0, (0, 1)), "takes 1 device: answer OnDevices"),
         (placed(ask, 0, (0.5,)), "not whole numbers"),  # type: ignore[arg-type]
         (placed(ask, 0, (2,)), "no device 2 of server 0, which has 2"),
     ):
-        with pytest.raises(InfeasiblePlacement, match=said):
+        with pytest.raises(InfeasiblePlacement, match=output):
             ledger.apply(request, answer)
     other = request_of(Ask(1, 1, UNIT, frozenset({1})), 1)
     with pytest.raises(InfeasiblePlacement, match="devices of model A, and it takes B"):
@@ -135,17 +135,17 @@ def test_refuses_what_is_no_answer_for_devices() -> None:
 
 
 def test_devices_belong_to_servers_of_one_node() -> None:
-    capacity, one = np.ones((1, 2, 1), np.int64), np.ones(1, np.int64)
-    devices = DevicesOf(0, one, one - 1, ("A",), (1, 0))
+    capacity, each = np.ones((1, 2, 1), np.int64), np.ones(1, np.int64)
+    devices = DevicesOf(0, each, each - 1, ("A",), (1, 0))
     with pytest.raises(UserError, match="one node"):
         Ledger(Cluster(("gpu",), capacity, (NEVER,), capacity[0], devices))
 
 
 def workload(gpu: list[float], models: list[str] | None = None) -> Workload:
     """Requests a second apart, which stay for ever."""
-    found = Workload.of_units(np.arange(len(gpu)), np.inf, {"cpu": 1.0, "mem": 1.0, "gpu": gpu})
+    result = Workload.of_units(np.arange(len(gpu)), np.inf, {"cpu": 1.0, "mem": 1.0, "gpu": gpu})
     named = None if models is None else np.array(models)
-    return Workload(found.resources, found.arrival, found.duration, found.demand, found.id, models=named)
+    return Workload(result.resources, result.arrival, result.duration, result.demand, result.id, models=named)
 
 
 def test_requests_for_neither_a_part_nor_whole_devices_are_impossible() -> None:
@@ -158,8 +158,8 @@ def test_requests_for_neither_a_part_nor_whole_devices_are_impossible() -> None:
 
 def test_usual_device_requests_are_counted_beforehand() -> None:
     ledger = ledger_of([2, 1], [0, 1])
-    asked = workload([1, 1, 0.5, 0.5], ["A", "A", "", ""])
-    Simulation(Workload(**{**asked.__dict__, "usual": 3}), ledger)
+    requested = workload([1, 1, 0.5, 0.5], ["A", "A", "", ""])
+    Simulation(Workload(**{**requested.__dict__, "usual": 3}), ledger)
     usual = ledger.view.usual[:, 2:].tolist()  # devices, models, and how often
     assert usual == [[UNIT // 2, 0, 1], [UNIT, 1, 2]]
 

@@ -176,7 +176,7 @@ def test_ledger_messages_name_what_is_wrong() -> None:
     ledger.apply(request, request.on(0, 1))
     more = Request(6, 0.0, 1.0, (3,), False)
     spread = Request(7, 0.0, 1.0, (4,), True)
-    for asked, placement, message in (
+    for requested, placement, message in (
         (more, more.on(0, 1), r"does not fit on node 1 of server 0, which has 1e-06 cpu free"),
         (more, more.on(0, 2), "no node 2 of server 0"),
         (more, more.on(1, 0), "no node 0 of server 1"),
@@ -187,7 +187,7 @@ def test_ledger_messages_name_what_is_wrong() -> None:
         (more, (0, 0), "neither a Placement nor None"),
     ):
         with pytest.raises(InfeasiblePlacement, match=message):
-            ledger.apply(asked, placement)  # type: ignore[arg-type]
+            ledger.apply(requested, placement)  # type: ignore[arg-type]
         assert ledger.view.free.tolist() == [[[4], [1]]]
     ledger.fail(0)
     with pytest.raises(InfeasiblePlacement, match="server 0 has failed"):
@@ -221,20 +221,20 @@ def test_view_arrays_are_read_only() -> None:
 demands = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=6)
 
 
-def cut(found: list[tuple[int, int]], resources: int) -> list[Amounts]:
-    return [amounts[:resources] for amounts in found]
+def cut(actual: list[tuple[int, int]], resources: int) -> list[Amounts]:
+    return [amounts[:resources] for amounts in actual]
 
 
 @given(clusters(), demands)
-def test_spread_and_possible_requests_follow_the_plain_rules(cluster: Cluster, found: list[tuple[int, int]]) -> None:
+def test_spread_and_possible_requests_follow_the_plain_rules(cluster: Cluster, actual: list[tuple[int, int]]) -> None:
     nodes, resources = cluster.growth.shape
-    asked = cut(found, resources)
-    array = np.array(asked, np.int64).reshape(len(asked), resources)
+    requested = cut(actual, resources)
+    array = np.array(requested, np.int64).reshape(len(requested), resources)
     ledger = Ledger(cluster)
-    spread = [spreads(demand, nodes, cluster.spread_above) for demand in asked]
+    spread = [spreads(demand, nodes, cluster.spread_above) for demand in requested]
     assert ledger.spreads(array).tolist() == spread
     case = reference.Case(cluster.capacity.tolist(), cluster.growth.tolist(), cluster.spread_above, [])
-    assert ledger.possible(array).tolist() == [reference.possible(case, demand) for demand in asked]
+    assert ledger.possible(array).tolist() == [reference.possible(case, demand) for demand in requested]
 
 
 @scaled(3)
@@ -283,10 +283,10 @@ def unusable(free: Room, flavours: list[tuple[Demand, bool]]) -> list[int]:
 
 
 @given(clusters(), st.lists(st.tuples(st.tuples(small, small), st.booleans()), max_size=3))
-def test_stranded(cluster: Cluster, found: list[tuple[tuple[int, int], bool]]) -> None:
+def test_stranded(cluster: Cluster, actual: list[tuple[tuple[int, int], bool]]) -> None:
     free = cluster.capacity
     resources = free.shape[2]
-    flavours = [(demand[:resources], spread) for demand, spread in found]
+    flavours = [(demand[:resources], spread) for demand, spread in actual]
     array = np.array([demand for demand, _ in flavours], np.int64).reshape(len(flavours), resources)
     spread = np.array([spread for _, spread in flavours], np.bool_)
     before = free.copy()
@@ -336,8 +336,8 @@ def test_updated_stranded_amounts_equal_a_full_count(servers: int, steps: list[t
             elif what == "grow":
                 ledger.grow(times)
         expected = looked(ledger, FLAVOURS)
-        for found, wanted in zip(ledger.look(FLAVOURS), expected, strict=True):
-            np.testing.assert_array_equal(found, wanted)
+        for result, wanted in zip(ledger.look(FLAVOURS), expected, strict=True):
+            np.testing.assert_array_equal(result, wanted)
 
 
 # -- arrays ------------------------------------------------------------------------------------------------------------

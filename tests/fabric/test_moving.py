@@ -49,13 +49,13 @@ def ruled(rules: list[Rule]) -> Ledger:
     return ledger
 
 
-def asked(row: int, role: int) -> Request:
+def request_of(row: int, role: int) -> Request:
     return Request(row, 0.0, 9.0, (1,), False, role=role)
 
 
 def test_a_rule_does_not_count_a_request_at_its_old_place_and_counts_it_at_both_on_the_way() -> None:
     ledger = ruled([AtMost(at_most=1, of="a", per="zone")])
-    first, second = asked(0, 0), asked(1, 0)
+    first, second = request_of(0, 0), request_of(1, 0)
     ledger.apply(first, first.on(0, 0))
     assert ledger.open_to(first).all()  # also in its own zone
     ledger.begin_move(first, first.on(2, 0))
@@ -81,12 +81,12 @@ def test_conservation_and_rules_hold_whatever_is_moved(seed: int, rules: list[Ru
     for step in range(40):
         what, server = rng.choice(STEPS), rng.randint(0, 3)
         row = rng.choice(sorted(held)) if held else -1
-        others = [lies for one, (_, lies) in held.items() if one != row or what == "apply"]
+        others = [lies for each, (_, lies) in held.items() if each != row or what == "apply"]
         role = held[row][0].role if what != "apply" and held else rng.randint(0, 2)
         room = ledger.view.everything_free[server, 0, 0] > 0
         may = room and refused_by(LABELS, rules, others, ROLES[role], server) < 0
         if what == "apply":
-            request = asked(step, role)
+            request = request_of(step, role)
             assert ledger.open_to(request)[server] or not may
             with nullcontext() if may else pytest.raises(InfeasiblePlacement):
                 ledger.apply(request, request.on(server, 0))
@@ -109,7 +109,7 @@ def test_conservation_and_rules_hold_whatever_is_moved(seed: int, rules: list[Ru
             if what == "release":
                 ledger.release(row)
             else:
-                gone = [one for one, (_, lies) in held.items() if server in lies.servers + lies.goes]
+                gone = [each for each, (_, lies) in held.items() if server in lies.servers + lies.goes]
                 assert ledger.fail(server) == sorted(gone)
             for row in gone:
                 del held[row]
@@ -135,29 +135,29 @@ def test_conservation_and_rules_hold_whatever_is_moved(seed: int, rules: list[Ru
 def test_where_one_that_waits_may_lie_after_moves_is_where_it_may_lie_then(
     lying: list[tuple[int, int]], moves: list[tuple[int, int]], role: int, rules: list[Rule]
 ) -> None:
-    ledger, waiting, there = ruled(rules), asked(99, role), {}
+    ledger, waiting, present = ruled(rules), request_of(99, role), {}
     for row, (server, own) in enumerate(lying):
         try:
-            ledger.apply(asked(row, own), asked(row, own).on(server, 0))
-            there[row] = server, own
+            ledger.apply(request_of(row, own), request_of(row, own).on(server, 0))
+            present[row] = server, own
         except InfeasiblePlacement:
             pass
     made: dict[int, list[int]] = {}
-    planned = {row: server for row, server in moves if row in there}
+    planned = {row: server for row, server in moves if row in present}
     for row, server in planned.items():
-        one = asked(row, there[row][1])
+        each = request_of(row, present[row][1])
         before = ledger.open_to(waiting, {row: [server]})
         try:
-            ledger.begin_move(one, one.on(server, 0))
+            ledger.begin_move(each, each.on(server, 0))
             ledger.end_move(row, arrived=True)
             made[row] = [server]
             np.testing.assert_array_equal(before, ledger.open_to(waiting))
         except InfeasiblePlacement:
             continue
-    back = {row: [there[row][0]] for row in made}
+    back = {row: [present[row][0]] for row in made}
     fresh = ruled(rules)
-    for row, (server, own) in there.items():
-        fresh.apply(asked(row, own), asked(row, own).on(server, 0))
+    for row, (server, own) in present.items():
+        fresh.apply(request_of(row, own), request_of(row, own).on(server, 0))
     np.testing.assert_array_equal(fresh.open_to(waiting, made), ledger.open_to(waiting))
     np.testing.assert_array_equal(fresh.open_to(waiting), ledger.open_to(waiting, back))
     for server, may in enumerate(ledger.open_to(waiting)):

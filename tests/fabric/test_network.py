@@ -53,11 +53,11 @@ def test_free_servers_and_links_return_exactly(name: str, agent_name: str, nodes
     down: list[tuple[Any, int]] = []
     for row, (what, a, b, bandwidth) in enumerate(todo):
         if what == "place":
-            asked = request(row, a, b, bandwidth)
-            answer = agent.decide(view, asked)
+            requested = request(row, a, b, bandwidth)
+            answer = agent.decide(view, requested)
             if isinstance(answer, Placement):
-                ledger.apply(asked, answer)
-                held[row] = asked, answer
+                ledger.apply(requested, answer)
+                held[row] = requested, answer
         elif what == "release" and held:
             gone = sorted(held)[a % len(held)]
             ledger.release(gone)
@@ -82,9 +82,9 @@ def test_free_servers_and_links_return_exactly(name: str, agent_name: str, nodes
         recount(ledger)
         cut = {part for kind, part in down if kind == "link"}
         for link in range(network.links):
-            used = sum(asked.bandwidth for asked, placed in held.values() if link in placed.links)
-            there = FAILED if link in cut else int(network.link_capacity[link])
-            assert view.link_free[link] == there - used
+            used = sum(requested.bandwidth for requested, placed in held.values() if link in placed.links)
+            present = FAILED if link in cut else int(network.link_capacity[link])
+            assert view.link_free[link] == present - used
     for kind, part in down:
         ledger.repair(part, kind)
     for row in held:
@@ -192,35 +192,35 @@ def test_network_ledger_accepts_what_the_slow_rule_accepts(
     ledger, rng = ledger_of(name, nodes), np.random.default_rng(seed)
     agent = AGENTS.load("random")()
     agent.start(ledger.view, stream(seed, "agent"))
-    found = ledger.network.topology
+    result = ledger.network.topology
     for row in range(6):
-        asked = request(row, int(rng.integers(0, 10)), int(rng.integers(0, 8)), float(rng.choice([0, 0.3, 0.6, 1])))
+        requested = request(row, int(rng.integers(0, 10)), int(rng.integers(0, 8)), float(rng.choice([0, 0.3, 0.6, 1])))
         if rng.random() < 0.2:
-            ledger.fail(int(rng.integers(found.links)), "link")
-        answer = agent.decide(ledger.view, asked)
+            ledger.fail(int(rng.integers(result.links)), "link")
+        answer = agent.decide(ledger.view, requested)
         shares: Any = ()
         links: Any = ()
         chosen: Any = ()
         if isinstance(answer, Provisioned):
             shares, links, chosen = corrupted(data, answer)
-        elif found.links:
-            servers = data.draw(st.lists(st.integers(-1, found.servers), min_size=1, max_size=3))
-            shares = [(servers[0], 0, asked.demand), *((server, 0, (0, 0)) for server in servers[1:])]
-            links = data.draw(st.lists(st.integers(-1, found.links), max_size=found.links, unique=True))
-        given = Placement(shares, links) if kind == "Placement" else Provisioned(shares, links, chosen)
-        right = accepts(ledger, asked, shares, links, chosen if kind == "Provisioned" else ())
+        elif result.links:
+            servers = data.draw(st.lists(st.integers(-1, result.servers), min_size=1, max_size=3))
+            shares = [(servers[0], 0, requested.demand), *((server, 0, (0, 0)) for server in servers[1:])]
+            links = data.draw(st.lists(st.integers(-1, result.links), max_size=result.links, unique=True))
+        placement = Placement(shares, links) if kind == "Placement" else Provisioned(shares, links, chosen)
+        right = accepts(ledger, requested, shares, links, chosen if kind == "Provisioned" else ())
         before = state(ledger)
         if right:
-            assert ledger.apply(asked, given) == tuple(map(int, shares[0][:2]))
+            assert ledger.apply(requested, placement) == tuple(map(int, shares[0][:2]))
             more = chosen if kind == "Provisioned" else ()
             mine = {*(int(share[0]) for share in shares), *map(int, more)}
             rows = np.array([row])
             [noted], [reserved] = ledger.network.spans(rows), ledger.network.reserved(rows, np.array([0]))
-            assert noted.tolist() == [len(mine), span(found, sorted(mine)), len(links)]
-            assert reserved.sum() == len(links) * asked.bandwidth
+            assert noted.tolist() == [len(mine), span(result, sorted(mine)), len(links)]
+            assert reserved.sum() == len(links) * requested.bandwidth
         else:
             with pytest.raises(InfeasiblePlacement):
-                ledger.apply(asked, given)
+                ledger.apply(requested, placement)
             assert state(ledger) == before
         recount(ledger)
 
@@ -230,21 +230,21 @@ def test_network_ledger_accepts_what_the_slow_rule_accepts(
 def test_connected_is_what_the_slow_rule_says(data: st.DataObject) -> None:
     """For any servers and any links."""
     ledger = ledger_of(data.draw(st.sampled_from([*sorted(NETWORKS), "uneven"])))
-    found = ledger.network.topology
-    servers = data.draw(st.lists(st.integers(0, found.servers - 1), min_size=1, max_size=4, unique=True))
-    links = data.draw(st.lists(st.integers(0, found.links - 1), unique=True))
+    result = ledger.network.topology
+    servers = data.draw(st.lists(st.integers(0, result.servers - 1), min_size=1, max_size=4, unique=True))
+    links = data.draw(st.lists(st.integers(0, result.links - 1), unique=True))
     if data.draw(st.booleans()):  # most of the links: else hardly anything is connected
-        links = [link for link in range(found.links) if link not in links[:3]]
-    asked, placement = (
+        links = [link for link in range(result.links) if link not in links[:3]]
+    requested, placement = (
         request(0, 0, 0, 0.1),
         Provisioned(tuple((server, 0, (0, 0)) for server in servers), tuple(links)),
     )
-    if joined(found, servers, links):
-        ledger.apply(asked, placement)
-        assert ledger.network.spans(np.array([0])).tolist() == [[len(servers), span(found, servers), len(links)]]
+    if joined(result, servers, links):
+        ledger.apply(requested, placement)
+        assert ledger.network.spans(np.array([0])).tolist() == [[len(servers), span(result, servers), len(links)]]
     else:
         with pytest.raises(InfeasiblePlacement, match="do not connect"):
-            ledger.apply(asked, placement)
+            ledger.apply(requested, placement)
 
 
 @kernel
@@ -348,10 +348,10 @@ def test_links_of_a_failed_switch_are_back_when_they_and_all_their_switches_are(
     }
     _, requests = first_run(scenario, tmp_path)
     ends = topology("alpha").link_ends.tolist()
-    one, other = ({link for link, pair in enumerate(ends) if switch in pair} for switch in (0, 4))
-    assert one & other
-    assert 0 in one - other
-    assert out == [{0}, one, one | other, other | {0}, set()]
+    each, other = ({link for link, pair in enumerate(ends) if switch in pair} for switch in (0, 4))
+    assert each & other
+    assert 0 in each - other
+    assert out == [{0}, each, each | other, other | {0}, set()]
     assert requests.filter(outcome="interrupted").height
 
 

@@ -79,8 +79,8 @@ def keep_the_slow_rules(labels: ServerLabels, written: list[Rule], data: st.Data
             ledger.release(gone)
             del held[gone]
         elif what == "fail" and server < labels.servers:
-            assert ledger.fail(server) == sorted(one for one, lies in held.items() if server in lies.servers)
-            held = {one: lies for one, lies in held.items() if server not in lies.servers}
+            assert ledger.fail(server) == sorted(each for each, lies in held.items() if server in lies.servers)
+            held = {each: lies for each, lies in held.items() if server not in lies.servers}
             down.add(server)
         elif what == "grow" and labels.servers < 9:
             ledger.grow(1 + server % 2)
@@ -90,16 +90,16 @@ def keep_the_slow_rules(labels: ServerLabels, written: list[Rule], data: st.Data
                 if now < since <= now + 5.0:
                     call(number)
             now += 5.0
-        asked = request(row, role, cores)
-        said = [
-            refused_by(labels, written, list(held.values()), ROLES[role], one, now) for one in range(labels.servers)
+        requested = request(row, role, cores)
+        output = [
+            refused_by(labels, written, list(held.values()), ROLES[role], each, now) for each in range(labels.servers)
         ]
-        ledger.rules.offer(asked)
+        ledger.rules.offer(requested)
         free = ledger.view.everything_free
-        shown = np.where((np.array(said) < 0)[:, None, None], free, 0)
+        shown = np.where((np.array(output) < 0)[:, None, None], free, 0)
         assert ledger.view.free.tolist() == shown.tolist()
-        room = [said[one] for one in range(labels.servers) if free[one, 0, 0] >= cores * QUANTUM]
-        reason = ledger.reasons[ledger.why_not(asked)]
+        room = [output[each] for each in range(labels.servers) if free[each, 0, 0] >= cores * QUANTUM]
+        reason = ledger.reasons[ledger.why_not(requested)]
         if not room:
             assert reason in ("no server has enough cpu", "fits no single node")
         elif min(room) < 0:
@@ -109,12 +109,12 @@ def keep_the_slow_rules(labels: ServerLabels, written: list[Rule], data: st.Data
             assert reason == f"rule: {names[max(room)]}"
         if what == "apply" and server < labels.servers:
             before = ledger.view.everything_free.tolist()
-            if said[server] < 0 and free[server, 0, 0] >= cores * QUANTUM:
-                assert ledger.apply(asked, asked.on(server, 0)) == (server, 0)
+            if output[server] < 0 and free[server, 0, 0] >= cores * QUANTUM:
+                assert ledger.apply(requested, requested.on(server, 0)) == (server, 0)
                 held[row] = Lies((server,), ROLES[role])
             else:
                 with pytest.raises(InfeasiblePlacement):
-                    ledger.apply(asked, asked.on(server, 0))
+                    ledger.apply(requested, requested.on(server, 0))
                 assert ledger.view.everything_free.tolist() == before
         recount(ledger)
 
@@ -160,9 +160,9 @@ def test_each_rule_on_a_few_servers(
 
 def test_on_many_servers_agents_see_what_rules_forbid() -> None:
     """What is shown differs from request to request, so that looking at what changed would not do."""
-    many, asked = 300, asking((WEB, DB), [0, 0, 1, 1, 0])
+    many, workload = 300, asking((WEB, DB), [0, 0, 1, 1, 0])
     ledger = Ledger(cluster_of(many), rules=rule_book(ServerLabels(many), [AtMost(at_most=1, of="web", per="server")]))
-    simulation, agent = Simulation(asked, ledger, expansion=[(2.5, 900)]), BestFit()
+    simulation, agent = Simulation(workload, ledger, expansion=[(2.5, 900)]), BestFit()
     agent.start(simulation.view, np.random.default_rng(0))
     play(simulation, agent)
     assert simulation.record.server.tolist() == [0, 1, 0, 0, 2]
@@ -190,9 +190,9 @@ def test_requeued_requests_keep_their_role() -> None:
     agent.start(simulation.view, np.random.default_rng(0))
     simulation.clock.at(1.5, lambda _: simulation.fail(0, requeue=True), 0)
     play(simulation, agent)
-    asked = simulation.as_workload()
-    assert asked.roles is not None
-    assert asked.roles.of.tolist() == [1, 0, 1, 1, 0]
+    workload = simulation.as_workload()
+    assert workload.roles is not None
+    assert workload.roles.of.tolist() == [1, 0, 1, 1, 0]
     assert simulation.record.server[:5].tolist() == [0, 0, 2, 1, 1]
     assert (simulation.record.outcome[2:5] == PLACED).all()
     recount(ledger)

@@ -35,12 +35,12 @@ class Table:
 
     def at(self, requests: Ints, step: int) -> Floats:
         assert self.run is None or (step + 1) * self.step <= self.run.now, "it peeks"
-        found: Floats = self.shares[requests, step % self.shares.shape[1]]
-        return found
+        result: Floats = self.shares[requests, step % self.shares.shape[1]]
+        return result
 
     def during(self, request: int, first: int, last: int) -> Floats:
-        found: Floats = self.shares[request, np.arange(first, last) % self.shares.shape[1]]
-        return found
+        result: Floats = self.shares[request, np.arange(first, last) % self.shares.shape[1]]
+        return result
 
     def take(self, rows: Ints) -> "Table":
         return Table(self.step, self.shares[rows])
@@ -96,28 +96,28 @@ class Slow:
     def look(self) -> None:
         """Drop the tasks of those that run no more, and see those that are new."""
         nodes, held = self.run.view.free.shape[1], self.run.ledger.held
-        there = {(row, s * nodes + n): amounts[0] for row, each in held.items() for s, n, amounts in each.shares}
-        self.tasks = {key: self.tasks.get(key) or self.new(key[0], asked) for key, asked in there.items()}
+        present = {(row, s * nodes + n): amounts[0] for row, each in held.items() for s, n, amounts in each.shares}
+        self.tasks = {key: self.tasks.get(key) or self.new(key[0], wanted) for key, wanted in present.items()}
 
-    def new(self, row: int, asked: int) -> Task:
+    def new(self, row: int, wanted: int) -> Task:
         """Return a task, with the past that it has at the place that it moves from."""
-        past = next((task for (other, _), task in self.tasks.items() if other == row and task.asked == asked), None)
-        return Task(asked, asked, *((past.used.copy(), past.future) if past else ()))
+        past = next((task for (other, _), task in self.tasks.items() if other == row and task.asked == wanted), None)
+        return Task(wanted, wanted, *((past.used.copy(), past.future) if past else ()))
 
     def check(self) -> None:
         """Compare what is left, but for what floats round: a quantum of each task."""
         self.look()
         free, nodes = self.run.view.capacity[:, :, 0].copy().reshape(-1), self.run.view.free.shape[1]
-        asked = np.zeros_like(free)
+        requested = np.zeros_like(free)
         for (_, place), task in self.tasks.items():
             free[place] -= task.reserved
-            asked[place] += task.asked
+            requested[place] += task.asked
         left = self.run.view.free[:, :, 0].reshape(-1)
         down = self.run.ledger.down
         up = np.repeat([server not in down for server in range(len(self.run.view.free))], nodes)
         assert (np.abs(free - left)[up] <= 2 * len(self.tasks)).all(), (free, left)
         assert self.run.view.requested is not None
-        assert np.array_equal(asked, self.run.view.requested[:, :, 0].reshape(-1))
+        assert np.array_equal(requested, self.run.view.requested[:, :, 0].reshape(-1))
 
 
 def simulation(seed: int, predictor: Any, ranks: int = 1, **more: Any) -> Simulation:
@@ -141,19 +141,19 @@ def play(run: Simulation, slow: Slow) -> None:
         recount(run.ledger)
         for server in range(len(run.view.free)):
             nodes = [0] if request.spread else range(run.view.free.shape[1])
-            found = None
+            placement = None
             for node in nodes:
                 place = request.across(server, run.view.free.shape[1]) if request.spread else request.on(server, node)
                 fits = all((run.view.free[s, k] >= part).all() for s, k, part in place.shares)
                 if fits:
-                    found = place
+                    placement = place
                     break
                 with pytest.raises(InfeasiblePlacement):
                     run.ledger.apply(request, place)
                 recount(run.ledger)
-            if found:
+            if placement:
                 break
-        run.answer(found)
+        run.answer(placement)
     recount(run.ledger)
 
 
@@ -216,7 +216,7 @@ def test_those_give_way_who_have_to_and_both_books_hold(seed: int, spec: Any, re
     give_way = ledger.give_way
 
     def beside(request: Request, where: Any, victims: Any) -> list[int]:
-        found = give_way(request, where, victims)
+        actual = give_way(request, where, victims)
         free = run.view.free[where].copy()
         held = [[(row, at) for row in rows for at in ledger.peaks._parts[row]] for rows in victims]
 
@@ -232,11 +232,11 @@ def test_those_give_way_who_have_to_and_both_books_hold(seed: int, spec: Any, re
 
         gone = list(range(len(victims)))
         for place in range(len(victims)) if fits(gone) else ():
-            rest = [one for one in gone if one != place]
+            rest = [item for item in gone if item != place]
             gone = rest if fits(rest) else gone
-        assert found == (gone if fits(gone) else [])
+        assert actual == (gone if fits(gone) else [])
         recount(ledger)
-        return found
+        return actual
 
     ledger.give_way = beside  # type: ignore[method-assign]
     play(run, Slow(run, predictor))

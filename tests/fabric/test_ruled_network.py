@@ -60,8 +60,8 @@ def on(network: Topology, servers: list[int], more: tuple[int, ...] = ()) -> Pro
     """A unit on each of these servers, nothing on `more`, and ways from the first to all others."""
     ends = network.link_ends.tolist()
     graph = networkx.Graph()
-    for link, (one, other) in enumerate(ends):
-        graph.add_edge(one, other, link=link)
+    for link, (each, other) in enumerate(ends):
+        graph.add_edge(each, other, link=link)
     first, *others = [network.switches + server for server in (*servers, *more)]
     ways = [networkx.shortest_path(graph, first, other) for other in others]
     links = {graph.edges[pair]["link"] for way in ways for pair in pairwise(way)}
@@ -104,43 +104,45 @@ def test_a_ledger_keeps_the_slow_rules(labels: ServerLabels, data: st.DataObject
             part = servers[0] if what == "fail" else FABRIC.links - 1 - servers[0]  # more links than there are servers
             hit = ledger.fail(part, "server" if what == "fail" else "link")
             if what == "fail":
-                assert hit == sorted(one for one, lies in held.items() if part in lies.servers)
-            held = {one: lies for one, lies in held.items() if one not in hit}
+                assert hit == sorted(each for each, lies in held.items() if part in lies.servers)
+            held = {each: lies for each, lies in held.items() if each not in hit}
         elif what == "drain":
             for since, call, number in ledger.rules.planned:
                 if now < since <= now + 5.0:
                     call(number)
             now += 5.0
-        asked, lie = request(row, role, len(servers)), list(held.values())
-        said = [refused_by(labels, written, lie, ROLES[role], one, now) for one in range(labels.servers)]
-        ledger.rules.offer(asked)
+        requested, lie = request(row, role, len(servers)), list(held.values())
+        output = [refused_by(labels, written, lie, ROLES[role], each, now) for each in range(labels.servers)]
+        ledger.rules.offer(requested)
         free = ledger.view.everything_free
-        assert ledger.view.free.tolist() == np.where((np.array(said) < 0)[:, None, None], free, 0).tolist()
-        assert ledger.reasons[ledger.why_not(asked)] == reason(free[:, 0, 0].tolist(), said, written, asked.demand[0])
-        assert ledger.excluded(asked).keys() == ledger.down | {one for one, by in enumerate(said) if by >= 0}
+        assert ledger.view.free.tolist() == np.where((np.array(output) < 0)[:, None, None], free, 0).tolist()
+        assert ledger.reasons[ledger.why_not(requested)] == reason(
+            free[:, 0, 0].tolist(), output, written, requested.demand[0]
+        )
+        assert ledger.excluded(requested).keys() == ledger.down | {each for each, by in enumerate(output) if by >= 0}
         if what == "apply":
             answer = on(FABRIC, servers)
-            wired = all(ledger.view.link_free[link] >= asked.bandwidth for link in answer.links)
+            wired = all(ledger.view.link_free[link] >= requested.bandwidth for link in answer.links)
             before = free.tolist(), ledger.view.link_free.tolist(), dict(ledger.network.last)
-            if wired and all(free[one, 0, 0] >= QUANTUM and said[one] < 0 for one in servers):
-                assert ledger.apply(asked, answer) == (servers[0], 0)
+            if wired and all(free[each, 0, 0] >= QUANTUM and output[each] < 0 for each in servers):
+                assert ledger.apply(requested, answer) == (servers[0], 0)
                 held[row] = Lies(tuple(servers), ROLES[role])
                 assert broken_by(labels, written, lie, held[row], now) == []
             else:
                 with pytest.raises(InfeasiblePlacement):
-                    ledger.apply(asked, answer)
+                    ledger.apply(requested, answer)
                 after = ledger.view.everything_free.tolist(), ledger.view.link_free.tolist(), ledger.network.last
                 assert after == before
         recount(ledger)
 
 
-def reason(free: list[int], said: list[int], written: list[Rule], wanted: int) -> str:
+def reason(free: list[int], message: list[int], written: list[Rule], wanted: int) -> str:
     """Why a request is out: as rules are looked at in order, the first one that leaves less than it needs."""
     if sum(free) < wanted:
         return "not enough cpu in the cluster"
     names = ["the labels that it asks for", "a taint that it does not tolerate", *map(str, written)]
     for number, name in enumerate(names):
-        if sum(there for there, by in zip(free, said, strict=True) if not 0 <= by <= number) < wanted:
+        if sum(present for present, by in zip(free, message, strict=True) if not 0 <= by <= number) < wanted:
             return f"rule: {name}"
     return "agent declined"
 
@@ -176,13 +178,13 @@ def test_each_rule_on_a_few_servers(
     ledger.roles_of(asking((WEB, DB), [0, 1]))
     for row, (group, servers) in enumerate(before):
         ledger.apply(request(row, int(group == "db"), len(servers)), on(FABRIC, servers))
-    asked = request(9, 0, len(new))
+    workload = request(9, 0, len(new))
     if refused is None:
-        ledger.apply(asked, on(FABRIC, new))
+        ledger.apply(workload, on(FABRIC, new))
         assert ledger.network.places(np.array([9]), np.array([0]))[1].tolist() == new
     else:
         with pytest.raises(InfeasiblePlacement, match=f"not on server {refused}: rule: {rule}"):
-            ledger.apply(asked, on(FABRIC, new))
+            ledger.apply(workload, on(FABRIC, new))
         ledger.apply(request(9, 1, 1), on(FABRIC, [7]))  # it left nothing behind
         assert ledger.network.places(np.array([9]), np.array([0]))[1].tolist() == [7]
     recount(ledger)
@@ -206,9 +208,9 @@ def test_a_server_that_gives_only_its_link_counts() -> None:
 def test_labels_that_a_topology_gives() -> None:
     assert RACKS.labels["rack"].tolist() == [f"rack-{number}" for number in (0, 0, 1, 1, 2, 2, 3, 3)]
     assert RACKS.labels["pod"].tolist() == ["pod-0"] * 4 + ["pod-1"] * 4
-    given = labels_of(uneven())  # a file says nothing of pods
-    assert given.labels["rack"].tolist() == ["p", "p", "q", "q", "r"]
-    assert list(given.labels) == ["rack"]
+    labels = labels_of(uneven())  # a file says nothing of pods
+    assert labels.labels["rack"].tolist() == ["p", "p", "q", "q", "r"]
+    assert list(labels.labels) == ["rack"]
 
 
 class Watched(Ledger):
@@ -218,13 +220,13 @@ class Watched(Ledger):
 
     def apply(self, request: Request, placement: Placement) -> tuple[int, int]:
         """Take what the placement says, and judge it."""
-        found = super().apply(request, placement)
+        actual = super().apply(request, placement)
         servers = {share[0] for share in placement.shares} | {*getattr(placement, "chosen", ())}
         new = Lies(tuple(sorted(servers)), self.rules._roles[request.role])
         now = 1e9 if self.rules._draining else 0.0
         assert broken_by(self.rules.labels, self.rules.written, list(self.lies.values()), new, now) == []
         self.lies[request.index] = new
-        return found
+        return actual
 
     def release(self, row: int) -> None:
         """Give back what the request holds."""
@@ -254,9 +256,9 @@ def watched(network: Topology, servers: int, resources: tuple[str, ...], each: i
     return ledger
 
 
-def played(ledger: Watched, asked: Workload, agent: str, **options: Any) -> Simulation:
+def played(ledger: Watched, workload: Workload, agent: str, **options: Any) -> Simulation:
     """Play an agent that knows nothing of rules, while servers fail and what they held comes again."""
-    simulation = Simulation(asked, ledger)
+    simulation = Simulation(workload, ledger)
     for time, part in ((20.0, 1), (40.0, 7)):
         simulation.clock.at(time, lambda server: simulation.fail(server, requeue=True), part)
     decides = AGENTS.load(agent)(**options)
@@ -271,9 +273,9 @@ def played(ledger: Watched, asked: Workload, agent: str, **options: Any) -> Simu
 @pytest.mark.parametrize("agent", ["random", "tetris", "nulb", "nalb", "feasible", "best-home", "nara", "solver"])
 def test_whatever_an_agent_takes_breaks_no_rule(agent: str) -> None:
     network = topology("alpha")
-    asked = MultiServer.model_validate({"demand": "uniform", "requests": 150, "holding": 20}).draw(("cpu", "mem"), 0)
-    asked = replace(asked, roles=Roles(FOUR, np.arange(150) % 4))
-    simulation = played(watched(network, network.servers, ("cpu", "mem"), 10), asked, agent)
+    workload = MultiServer.model_validate({"demand": "uniform", "requests": 150, "holding": 20}).draw(("cpu", "mem"), 0)
+    workload = replace(workload, roles=Roles(FOUR, np.arange(150) % 4))
+    simulation = played(watched(network, network.servers, ("cpu", "mem"), 10), workload, agent)
     assert any(reason.startswith("rule: ") for reason in simulation.record.reasons)
 
 
@@ -286,6 +288,6 @@ def test_machines_of_virtual_networks_break_no_rule(form: str, agent: str) -> No
     network = topology("tree", fanouts=[4, 4, 2], capacities=[1, 4, 8])
     networks = {form: {"machines": {"uniform": [1, 8]}, "machine": {"slots": 1}, "bandwidth": [0.05, 0.2]}}
     tenants = {"networks": networks, "requests": 120, "lifetimes": {"exponential": {"mean": "20 s"}}}
-    asked = Tenants.model_validate(tenants).draw(("slots",), 0)
-    asked = replace(asked, roles=Roles(FOUR, np.arange(120) % 4))
-    played(watched(network, network.servers, ("slots",), 4), asked, agent)
+    workload = Tenants.model_validate(tenants).draw(("slots",), 0)
+    workload = replace(workload, roles=Roles(FOUR, np.arange(120) % 4))
+    played(watched(network, network.servers, ("slots",), 4), workload, agent)

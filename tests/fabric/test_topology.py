@@ -32,39 +32,39 @@ def make(name: str) -> Topology:
     return topology(name, **EXAMPLES.get(name, {}))
 
 
-def described(found: Topology) -> set[tuple[str, str, int, str]]:
+def described(result: Topology) -> set[tuple[str, str, int, str]]:
     """Every link in words: its ends, quanta and tier."""
-    ends = [[found.names[vertex] for vertex in pair] for pair in found.link_ends.tolist()]
-    tiers = [found.tiers[tier] for tier in found.link_tier]
-    return {(*sorted(pair), int(c), t) for pair, c, t in zip(ends, found.link_capacity, tiers, strict=True)}
+    ends = [[result.names[vertex] for vertex in pair] for pair in result.link_ends.tolist()]
+    tiers = [result.tiers[tier] for tier in result.link_tier]
+    return {(*sorted(pair), int(c), t) for pair, c, t in zip(ends, result.link_capacity, tiers, strict=True)}
 
 
 @pytest.mark.parametrize("name", sorted(TOPOLOGIES))
 def test_every_topology_is_consistent(name: str) -> None:
-    found = make(name)
-    vertices = found.switches + found.servers
-    assert len(found.names) == len(found.level) == vertices
-    assert len(found.pod_of) == found.racks == len(set(found.rack_of.tolist()))
-    assert (found.link_capacity > 0).all()
-    assert (found.level[found.switches :] == 0).all()
+    result = make(name)
+    vertices = result.switches + result.servers
+    assert len(result.names) == len(result.level) == vertices
+    assert len(result.pod_of) == result.racks == len(set(result.rack_of.tolist()))
+    assert (result.link_capacity > 0).all()
+    assert (result.level[result.switches :] == 0).all()
     for field, dtype in (("link_ends", np.int32), ("link_capacity", np.int64), ("link_tier", np.int8)):
-        assert getattr(found, field).dtype == dtype
-    for array in (found.rack_of, found.link_capacity, found.link_ends):
+        assert getattr(result, field).dtype == dtype
+    for array in (result.rack_of, result.link_capacity, result.link_ends):
         assert not array.flags.writeable
-    for server in range(found.servers):
-        assert found.link_ends[server].tolist() == [found.switches + server, found.rack_of[server]]
-    seen = np.zeros(found.links, np.int64)
-    first, neighbour, via = adjacency(found.link_ends, found.servers, vertices)
+    for server in range(result.servers):
+        assert result.link_ends[server].tolist() == [result.switches + server, result.rack_of[server]]
+    seen = np.zeros(result.links, np.int64)
+    first, neighbour, via = adjacency(result.link_ends, result.servers, vertices)
     for vertex in range(vertices):
         edges = slice(first[vertex], first[vertex + 1])
         near = neighbour[edges].tolist()
-        assert near == sorted(near, key=lambda v: (v < found.switches, v)), "servers first, then ascending"
+        assert near == sorted(near, key=lambda v: (v < result.switches, v)), "servers first, then ascending"
         for other, link in zip(near, via[edges].tolist(), strict=True):
-            assert sorted(found.link_ends[link].tolist()) == sorted((vertex, other))
+            assert sorted(result.link_ends[link].tolist()) == sorted((vertex, other))
             seen[link] += 1
     assert (seen == 2).all()
-    turned = found.rack_of, found.pod_of, found.link_ends[:, ::-1], found.link_capacity, found.level
-    assert np.array_equal(Topology(name, found.names, *turned).link_ends, found.link_ends)
+    turned = result.rack_of, result.pod_of, result.link_ends[:, ::-1], result.link_capacity, result.level
+    assert np.array_equal(Topology(name, result.names, *turned).link_ends, result.link_ends)
 
 
 @pytest.mark.parametrize(
@@ -78,30 +78,30 @@ def test_every_topology_is_consistent(name: str) -> None:
 )
 def test_presets(name: str, racks: int, per_rack: int, pods: int, switches: int, links: int, up: int) -> None:
     """The graphs of the publication's program: how many of each, and so of each switch's links."""
-    found = topology(name)
-    assert np.array_equal(found.pod_of, np.arange(racks) // (racks // pods))
-    assert (found.name, found.racks, found.servers) == (name, racks, racks * per_rack)
-    assert (found.switches, found.links) == (switches, links)
-    assert found.tiers == ("server-rack", "rack-fabric", "fabric-spine")
-    assert found.levels == ("server", "rack", "fabric", "spine")
+    result = topology(name)
+    assert np.array_equal(result.pod_of, np.arange(racks) // (racks // pods))
+    assert (result.name, result.racks, result.servers) == (name, racks, racks * per_rack)
+    assert (result.switches, result.links) == (switches, links)
+    assert result.tiers == ("server-rack", "rack-fabric", "fabric-spine")
+    assert result.levels == ("server", "rack", "fabric", "spine")
     for tier, capacity in enumerate((1, up, up)):
-        assert set(found.link_capacity[found.link_tier == tier].tolist()) == {capacity * QUANTUM}
-    assert np.array_equal(found.rack_of, np.arange(found.servers) // per_rack)
+        assert set(result.link_capacity[result.link_tier == tier].tolist()) == {capacity * QUANTUM}
+    assert np.array_equal(result.rack_of, np.arange(result.servers) // per_rack)
 
 
 def test_alpha_link_by_link() -> None:
     """Two pods of two racks; planes 0 and 1, one spine each, which planes never share."""
-    found = topology("alpha")
+    result = topology("alpha")
     servers = {(f"rack-{n // 10}", f"server-{n}", QUANTUM, "server-rack") for n in range(40)}
     racks = {(f"fabric-{n // 2}-{plane}", f"rack-{n}", QUANTUM, "rack-fabric") for n in range(4) for plane in (0, 1)}
     spines = {
         (f"fabric-{pod}-{plane}", f"spine-{plane}-0", QUANTUM, "fabric-spine") for pod in (0, 1) for plane in (0, 1)
     }
-    assert described(found) == servers | racks | spines
-    assert found.pod_of.tolist() == [0, 0, 1, 1]
-    first, neighbour, _ = adjacency(found.link_ends, 40, 50)
+    assert described(result) == servers | racks | spines
+    assert result.pod_of.tolist() == [0, 0, 1, 1]
+    first, neighbour, _ = adjacency(result.link_ends, 40, 50)
     near = neighbour[first[1] : first[2]]
-    assert [found.names[v] for v in near] == [*(f"server-{n}" for n in range(10, 20)), "fabric-0-0", "fabric-0-1"]
+    assert [result.names[v] for v in near] == [*(f"server-{n}" for n in range(10, 20)), "fabric-0-0", "fabric-0-1"]
 
 
 def good(**changes: object) -> dict[str, Any]:
@@ -135,11 +135,11 @@ def test_options_that_are_refused(name: str, options: dict[str, Any], message: s
 
 @pytest.mark.parametrize("name", first(4, TOPOLOGIES))
 def test_every_topology_can_be_drawn(name: str, tmp_path: Path) -> None:
-    found = make(name)
+    result = make(name)
     figure = Figure()
     loaded = figure.subplots()
-    paint(loaded, found, np.linspace(0, 1, found.links), 7.0, is_named=True)
+    paint(loaded, result, np.linspace(0, 1, result.links), 7.0, is_named=True)
     figure.savefig(tmp_path / "loaded.png")
-    assert len(loaded.collections[0].get_paths()) == found.links
+    assert len(loaded.collections[0].get_paths()) == result.links
     words = {text.get_text() for text in loaded.texts}
-    assert f"{found.servers:,} servers" in words
+    assert f"{result.servers:,} servers" in words

@@ -42,7 +42,7 @@ def ledger_of(name: str, nodes: int = 1, slots: int = 3, wide: float = 1.0) -> L
     return Ledger(Cluster(("slots", "mem"), capacity, (NEVER, NEVER), capacity[0]), routing=Routing(network))
 
 
-def asked(row: int, network: VirtualNetwork) -> Request:
+def request_of(row: int, network: VirtualNetwork) -> Request:
     return Request(row, 0.0, 1.0, tuple(network.machines.sum(axis=0).tolist()), False, 0, network)
 
 
@@ -109,13 +109,13 @@ def test_paths_are_the_widest_of_the_shortest(name: str, seed: int, rate: int) -
     ledger = ledger_of(name)
     net, rng = ledger.network.topology, np.random.default_rng(seed)
     free = rng.integers(-1, 5, net.links)
-    one, other = rng.integers(0, net.servers, 2)
+    each, other = rng.integers(0, net.servers, 2)
     pairs, order = np.array([[0, 1]]), np.array([0])
     left = free.copy()
     lacking, first, links = route_pairs(
-        ledger.view.routing.routes, left, np.array([one, other]), pairs, np.array([rate]), order, True
+        ledger.view.routing.routes, left, np.array([each, other]), pairs, np.array([rate]), order, True
     )
-    expected = shortest_widest(net, free, net.switches + one, net.switches + other, rate)
+    expected = shortest_widest(net, free, net.switches + each, net.switches + other, rate)
     if expected is None:
         assert lacking == 0
         return
@@ -136,7 +136,7 @@ def pairs_embedding(ledger: Ledger) -> tuple[Request, Embedding]:
     assert network.rates is not None
     routes, left = ledger.view.routing.routes, ledger.view.link_free.copy()
     _, first, links = route_pairs(routes, left, hosts, network.pairs, network.rates, np.arange(3), True)
-    return asked(0, network), routed(network, hosts, 1, first, links)
+    return request_of(0, network), routed(network, hosts, 1, first, links)
 
 
 WRONG_PAIRS: list[tuple[str, Any]] = [
@@ -180,12 +180,12 @@ def test_oktopus_agrees_with_its_reference(name: str, network: VirtualNetwork, n
         [FAILED, 100_000, 250_000, 400_000, 800_000, 10**6], len(ledger.network._link_free)
     )
     agent = started("oktopus", ledger, "hose")
-    answer = agent.decide(ledger.view, asked(0, network))
+    answer = agent.decide(ledger.view, request_of(0, network))
     expected = Oktopus(ledger.network.topology, ledger.view.free, ledger.view.link_free, network).decide()
     assert isinstance(answer, Embedding) == (expected is not None)
     if isinstance(answer, Embedding) and expected is not None:
         assert sorted((answer.hosts // nodes).tolist()) == sorted(server for server, _ in expected)
-        ledger.apply(asked(0, network), answer)
+        ledger.apply(request_of(0, network), answer)
 
 
 @given(st.integers(1, 4), st.integers(1, 4), st.data())
@@ -207,9 +207,9 @@ def test_secondnet_takes_the_smallest_cluster_and_goes_on_when_it_fails() -> Non
     for row, n in enumerate((3, 5, 12)):
         pairs = np.array([(a, b) for a in range(n) for b in range(a + 1, n)])
         network = VirtualNetwork(np.tile(ONE_SLOT, (n, 1)), pairs, np.full(len(pairs), 1000))
-        answer = agent.decide(ledger.view, asked(row, network))
+        answer = agent.decide(ledger.view, request_of(row, network))
         assert isinstance(answer, Embedding)
-        ledger.apply(asked(row, network), answer)
+        ledger.apply(request_of(row, network), answer)
         spread.append(int(ledger.network.spans(np.array([row]))[0, 1]))
     assert spread == [1, 2, 3]
     # A rack has the slots for these two, and one of its servers' links does not: they go on to the next.
@@ -217,7 +217,7 @@ def test_secondnet_takes_the_smallest_cluster_and_goes_on_when_it_fails() -> Non
     ledger.network._link_free[0] = 0
     agent = started("secondnet", ledger, "pairs")
     network = VirtualNetwork(np.tile(ONE_SLOT, (2, 1)), np.array([[0, 1]]), np.array([1000]))
-    answer = agent.decide(ledger.view, asked(0, network))
+    answer = agent.decide(ledger.view, request_of(0, network))
     assert isinstance(answer, Embedding)
     assert sorted(answer.hosts.tolist()) == [2, 3]
 

@@ -141,23 +141,23 @@ def test_a_failed_run_is_tried_again_and_a_finished_one_is_not(tmp_path: Path, e
 
 
 def test_saved_scenario_of_files_runs_from_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    here = tmp_path / "here"
-    here.mkdir()
-    agent(here, "pass")
-    (here / "trace.csv").write_text("vmid,cpu,mem,at,lt\n" + "".join(f"{n},2,4,{n},9\n" for n in range(30)))
-    (here / "s.yaml").write_text(
+    folder = tmp_path / "here"
+    folder.mkdir()
+    agent(folder, "pass")
+    (folder / "trace.csv").write_text("vmid,cpu,mem,at,lt\n" + "".join(f"{n},2,4,{n},9\n" for n in range(30)))
+    (folder / "s.yaml").write_text(
         "cluster: {servers: 2, node: {cpu: 8, mem: 16 GB}}\n"
         "workload: {trace: huawei-east-1, path: trace.csv}\n"
         "agents: [first-fit, 'mine.py:Mine']\n"
     )
-    monkeypatch.chdir(here)
+    monkeypatch.chdir(folder)
     first = Batch(load_scenario("s.yaml"), "out").run()
     assert not len(first.failed), first.failed["error"][0]
-    saved = here.absolute() / "out" / "scenario.yaml"
+    saved = folder.absolute() / "out" / "scenario.yaml"
     runs = first.runs
     monkeypatch.chdir(tmp_path)
     assert numbers(Batch(load_scenario(saved), tmp_path / "again").run()).equals(numbers(runs))
-    moved = here.rename(tmp_path / "moved") / "out"
+    moved = folder.rename(tmp_path / "moved") / "out"
     assert str(tmp_path) not in (moved / "scenario.yaml").read_text()
     batch = Batch(load_scenario(moved / "scenario.yaml"), moved)
     assert len(batch.done()) == len(runs), "the folder is moved with the files beside it"
@@ -208,7 +208,7 @@ def test_requests_agree_with_the_metrics(tmp_path: Path) -> None:
 def test_runs_with_the_same_seed_give_the_same_bytes(tmp_path: Path, name: str, mode: Any) -> None:
     """For everything registered, with failures and a warm start; another seed gives others."""
     cluster = data()["cluster"] | {"failures": {"mtbf": "10 min", "mttr": "1 min", "on_failure": "requeue"}}
-    asked = {
+    options = {
         "cluster": cluster,
         "agents": [name],
         "overflow": mode,
@@ -216,13 +216,13 @@ def test_runs_with_the_same_seed_give_the_same_bytes(tmp_path: Path, name: str, 
         "record": ["requests", "samples"],
         "warm_start": {"until": "25 %", "with": "random"},
     }
-    first = Batch(scenario(**asked, replications=2), tmp_path / "first").run()
+    first = Batch(scenario(**options, replications=2), tmp_path / "first").run()
     # Alone, after others and as the first of its seeds: neither matters.
-    second = Batch(scenario(**asked, replications=1, seed=1), tmp_path / "second").run()
+    second = Batch(scenario(**options, replications=1, seed=1), tmp_path / "second").run()
     assert not len(first.failed), first.failed["error"][0]
     assert tree(second.folder / "details").items() < tree(first.folder / "details").items()
-    one, other = (first.requests(run) for run in first.runs["run"])
-    assert not one.equals(other)
+    frame, other = (first.requests(run) for run in first.runs["run"])
+    assert not frame.equals(other)
 
 
 # -- comparison --------------------------------------------------------------------------------------------------------
@@ -230,11 +230,11 @@ def test_runs_with_the_same_seed_give_the_same_bytes(tmp_path: Path, name: str, 
 
 @pytest.mark.parametrize("mode", first(1, MODES), ids=["drop", "wait", "stop", "expand"])
 def test_all_agents_meet_the_same_requests_and_the_same_start(tmp_path: Path, mode: Any) -> None:
-    asked: dict[str, Any] = {
+    options: dict[str, Any] = {
         "agents": ON_SERVERS, "overflow": mode, "knowledge": {"lifetimes": "known"},
         "record": ["requests", "samples"], "warm_start": {"until": "40 %", "with": "random"}, "replications": 2,
     }  # fmt: skip
-    results = Batch(scenario(**asked), tmp_path).run()
+    results = Batch(scenario(**options), tmp_path).run()
     assert not len(results.failed)
     differs = False
     for seed in (0, 1):
@@ -293,9 +293,9 @@ def test_nothing_is_computed_when_results_cannot_be_written(tmp_path: Path, exec
     for out in (tmp_path / "file", tmp_path / "file" / "below"):
         with pytest.raises(
             ResultsError, match=r"cannot be written: .*\n  Make room there, move away what is in the way"
-        ) as found:
+        ) as error:
             Batch(scenario(), out).run()
-        assert str(out) in str(found.value)
+        assert str(out) in str(error.value)
     assert executed == []
     assert tree(tmp_path) == {"file": b"in the way"}
 
@@ -361,8 +361,8 @@ def test_a_journal_that_ends_anywhere_has_its_whole_lines(tmp_path_factory: pyte
 
 @pytest.mark.parametrize("damage", ["emptied", "cut short", "one bit", "gone"])
 def test_a_run_whose_details_are_damaged_is_done_again(tmp_path: Path, damage: str) -> None:
-    asked = scenario(record=["requests", "samples"])
-    Batch(asked, tmp_path).run()
+    requested = scenario(record=["requests", "samples"])
+    Batch(requested, tmp_path).run()
     before = tree(tmp_path / "details")
     file = sorted((tmp_path / "details").iterdir())[0]
     content = bytearray(file.read_bytes())
@@ -376,7 +376,7 @@ def test_a_run_whose_details_are_damaged_is_done_again(tmp_path: Path, damage: s
             file.write_bytes(content)
         case _:
             file.unlink()
-    batch = Batch(asked, tmp_path)
+    batch = Batch(requested, tmp_path)
     assert len(batch.done()) == 5
     batch.run()
     assert tree(tmp_path / "details") == before

@@ -77,12 +77,12 @@ def test_every_server_has_the_tariff_of_its_kind(cluster: Any, kinds: list[int] 
     costs = {"servers": {"price": 1}, "kinds": {"large": {"price": 8}}}
     scenario = scenario_from(data(costs, cluster=cluster))
     for seed in range(6):
-        found = measured(scenario, seed)["costs"]
-        assert found is not None
+        result = measured(scenario, seed)["costs"]
+        assert result is not None
         capacity = (build_cluster(scenario, seed).capacity[:, 0, 0] / QUANTUM).tolist()
-        assert [found.tariffs[kind].price for kind in found.kinds] == [8 if cpu == 8 else 1 for cpu in capacity]
-        assert kinds is None or (found.kinds.tolist(), found.added) == (kinds, added)
-        assert found.tariffs[found.added].price == (8 if cluster["groups"][-1]["name"] == "large" else 1)
+        assert [result.tariffs[kind].price for kind in result.kinds] == [8 if cpu == 8 else 1 for cpu in capacity]
+        assert kinds is None or (result.kinds.tolist(), result.added) == (kinds, added)
+        assert result.tariffs[result.added].price == (8 if cluster["groups"][-1]["name"] == "large" else 1)
 
 
 FILES: list[tuple[str, dict[str, Any], int | None, str]] = [

@@ -21,9 +21,9 @@ GENERATED = {
 
 def drew(folder: Path, **changes: Any) -> dict[str, list[bool]]:
     """What the column says of each agent's runs."""
-    found = Batch(scenario_from(data(**changes)), folder / "results").run()
-    assert found.failed.is_empty(), found.failed["error"][0]
-    runs = found.runs.group_by("agent", maintain_order=True).agg(pl.col("random").unique())
+    results = Batch(scenario_from(data(**changes)), folder / "results").run()
+    assert results.failed.is_empty(), results.failed["error"][0]
+    runs = results.runs.group_by("agent", maintain_order=True).agg(pl.col("random").unique())
     return dict(runs.rows())
 
 
@@ -39,8 +39,8 @@ def test_a_fixed_trace_has_no_chance_but_that_of_agents(tmp_path: Path, trace: d
         for agent in ("best-fit", "random")
     ]
     agents = ["first-fit", "best-fit", "random", *in_line]
-    found = drew(tmp_path, workload=trace, agents=agents)
-    assert list(found.values()) == [[False], [False], [True], [False], [True]]
+    actual = drew(tmp_path, workload=trace, agents=agents)
+    assert list(actual.values()) == [[False], [False], [True], [False], [True]]
 
 
 @pytest.mark.parametrize(

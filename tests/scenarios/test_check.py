@@ -73,10 +73,10 @@ def test_validate_says_what_a_run_would(
     file = tmp_path / "s.yaml"
     file.write_text(json.dumps({**SERVERS, **changed}, indent=1))
     assert main(["validate", str(file)]) == MISTAKE
-    said = capsys.readouterr().out
-    assert said.startswith("wrong  ")
-    assert words in said
-    assert f"{file}:" in said
+    output = capsys.readouterr().out
+    assert output.startswith("wrong  ")
+    assert words in output
+    assert f"{file}:" in output
     assert [path.name for path in tmp_path.iterdir()] == ["s.yaml"]
 
 
@@ -85,7 +85,7 @@ def test_a_run_says_it_before_anything_is_compiled(tmp_path: Path) -> None:
     agents = [f"{tmp_path}/compiles.py:Mine", {"cvd-rl": {"filter": {"internal": 0}}}]
     with pytest.raises(UserError, match="names no candidates"):
         Batch(scenario_from({**SERVERS, "agents": agents}), tmp_path / "out").run()
-    [module] = [found for name, found in sys.modules.items() if name.startswith("binwright_user_compiles")]
+    [module] = [result for name, result in sys.modules.items() if name.startswith("binwright_user_compiles")]
     assert module.double.signatures == []
 
 
@@ -109,9 +109,9 @@ def test_files_of_requests_need_not_be_here() -> None:
     trace = {"workload": {"trace": "huawei-east-1", "path": "/nowhere/trace.csv"}, "replications": 3}
     assert check_scenario(scenario_from({**SERVERS, **trace})) == 3
     servers = {"trace": {"name": "alibaba-openb", "path": "/nowhere/servers.csv"}}
-    asked = scenario_from({**SERVERS, "cluster": servers, "workload": trace["workload"]})
+    scenario = scenario_from({**SERVERS, "cluster": servers, "workload": trace["workload"]})
     missing: list[UserError] = []
-    assert check_scenario(asked, missing) == 1
+    assert check_scenario(scenario, missing) == 1
     assert {error.key for error in missing} == {"cluster.trace", "workload.path"}
 
 
@@ -128,8 +128,8 @@ def test_a_wrong_workload_hides_no_mistake_of_an_agent(tmp_path: Path) -> None:
 def test_requests_larger_than_any_server_are_doubted_where_no_larger_ones_are_added() -> None:
     doubts: list[str] = []
     large = random_requests(100, 1, [{"cpu": 90, "mem": "1 GB"}], {"fixed": 3})
-    asked = {**SERVERS, "workload": large, "sweep": {"product": {"cluster.node.cpu": [40, 90]}}}
-    for changed in (SERVERS, {**asked, "overflow": {"expand": {"by": 1, "limit": 11}}}, asked):
+    options = {**SERVERS, "workload": large, "sweep": {"product": {"cluster.node.cpu": [40, 90]}}}
+    for changed in (SERVERS, {**options, "overflow": {"expand": {"by": 1, "limit": 11}}}, options):
         assert not doubts
         check_scenario(scenario_from(changed), doubts=doubts)
     assert doubts == ["no server could hold up to 100 % of the first seed's requests, even empty."]
@@ -160,7 +160,7 @@ def test_windows_apart_must_be_enough(change: dict[str, Any], message: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (
             {"quotas": {"by": "tenant", "of": {"paymnts": {"nominal": {"cpu": 1}}, "web": {"nominal": {"cpu": 1}}}}},
@@ -175,7 +175,7 @@ def test_windows_apart_must_be_enough(change: dict[str, Any], message: str) -> N
     ],
 )
 def test_names_that_no_request_has_are_doubted_with_the_nearest(
-    change: dict[str, Any], said: str, tmp_path: Path
+    change: dict[str, Any], message: str, tmp_path: Path
 ) -> None:
     table = tmp_path / "vms.csv"
     table.write_text("start,hours,cpu,who\n0,1,1,payments\n1,1,1,web\n")
@@ -184,7 +184,7 @@ def test_names_that_no_request_has_are_doubted_with_the_nearest(
     fields = {"cluster": {"servers": 2, "node": {"cpu": 8}}, "workload": workload, "agents": ["best-fit"]}
     doubts = unknown_names(scenario_from(fields | change))
     assert len(doubts) == 1
-    assert said in doubts[0]
+    assert message in doubts[0]
 
 
 SCENARIO = """
@@ -206,8 +206,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_formula_without_a_score_is_told(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (here / "s.yaml").write_text(SCENARIO.replace("[first-fit]", "[{formula: {score: log(-free_cpu)}}]"))
     assert main(["run", "s.yaml"]) == 0
-    said = " ".join(capsys.readouterr().out.split())
-    assert "decisions the score was no number wherever the request fitted" in said
+    output = " ".join(capsys.readouterr().out.split())
+    assert "decisions the score was no number wherever the request fitted" in output
 
 
 KINDS = {registry.kind: registry for registry in Registry.every}
@@ -229,24 +229,24 @@ def test_no_name_that_is_gone_is_in_use(name: str, capsys: pytest.CaptureFixture
         command, _, option = registered.rpartition(" ")
         with pytest.raises(SystemExit):
             main([*command.split(), *NEEDED.get(command, ["any"]), option, "any"])
-        said = capsys.readouterr().err
-        assert f"there is no such option or argument: {option}" in said
-        assert removed()[name] in said
+        output = capsys.readouterr().err
+        assert f"there is no such option or argument: {option}" in output
+        assert removed()[name] in output
     elif kind == "device":
         assert main(["solve", "cdn", "--device", registered]) == MISTAKE
         assert removed()[name] in capsys.readouterr().err
     elif registered:
         assert registered not in KINDS[kind]
-        with pytest.raises(UnknownName, match=f"this {kind} is gone") as found:
+        with pytest.raises(UnknownName, match=f"this {kind} is gone") as error:
             KINDS[kind].load(registered)
-        assert found.value.remedy == removed()[name]
+        assert error.value.remedy == removed()[name]
     else:
         section, *keys = name.split(".")
         assert not keys or section in Scenario.known()
-        given: Any = {"a": 1}
+        inputs: Any = {"a": 1}
         for key in reversed(keys):
-            given = {key: [given] if key in ("flavours", "groups", "scheduled") else given}
-        change = f"{section}={json.dumps([given] if section == 'agents' else given)}"
+            inputs = {key: [inputs] if key in ("flavours", "groups", "scheduled") else inputs}
+        change = f"{section}={json.dumps([inputs] if section == 'agents' else inputs)}"
         with pytest.raises(UserError, match="this key is gone") as refused:
             load_scenario("quickstart", [change])
         assert removed()[name] in str(refused.value)

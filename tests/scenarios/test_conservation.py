@@ -44,7 +44,7 @@ ON_NETWORKS = ["tetris", "nalb", "nulb", "random", "best-home", {"feasible": {"a
 
 def failures(draw: st.DrawFn, kinds: dict[str, int]) -> dict[str, Any]:
     """Draw failures of parts, given how many of each kind there are."""
-    found: dict[str, Any] = {"on_failure": draw(st.sampled_from(["lose", "requeue"]))}
+    frame: dict[str, Any] = {"on_failure": draw(st.sampled_from(["lose", "requeue"]))}
     for kind, count in kinds.items():
         part = "server" if kind == "servers" else "part"
         planned = [
@@ -58,8 +58,8 @@ def failures(draw: st.DrawFn, kinds: dict[str, int]) -> dict[str, Any]:
         ]
         at_random = draw(st.sampled_from([{}, {"mtbf": "4 min", "mttr": "30 s"}]))
         spec = {"scheduled": planned, **at_random}
-        found |= spec if kind == "servers" else {kind: spec}
-    return found
+        frame |= spec if kind == "servers" else {kind: spec}
+    return frame
 
 
 @st.composite
@@ -208,15 +208,15 @@ def kept_books(data: dict[str, Any], folder: Path) -> tuple[Books, pl.DataFrame,
     books: list[Books] = []
     runs: list[FinishedRun] = []
 
-    def finished(*given: Any, **named: Any) -> FinishedRun:
-        runs.append(FinishedRun(*given, **named))
+    def finished(*inputs: Any, **named: Any) -> FinishedRun:
+        runs.append(FinishedRun(*inputs, **named))
         return runs[-1]
 
     class Watched(Simulation):
-        def __init__(self, *given: Any, **named: Any) -> None:
-            if type(given[1]) is Ledger:  # a run writes to the arrays of a plain ledger, and does not ask it
-                given[1].__class__ = type("Asked", (Ledger,), {})
-            super().__init__(*given, **named)
+        def __init__(self, *inputs: Any, **named: Any) -> None:
+            if type(inputs[1]) is Ledger:  # a run writes to the arrays of a plain ledger, and does not ask it
+                inputs[1].__class__ = type("Asked", (Ledger,), {})
+            super().__init__(*inputs, **named)
             books.append(Books(self.ledger, lambda: self.now))
 
     with pytest.MonkeyPatch.context() as patch:

@@ -40,10 +40,10 @@ def lost(data: dict[str, Any], out: Path) -> list[str]:
 def test_a_rack_fails_at_a_set_time_and_is_back(repair: dict[str, Any], tmp_path: Path) -> None:
     """Four requests fill the cluster; then a rack fails, and only where it comes back are two more accepted."""
     scheduled = [{"at": 4.5, "domain": 1, **repair}]
-    found = lost(failing({"domains": {"rack": {"scheduled": scheduled}}}), tmp_path / "out")
+    frame = lost(failing({"domains": {"rack": {"scheduled": scheduled}}}), tmp_path / "out")
     late = ["placed", "placed"] if repair else ["rejected", "rejected"]
-    assert found[:7] == ["placed", "placed", "interrupted", "interrupted", "rejected", "rejected", "rejected"]
-    assert found[7:] == late
+    assert frame[:7] == ["placed", "placed", "interrupted", "interrupted", "rejected", "rejected", "rejected"]
+    assert frame[7:] == late
 
 
 def test_a_zone_is_named_by_its_value_and_others_stay(tmp_path: Path) -> None:
@@ -53,8 +53,8 @@ def test_a_zone_is_named_by_its_value_and_others_stay(tmp_path: Path) -> None:
 
 def test_random_failures_of_racks_are_those_of_whole_racks_and_of_their_own_stream(tmp_path: Path) -> None:
     workload = {**DATA["workload"], "requests": 60}
-    one = failing({"mtbf": 40, "mttr": 3, "domains": {"rack": {"mtbf": 20, "mttr": 5}}}, workload=workload)
-    world = build_world(bw.scenario(one))
+    item = failing({"mtbf": 40, "mttr": 3, "domains": {"rack": {"mtbf": 20, "mttr": 5}}}, workload=workload)
+    world = build_world(bw.scenario(item))
     simulation = world.simulation(3)
     while simulation.advance() is not None:
         simulation.answer(None)
@@ -68,7 +68,7 @@ def test_random_failures_of_racks_are_those_of_whole_racks_and_of_their_own_stre
     assert together > 4
     alone = world.faults(3)[0]
     assert alone == build_world(bw.scenario(failing({"mtbf": 40, "mttr": 3}))).faults(3)[0]
-    runs = [bw.run(bw.scenario(one), out=tmp_path / str(n), jobs=1).done["acceptance"].to_list() for n in range(2)]
+    runs = [bw.run(bw.scenario(item), out=tmp_path / str(n), jobs=1).done["acceptance"].to_list() for n in range(2)]
     assert runs[0] == runs[1]
 
 

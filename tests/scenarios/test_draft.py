@@ -50,20 +50,20 @@ def test_columns_of_an_unknown_table_are_guessed(table: Path, tmp_path: Path) ->
     )
     frame.write_parquet(tmp_path / "vms.parquet")
     for path in (table, tmp_path / "vms.parquet"):
-        found = propose(path)
-        assert {guess.name: (guess.column, guess.unit) for guess in found.guesses} == FOUND
-        assert found.workload["labels"] == {"tenant": "Account", "state": "Status"}
-        assert found.others == ["Avg CPU %"]
-        assert found.keep == {"vCPUs Requested": "> 0"}
-        assert found.empty == {"end": "never"}
-        said = "\n".join(found.doubts)
+        result = propose(path)
+        assert {guess.name: (guess.column, guess.unit) for guess in result.guesses} == FOUND
+        assert result.workload["labels"] == {"tenant": "Account", "state": "Status"}
+        assert result.others == ["Avg CPU %"]
+        assert result.keep == {"vCPUs Requested": "> 0"}
+        assert result.empty == {"end": "never"}
+        output = "\n".join(result.doubts)
         for part in (
             "vCPUs Requested does not say its unit: millicores are assumed (4,000 in the middle)",
             "vCPUs Requested is empty or not above 0 in 1 of 6 rows: they are left out",
             "TerminatedAt is empty in 1 of 6 rows: they are taken to run on for ever",
             "Status has running (5), failed (1)",
         ):
-            assert part in said
+            assert part in output
 
 
 UNITS: list[tuple[dict[str, list[Any]], dict[str, str]]] = [
@@ -87,8 +87,8 @@ UNITS: list[tuple[dict[str, list[Any]], dict[str, str]]] = [
 def test_in_which_units(columns: dict[str, list[Any]], units: dict[str, str], tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     pl.DataFrame(columns).write_csv(path)
-    found = propose(path)
-    assert {guess.name: guess.unit for guess in found.guesses if guess.unit} == units
+    proposal = propose(path)
+    assert {guess.name: guess.unit for guess in proposal.guesses if guess.unit} == units
     assert len(requests_of(str(path)).frame) == 2
 
 
@@ -102,10 +102,13 @@ def test_from_a_table_to_a_generator(table: Path, capsys: pytest.CaptureFixture[
     assert "# The servers are a guess" in text
     assert main(["run", "like.yaml", "--agents", "first-fit", "--seeds", "1"]) == 0
     capsys.readouterr()
-    for rows, said in (("", "requests: too little to fit"), ("0,10,2\n", "arrival: all requests arrive at one moment")):
+    for rows, output in (
+        ("", "requests: too little to fit"),
+        ("0,10,2\n", "arrival: all requests arrive at one moment"),
+    ):
         Path("few.csv").write_text(f"start,end,cpu\n0,10,1\n{rows}")
         assert main(["traces", "describe", "few.csv", "--fit"]) == MISTAKE
-        assert f"few.csv: {said}" in capsys.readouterr().err
+        assert f"few.csv: {output}" in capsys.readouterr().err
 
 
 def test_the_next_command_can_be_pasted(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -115,17 +118,17 @@ def test_the_next_command_can_be_pasted(table: Path, capsys: pytest.CaptureFixtu
 
 def test_from_a_table_to_a_run(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["traces", "describe", table.name, "--out", "vms.yaml"]) == 0
-    said = capsys.readouterr().out
-    assert "What the columns of Export of VMs.csv probably are" in said
-    assert "5 requests over 5 h, 1 of them never ending" in said
-    assert "binwright run vms.yaml" in said
+    output = capsys.readouterr().out
+    assert "What the columns of Export of VMs.csv probably are" in output
+    assert "5 requests over 5 h, 1 of them never ending" in output
+    assert "binwright run vms.yaml" in output
     text = Path("vms.yaml").read_text()
     assert "# ? vCPUs Requested does not say its unit" in text
     assert "# Not read: Avg CPU %" in text
-    asked = build_world(load_scenario("vms.yaml")).draw(0)
-    assert asked.id.tolist() == ["i-5", "i-1", "i-3", "i-4", "i-0"]
-    assert asked.demand[:, 0].tolist() == [4_000_000, 8_000_000, 2_000_000, 16_000_000, 4_000_000]
-    assert asked.labels["tenant"].tolist() == ["acme", "acme", "", "beta", "acme"]
+    workload = build_world(load_scenario("vms.yaml")).draw(0)
+    assert workload.id.tolist() == ["i-5", "i-1", "i-3", "i-4", "i-0"]
+    assert workload.demand[:, 0].tolist() == [4_000_000, 8_000_000, 2_000_000, 16_000_000, 4_000_000]
+    assert workload.labels["tenant"].tolist() == ["acme", "acme", "", "beta", "acme"]
     assert main(["run", "vms.yaml", "--agents", "first-fit"]) == 0
     capsys.readouterr()
     assert main(["traces", "describe", table.name, "--out", "vms.yaml"]) == MISTAKE
@@ -148,7 +151,7 @@ def test_a_first_scenario_by_options(table: Path, capsys: pytest.CaptureFixture[
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("init", "--node", "cpu: 4 GB"), "cluster.node.cpu: 'GB' is not a unit of cpu"),
         (("init", "--node", "cpu: ["), "--node: is not a YAML value (got '{cpu: [}')"),
@@ -161,7 +164,7 @@ def test_a_first_scenario_by_options(table: Path, capsys: pytest.CaptureFixture[
 )  # fmt: skip
 def test_mistakes(
     arguments: tuple[str, ...],
-    said: str,
+    message: str,
     table: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
@@ -170,7 +173,7 @@ def test_mistakes(
     monkeypatch.setenv("XDG_CACHE_HOME", str(table.parent))
     Path("odd.csv").write_text("start,cpu,mem\n0,1,1\n5,x,1\n9,2,1\n")
     assert main(list(arguments)) == MISTAKE
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 @given(st.lists(st.tuples(st.floats(1e-3, 1e6), st.floats(1e-3, 1e6)), min_size=1, max_size=5))

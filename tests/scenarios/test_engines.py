@@ -27,14 +27,16 @@ def test_results_do_not_depend_on_the_engine(tmp_path: Path) -> None:
     simpy = run_as("python", Batch(scenario, tmp_path / "python"))
     compiled = run_as("compiled", Batch(scenario, tmp_path / "compiled"))
     assert simpy.runs["status"].unique().to_list() == ["done"]
-    kept = [column for column in simpy.runs.columns if column not in TIMES]
-    assert {"run", "acceptance", "fragmentation_cpu", "server_hours_on", "energy", "carbon", "net_month"} < set(kept)
-    assert_frame_equal(simpy.runs[kept], compiled.runs[kept], check_exact=True)
+    retained = [column for column in simpy.runs.columns if column not in TIMES]
+    assert {"run", "acceptance", "fragmentation_cpu", "server_hours_on", "energy", "carbon", "net_month"} < set(
+        retained
+    )
+    assert_frame_equal(simpy.runs[retained], compiled.runs[retained], check_exact=True)
     for run in simpy.runs["run"]:
         for kind in ("requests", "samples", "states"):
-            one, other = getattr(simpy, kind)(run), getattr(compiled, kind)(run)
-            assert len(one)
-            assert_frame_equal(one, other, check_exact=True)
+            each, other = getattr(simpy, kind)(run), getattr(compiled, kind)(run)
+            assert len(each)
+            assert_frame_equal(each, other, check_exact=True)
 
 
 WAIT = "overflow={wait: {together: 99}}"

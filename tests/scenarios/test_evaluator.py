@@ -34,15 +34,15 @@ def evaluator() -> Evaluator:
 
 
 def test_scores_are_those_of_runs(evaluator: Evaluator, tmp_path: Path) -> None:
-    asked = [{"formula": {"score": RULE}}, "dot-product", "best-fit", "balance-fit"]
-    runs = bw.run(scenario(agents=asked, replications=4), out=tmp_path).runs
+    requested = [{"formula": {"score": RULE}}, "dot-product", "best-fit", "balance-fit"]
+    runs = bw.run(scenario(agents=requested, replications=4), out=tmp_path).runs
     policies: list[Any] = [RULE, dot_product, "best-fit", "balance-fit"]
     assert runs["acceptance"].to_numpy().mean() < 0.98
     for agent, policy in zip(runs["agent"].unique(maintain_order=True), policies, strict=True):
         rows = runs.filter(runs["agent"] == agent)
-        found = evaluator(policy, on="test")
-        assert found.values == dict(zip(rows["seed"], rows["acceptance"], strict=True))
-        assert found.score == pytest.approx(rows["acceptance"].mean())
+        result = evaluator(policy, on="test")
+        assert result.values == dict(zip(rows["seed"], rows["acceptance"], strict=True))
+        assert result.score == pytest.approx(rows["acceptance"].mean())
 
 
 class Tired(Agent):
@@ -65,17 +65,17 @@ def test_warm_start_of_an_evaluation_has_its_own_agent(tmp_path: Path, monkeypat
     monkeypatch.syspath_prepend(Path(__file__).parents[2])
     Path("mine.py").write_text("from tests.scenarios.test_evaluator import Tired\n")
     warm = {"resource": "cpu", "until": 0.3, "with": "self"}
-    asked = scenario(agents=["mine.py:Tired"], warm_start=warm, replications=2)
-    runs = bw.run(asked, out="runs").runs
-    found = Evaluator(asked, seeds=1, validation=1, test=2)(asked.agents[0], on="test")
-    assert found.values == dict(zip(runs["seed"], runs["acceptance"], strict=True))
+    requested = scenario(agents=["mine.py:Tired"], warm_start=warm, replications=2)
+    runs = bw.run(requested, out="runs").runs
+    result = Evaluator(requested, seeds=1, validation=1, test=2)(requested.agents[0], on="test")
+    assert result.values == dict(zip(runs["seed"], runs["acceptance"], strict=True))
 
 
 def test_an_agent_forgets_between_seeds_and_calls(evaluator: Evaluator) -> None:
-    given = Tired()
+    inputs = Tired()
     expected = evaluator(Tired).values
-    assert [evaluator(given).values for _ in range(2)] == [expected, expected]
-    assert given.seen == []
+    assert [evaluator(inputs).values for _ in range(2)] == [expected, expected]
+    assert inputs.seen == []
 
 
 def test_differences_are_paired_with_the_baseline(evaluator: Evaluator) -> None:
@@ -95,8 +95,8 @@ def test_one_rule_may_be_given_in_many_ways(
     expected = evaluator(RULE).values
     files: list[Any] = ["rule.py", "rule.py:score", Path("rule.py"), "named.py:mine"]
     for policy in (SOURCE, *files, bw.agent({"formula": {"score": RULE}}), Formula(RULE)):
-        found = evaluator(policy)
-        assert (found.values, found.reason) == (expected, None), policy
+        result = evaluator(policy)
+        assert (result.values, result.reason) == (expected, None), policy
     assert sorted(file.name for file in tmp_path.iterdir()) == ["named.py", "rule.py"]
 
 
@@ -104,7 +104,9 @@ def test_many_are_evaluated_at_once_and_answered_in_order(evaluator: Evaluator) 
     policies = [RULE, "best-fit", "share_cpu +", SOURCE, "free_cpu"]
     alone = [evaluator(policy) for policy in policies]
     together = evaluator.many(policies, jobs=3)
-    assert [(one.values, one.reason) for one in together] == [(one.values, one.reason) for one in alone]
+    assert [(evaluation.values, evaluation.reason) for evaluation in together] == [
+        (evaluation.values, evaluation.reason) for evaluation in alone
+    ]
 
 
 HOSTILE = {
@@ -123,21 +125,21 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("said", HOSTILE)
-def test_whatever_is_proposed_has_a_reason(said: str, evaluator: Evaluator) -> None:
-    found = evaluator(HOSTILE[said])
-    assert said in (found.reason or "")
-    assert "\n" not in (found.reason or "")
-    assert isnan(found.score)
-    assert json.loads(json.dumps(found.as_json(), allow_nan=False))["score"] is None
+@pytest.mark.parametrize("message", HOSTILE)
+def test_whatever_is_proposed_has_a_reason(message: str, evaluator: Evaluator) -> None:
+    evaluation = evaluator(HOSTILE[message])
+    assert message in (evaluation.reason or "")
+    assert "\n" not in (evaluation.reason or "")
+    assert isnan(evaluation.score)
+    assert json.loads(json.dumps(evaluation.as_json(), allow_nan=False))["score"] is None
     assert evaluator(RULE).reason is None
 
 
 def test_a_score_that_is_no_number_refuses_as_a_run_does(evaluator: Evaluator) -> None:
-    found = evaluator("0 / 0 * free_cpu")
-    assert found.score == 0 == max(found.values.values())
-    assert "the score was no number wherever the request fitted" in (found.reason or "")
-    assert found.difference < 0
+    result = evaluator("0 / 0 * free_cpu")
+    assert result.score == 0 == max(result.values.values())
+    assert "the score was no number wherever the request fitted" in (result.reason or "")
+    assert result.difference < 0
 
 
 def test_evaluate_prints_a_table_json_or_the_reason(
@@ -146,13 +148,13 @@ def test_evaluate_prints_a_table_json_or_the_reason(
     monkeypatch.chdir(tmp_path)
     Path("rule.py").write_text(SOURCE)
     sets = [word for key, value in SHORT.items() for word in ("--set", f"{key}={value}")]
-    asked = ["--scenario", "quickstart", "--seeds", "2", *sets]
-    assert cli.main(["evaluate", "rule.py:score", *asked, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert set(found) == set(Evaluation.__slots__)
-    assert (len(found["values"]), found["policy"], found["reason"]) == (2, "rule.py:score", None)
-    assert cli.main(["evaluate", *asked, "random"]) == 0
+    requested = ["--scenario", "quickstart", "--seeds", "2", *sets]
+    assert cli.main(["evaluate", "rule.py:score", *requested, "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert set(result) == set(Evaluation.__slots__)
+    assert (len(result["values"]), result["policy"], result["reason"]) == (2, "rule.py:score", None)
+    assert cli.main(["evaluate", *requested, "random"]) == 0
     assert "+0.0000" in capsys.readouterr().out
-    assert cli.main(["evaluate", *asked, "--", "-share_mem"]) == 0
-    assert cli.main(["evaluate", "import os", *asked]) == 1
+    assert cli.main(["evaluate", *requested, "--", "-share_mem"]) == 0
+    assert cli.main(["evaluate", "import os", *requested]) == 1
     assert "is no expression" in capsys.readouterr().out

@@ -320,8 +320,8 @@ def test_labels_have_the_end_of_a_path(file: Path) -> None:
     weights = [f"results/{name}/training/seed-{seed}/best.safetensors" for name in "ab" for seed in (0, 1)]
     assert labels_of(file, *weights[:2]) == ["nara(path=seed-0/best)", "nara(path=seed-1/best)", "first-fit"]
     assert labels_of(file, more="{nara: {path: /w/x.csv, mask: feasible}}") == ["nara(path=w/x.csv, mask=feasible)"]
-    given = "{name: nara, label: mine, options: {path: w.csv}}"
-    assert labels_of(file, weights[0], more=given) == ["nara(path=seed-0/best)", "mine"]
+    text = "{name: nara, label: mine, options: {path: w.csv}}"
+    assert labels_of(file, weights[0], more=text) == ["nara(path=seed-0/best)", "mine"]
     loaded = load_scenario(file)
     assert scenario_from(yaml.safe_load(resolved(loaded, file.parent))).agents == loaded.agents
     assert scenario_from({**loaded.dump(), "name": "moved"}).agents == loaded.agents

@@ -18,7 +18,7 @@ SERVERS: dict[str, Any] = {"servers": 4, "node": {"cpu": 4}, "domains": {"rack":
 FLAVOURS = [{"cpu": 1, "parts": {"number": 5, "together": "rack", "at_most": {"server": 3}}}, {"cpu": 2}]
 
 
-def asked(**changes: Any) -> dict[str, Any]:
+def scenario_of(**changes: Any) -> dict[str, Any]:
     workload = random_requests(60, "10 s", FLAVOURS, "40 s")
     return {"cluster": SERVERS, "workload": workload, "agents": ["best-fit"], **changes}
 
@@ -28,7 +28,7 @@ def asked(**changes: Any) -> dict[str, Any]:
     {"rescheduling": {"every": "10 s", "moves": 9, "mover": {"agent": {"agent": "best-fit"}}}},
 ])  # fmt: skip
 def test_parts_keep_their_rules_also_where_they_are_moved(changes: dict[str, Any], tmp_path: Path) -> None:
-    row, requests = first_run(asked(**changes, agents=["worst-fit"]), tmp_path)
+    row, requests = first_run(scenario_of(**changes, agents=["worst-fit"]), tmp_path)
     assert bool(row.get("moves")) == bool(changes)
     gangs = requests.filter(pl.col("outcome") == "placed").group_by("gang").agg(pl.col("server"), pl.len())
     gangs = gangs.filter(pl.col("len") > 1)
@@ -50,8 +50,8 @@ def test_a_gang_with_devices_has_others_evicted(tmp_path: Path) -> None:
         400, "10 s", [gang, {"gpu": 1, "weight": 6, "parts": 2, "priority": 1}, {"gpu": 1, "weight": 6}], "40 s"
     )
     cluster = {"servers": 4, "node": {"cpu": 4}, "devices": {"count": 4}, "domains": {"rack": 2}}
-    given = asked(cluster=cluster, workload=workload, overflow={"preempt": {"victims": "fewest"}})
-    _, requests = first_run(given, tmp_path)
+    options = scenario_of(cluster=cluster, workload=workload, overflow={"preempt": {"victims": "fewest"}})
+    _, requests = first_run(options, tmp_path)
     urgent = requests.filter(pl.col("priority") == 9)
     evicted = requests.filter(pl.col("evicted_for").is_in(urgent["row"].implode()))
     by = evicted.group_by("evicted_for").agg(pl.len(), pl.col("gang").n_unique(), pl.col("end").first())
@@ -76,14 +76,14 @@ LOG = """; three jobs
 def test_jobs_of_a_log_lie_on_several_servers(tmp_path: Path, backfilling: str, way: Way) -> None:
     log = tmp_path / "log.swf"
     log.write_text(LOG)
-    given = {
+    problem = {
         "cluster": {"servers": 2, "node": {"cpu": 16, "mem": "64 GB"}},
         "workload": {"trace": "swf", "path": str(log), "parts": "processors"},
         "overflow": {"wait": {"together": 100}},
         "knowledge": {"lifetimes": {"predicted": {"requested": {}}}},
         "agents": [{"in-line": {"backfilling": backfilling}}],
     }
-    row, requests = first_run(given, tmp_path, way)
+    row, requests = first_run(problem, tmp_path, way)
     leads = requests.filter(pl.col("gang") == pl.col("row"))
     assert leads["outcome"].to_list() == ["placed", "placed", "impossible"]
     assert leads["decided"].to_list()[:2] == [0.0, 10.0]
@@ -93,7 +93,7 @@ def test_jobs_of_a_log_lie_on_several_servers(tmp_path: Path, backfilling: str, 
 
 
 @pytest.mark.parametrize(
-    ("parts", "said"),
+    ("parts", "message"),
     [
         ({"number": 2, "together": "room"}, "no such label"),
         (inf, "expected a whole number from 1 to"),
@@ -101,25 +101,25 @@ def test_jobs_of_a_log_lie_on_several_servers(tmp_path: Path, backfilling: str, 
         ({"together": "rack"}, "needs either number or by"),
     ],
 )
-def test_mistakes_are_told(parts: object, said: str) -> None:
-    given = asked()
-    given["workload"]["flavours"] = [{"cpu": 1, "parts": parts}]
-    with pytest.raises(UserError, match=said):
-        scenario_from(given)
+def test_mistakes_are_told(parts: object, message: str) -> None:
+    options = scenario_of()
+    options["workload"]["flavours"] = [{"cpu": 1, "parts": parts}]
+    with pytest.raises(UserError, match=message):
+        scenario_from(options)
 
 
 def test_keys_that_do_not_go_with_gangs_are_refused() -> None:
-    given = asked(cluster={"network": {"topology": "alpha"}, "node": {"cpu": 10}})
-    given["workload"]["flavours"] = [{"cpu": 1, "parts": {"number": 2, "together": "rack"}}]
+    options = scenario_of(cluster={"network": {"topology": "alpha"}, "node": {"cpu": 10}})
+    options["workload"]["flavours"] = [{"cpu": 1, "parts": {"number": 2, "together": "rack"}}]
     with pytest.raises(UserError, match="a part may lie on several servers of a network"):
-        scenario_from(given)
+        scenario_from(options)
 
 
 def test_why_names_the_servers_of_an_interrupted_gang(tmp_path: Path) -> None:
     down = {"failures": {"scheduled": [{"at": "1 s", "server": 0}]}}
-    given = asked(cluster={**SERVERS, **down}, overflow={"preempt": {}})
-    given["workload"] = {**given["workload"], "flavours": [{"cpu": 1, "parts": 5}]}
-    _, requests = first_run(given, tmp_path)
+    options = scenario_of(cluster={**SERVERS, **down}, overflow={"preempt": {}})
+    options["workload"] = {**options["workload"], "flavours": [{"cpu": 1, "parts": 5}]}
+    _, requests = first_run(options, tmp_path)
     assert requests["outcome"].to_list()[:5] == ["interrupted"] * 5
-    found = why(plan(scenario_from(given))[0], str(requests["id"][0]))
-    assert found.answer == "placed with 5 parts on servers 0, 1"
+    result = why(plan(scenario_from(options))[0], str(requests["id"][0]))
+    assert result.answer == "placed with 5 parts on servers 0, 1"

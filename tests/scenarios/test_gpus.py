@@ -54,18 +54,18 @@ def test_groups_have_devices() -> None:
 
 def test_seeds_number_servers_anew() -> None:
     scenario = scenario_from(changed(numbering="drawn"))
-    found = {seed: build_cluster(scenario, seed) for seed in range(6)}
-    counts = {seed: tuple(each.devices.count.tolist()) for seed, each in found.items() if each.devices}
+    workload = {seed: build_cluster(scenario, seed) for seed in range(6)}
+    counts = {seed: tuple(each.devices.count.tolist()) for seed, each in workload.items() if each.devices}
     assert len(set(counts.values())) > 1
     assert all(sorted(each) == [0, 2, 4, 4] for each in counts.values())
-    for each in found.values():
+    for each in workload.values():
         assert each.devices is not None
         assert each.capacity[:, 0, 2].tolist() == (each.devices.count * QUANTUM).tolist()
         assert each.devices.added == (0, -1)  # as the last one that is written
 
 
 @pytest.mark.parametrize(
-    ("cluster", "said"),
+    ("cluster", "message"),
     [
         ({"nodes": 2}, "servers with devices have one node"),
         ({"spread_above": {"mem": "1 GB"}}, "servers with devices have one node"),
@@ -79,8 +79,8 @@ def test_seeds_number_servers_anew() -> None:
         ({"groups": None, "trace": {"name": "huawei-east-1"}}, "comes without servers"),
     ],
 )
-def test_refuses_what_does_not_go_with_devices(cluster: dict[str, Any], said: str) -> None:
-    with pytest.raises(UserError, match=said):
+def test_refuses_what_does_not_go_with_devices(cluster: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message):
         scenario_from(changed(**cluster))
 
 
@@ -100,17 +100,17 @@ def test_a_run_names_models_that_no_server_has(
 ) -> None:
     rows = ["0,0,5,1,1,H100", "1,1,5,1,1,", "2,2,5,1,1,H100|A100", "3,3,5,1,0,T4"]
     (tmp_path / "t.csv").write_text("\n".join(["id,arrival,lifetime,cpu,gpu,models", *rows, ""]))
-    asked = {
+    options = {
         "cluster": {"servers": 1, "node": {"cpu": 8}, "devices": {"count": 2, **model}},
         "workload": {"trace": "table", "path": "t.csv"},
         "agents": ["fgd"],
     }
-    (tmp_path / "s.yaml").write_text(yaml.safe_dump(asked))
+    (tmp_path / "s.yaml").write_text(yaml.safe_dump(options))
     assert main(["run", str(tmp_path / "s.yaml"), "--out", str(tmp_path / "out")]) == 0
-    said = " ".join(capsys.readouterr().out.split())
-    assert "50.00 % of the requests" in said
-    assert "A100, H100" in said
-    assert "T4" not in said  # asked for with no device
+    captured = " ".join(capsys.readouterr().out.split())
+    assert "50.00 % of the requests" in captured
+    assert "A100, H100" in captured
+    assert "T4" not in captured  # asked for with no device
 
 
 def servers_file(folder: Path, rows: list[list[Any]]) -> Path:
@@ -148,9 +148,9 @@ def test_servers_of_a_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     only = build_cluster(chosen)
     assert only.devices is not None
     assert (only.devices.count.tolist(), only.devices.models) == ([8, 1], ("G2", "P100"))
-    found = bw.run(chosen, out=tmp_path / "out", jobs=1)
-    assert found.done["allocation_gpu"].is_not_null().all()
-    assert not len(found.failed)
+    result = bw.run(chosen, out=tmp_path / "out", jobs=1)
+    assert result.done["allocation_gpu"].is_not_null().all()
+    assert not len(result.failed)
     again = Batch(chosen, tmp_path / "out")
     assert len(again.done()) == 1
     servers_file(tmp_path, [["n1", 96000, 2048, 4, "G2"], ["n2", 8000, 1024, 1, "P100"]])
@@ -170,19 +170,19 @@ def test_runs_tell_of_fragmentation(tmp_path: Path) -> None:
     runs = {row["agent"]: row for row in results.done.iter_rows(named=True)}
     assert set(runs) == set(MIXED["agents"])
     for agent, row in runs.items():
-        found, asked = results.devices(row["run"]), results.requests(row["run"])
-        fragments = found.select([f"fragments_{cause}" for cause in CAUSES]).to_numpy()
-        assert fragments.sum(axis=1) == pytest.approx(found["free"].to_numpy())
-        assert (found["allocated"] + found["free"] == 10).all()
-        held = asked.filter(pl.col("outcome") == "placed")
+        result, frame = results.devices(row["run"]), results.requests(row["run"])
+        fragments = result.select([f"fragments_{cause}" for cause in CAUSES]).to_numpy()
+        assert fragments.sum(axis=1) == pytest.approx(result["free"].to_numpy())
+        assert (result["allocated"] + result["free"] == 10).all()
+        held = frame.filter(pl.col("outcome") == "placed")
         for place in (5, 30, 59):
-            time = asked["decided"][place]
-            there = held.filter((pl.col("decided") <= time) & ((pl.col("end") > time) | (pl.col("row") == place)))
-            assert found["allocated"][place] == pytest.approx(there["gpu"].sum()), agent
-        share = 1 - fragments[:, USABLE] / np.maximum(found["free"].to_numpy(), 1e-9)
+            time = frame["decided"][place]
+            present = held.filter((pl.col("decided") <= time) & ((pl.col("end") > time) | (pl.col("row") == place)))
+            assert result["allocated"][place] == pytest.approx(present["gpu"].sum()), agent
+        share = 1 - fragments[:, USABLE] / np.maximum(result["free"].to_numpy(), 1e-9)
         assert row["fragmented_gpu"] == pytest.approx(share.mean())
-        assert {name for name in found.columns if name.startswith("fragments_")} == {
-            f"fragments_{one}" for one in CAUSES
+        assert {name for name in result.columns if name.startswith("fragments_")} == {
+            f"fragments_{each}" for each in CAUSES
         }
 
 

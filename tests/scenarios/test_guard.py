@@ -22,8 +22,8 @@ ENDLESS = {
 @pytest.mark.parametrize("line", ENDLESS.values(), ids=ENDLESS)
 def test_an_agent_beyond_its_decision_limit_fails_its_run_only(tmp_path: Path, line: str) -> None:
     Batch(plain(agents=["first-fit"], replications=1), tmp_path / "compiled").run()  # which takes longer than the limit
-    asked = plain(agents=[agent(tmp_path, line), "first-fit"], replications=1, decision_limit="200 ms")
-    results = Batch(asked, tmp_path / "out").run()
+    scenario = plain(agents=[agent(tmp_path, line), "first-fit"], replications=1, decision_limit="200 ms")
+    results = Batch(scenario, tmp_path / "out").run()
     assert results.runs["status"].to_list() == ["failed", "done"]
     error = results.failed["error"][0]
     assert error.startswith("the agent thought for longer than 0.2 s, its decision_limit; it was interrupted at")
@@ -31,8 +31,8 @@ def test_an_agent_beyond_its_decision_limit_fails_its_run_only(tmp_path: Path, l
 
 
 def test_many_quick_decisions_may_take_longer_than_the_limit(tmp_path: Path) -> None:
-    asked = plain(agents=[agent(tmp_path, "time.sleep(.01)")], replications=1, decision_limit="200 ms")
-    assert len(Batch(asked, tmp_path / "out").run().done) == 1
+    scenario = plain(agents=[agent(tmp_path, "time.sleep(.01)")], replications=1, decision_limit="200 ms")
+    assert len(Batch(scenario, tmp_path / "out").run().done) == 1
 
 
 def test_decision_limit_is_no_part_of_a_runs_identity(tmp_path: Path) -> None:
@@ -42,8 +42,8 @@ def test_decision_limit_is_no_part_of_a_runs_identity(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("when", ["request.index == 7", "True"])
 def test_an_agent_that_exits_python_fails_its_run_only(tmp_path: Path, when: str) -> None:
-    asked = plain(agents=[agent(tmp_path, f"if {when}: raise SystemExit(3)"), "first-fit"], replications=2)
-    results = Batch(asked, tmp_path / "out").run()
+    scenario = plain(agents=[agent(tmp_path, f"if {when}: raise SystemExit(3)"), "first-fit"], replications=2)
+    results = Batch(scenario, tmp_path / "out").run()
     assert results.runs["status"].to_list() == ["failed", "done"] * 2
     assert results.failed["error"][0].startswith(f"sys.exit(3) was called at {tmp_path / 'mine.py'}:")
 

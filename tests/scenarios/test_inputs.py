@@ -39,12 +39,12 @@ both = pytest.mark.parametrize("jobs", first(1, [1, 2]))
 """In this process, or in two others."""
 
 
-def played(given: Scenario, folder: Path, jobs: int, finished: Callable[[Row], None]) -> Results:
+def played(scenario: Scenario, folder: Path, jobs: int, finished: Callable[[Row], None]) -> Results:
     """Run in the folder `out`, with workers for more than one run at a time, however little there is to do."""
     with pytest.MonkeyPatch.context() as patch:
         if jobs > 1:
             patch.setattr(pool, "WORTH", 0)
-        return Batch(given, folder / "out").run(jobs=jobs, finished=finished)
+        return Batch(scenario, folder / "out").run(jobs=jobs, finished=finished)
 
 
 def edited(after: int, edit: Callable[[], object]) -> Callable[[Row], None]:
@@ -62,24 +62,24 @@ def edited(after: int, edit: Callable[[], object]) -> Callable[[Row], None]:
 @both
 def test_a_trace_that_is_overwritten_ends_the_batch_and_the_same_command_goes_on(tmp_path: Path, jobs: int) -> None:
     """What met the old trace is done anew; what it holds before is as if it had stayed."""
-    file, given = tmp_path / "t.csv", traced(tmp_path, ["first-fit", "best-fit"])
+    file, inputs = tmp_path / "t.csv", traced(tmp_path, ["first-fit", "best-fit"])
     expected = {}
     for cpu in (2, 5):
         trace(file, cpu)
-        expected[cpu] = Batch(given, tmp_path / f"whole-{cpu}").run()
+        expected[cpu] = Batch(inputs, tmp_path / f"whole-{cpu}").run()
     assert not same(expected[2], expected[5])
     trace(file, 2)
     with pytest.raises(UserError, match=r"t\.csv: changed while it was used\n  Give the same command again"):
-        played(given, tmp_path, jobs, edited(2, lambda: trace(file, 5)))
-    assert same(Batch(given, tmp_path / "out").run(), expected[5])
+        played(inputs, tmp_path, jobs, edited(2, lambda: trace(file, 5)))
+    assert same(Batch(inputs, tmp_path / "out").run(), expected[5])
     trace(file, 2)
-    assert len(Batch(given, tmp_path / "out").done()) == 2
-    assert same(Batch(given, tmp_path / "out").run(), expected[2])
+    assert len(Batch(inputs, tmp_path / "out").done()) == 2
+    assert same(Batch(inputs, tmp_path / "out").run(), expected[2])
 
 
 def test_a_file_that_was_exchanged_and_put_back_is_noticed(tmp_path: Path) -> None:
     """What it holds and when it was written are what they were; nobody knows what a run met between."""
-    file, given = tmp_path / "t.csv", traced(tmp_path, ["first-fit", "best-fit"])
+    file, scenario = tmp_path / "t.csv", traced(tmp_path, ["first-fit", "best-fit"])
     trace(file, 2)
 
     def exchanged() -> None:
@@ -90,14 +90,14 @@ def test_a_file_that_was_exchanged_and_put_back_is_noticed(tmp_path: Path) -> No
         os.utime(file, ns=(stat.st_atime_ns, stat.st_mtime_ns))
 
     with pytest.raises(UserError, match=r"t\.csv: changed while it was used"):
-        Batch(given, tmp_path / "out").run(finished=edited(2, exchanged))
+        Batch(scenario, tmp_path / "out").run(finished=edited(2, exchanged))
 
 
 def test_only_paths_and_options_name_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.py").write_text("class Mine:\n    def __init__(self, table: str): ...\n")
     grouped = data(workload=random_requests(9, "1 min", [{"cpu": 1, "mem": "1 GB", "group": "web"}], "1 h"))
-    both = [scenario_from(given) for given in (grouped, data(workload={"mine.py:Mine": {"table": "web"}}))]
-    before = [plan(given)[0].name for given in both]
+    both = [scenario_from(scenario) for scenario in (grouped, data(workload={"mine.py:Mine": {"table": "web"}}))]
+    before = [plan(scenario)[0].name for scenario in both]
     (tmp_path / "web").write_text("is called as the group is")
-    assert [plan(given)[0].name == name for given, name in zip(both, before, strict=True)] == [True, False]
+    assert [plan(scenario)[0].name == name for scenario, name in zip(both, before, strict=True)] == [True, False]

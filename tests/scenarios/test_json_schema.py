@@ -27,10 +27,10 @@ def test_json_schema_accepts_all_shipped_scenarios(name: str) -> None:
 
 
 def test_json_schema_describes_every_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = json_schema()["$defs"]
-    assert found["Scenario"]["properties"].keys() == Scenario.known().keys()
-    assert all(key["description"] for model in found.values() for key in model["properties"].values())
-    assert found["Trace"]["properties"]["running"]["enum"] == ["keep", "drop", None]
+    problem = json_schema()["$defs"]
+    assert problem["Scenario"]["properties"].keys() == Scenario.known().keys()
+    assert all(key["description"] for model in problem.values() for key in model["properties"].values())
+    assert problem["Trace"]["properties"]["running"]["enum"] == ["keep", "drop", None]
     monkeypatch.setattr("inspect.getdoc", lambda kind: None)  # as under `python -OO`
     assert all(model["description"] == "" for model in json_schema()["$defs"].values())
 

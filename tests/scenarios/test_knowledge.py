@@ -77,10 +77,10 @@ def test_agents_see_lifetimes_as_the_scenario_says() -> None:
 
 
 def test_generated_requests_are_predicted_by_those_of_another_seed() -> None:
-    found = build_world(scenario({"predicted": {"survival": {"least": 5}}})).draw(0)
-    small = found.demand[:, 0] == 10**6
-    assert (found.expected[small] == 90).all()
-    others = set(found.expected[~small].tolist())
+    result = build_world(scenario({"predicted": {"survival": {"least": 5}}})).draw(0)
+    small = result.demand[:, 0] == 10**6
+    assert (result.expected[small] == 90).all()
+    others = set(result.expected[~small].tolist())
     assert len(others) == 1
     assert 20 < others.pop() < 200
 
@@ -97,9 +97,9 @@ def test_traces_are_predicted_by_rows_that_no_run_meets(tmp_path: Path) -> None:
     forget()
     starts: list[Any] = [40, {"random": [40, 60]}, {"apart": [40, 80]}]
     for start in starts:
-        found = build_world(trace(tmp_path, start=start, running="drop")).draw(0)
-        assert (found.expected == 5).all()
-        assert (found.duration == 70).all()
+        result = build_world(trace(tmp_path, start=start, running="drop")).draw(0)
+        assert (result.expected == 5).all()
+        assert (result.duration == 70).all()
     assert (build_world(trace(tmp_path, start="20 s", running="drop")).draw(0).expected == 5).all()
     with pytest.raises(UserError, match="there are no rows to learn from"):
         build_world(trace(tmp_path, start=0)).draw(0)
@@ -217,8 +217,8 @@ FAILING = {
 def played_with(name: str, folder: Path) -> Simulation:
     """Make the simulation of a scenario with failures in which this class of `AGAIN` predicts."""
     (folder / "mine.py").write_text(AGAIN)
-    given = {**BASE, **FAILING, "knowledge": {"lifetimes": {"predicted": {f"mine.py:{name}": {}}}}}
-    (folder / "s.yaml").write_text(yaml.safe_dump(given))
+    options = {**BASE, **FAILING, "knowledge": {"lifetimes": {"predicted": {f"mine.py:{name}": {}}}}}
+    (folder / "s.yaml").write_text(yaml.safe_dump(options))
     simulation = build_world(load_scenario(folder / "s.yaml")).simulation(0)
     assert simulation is not None
     return simulation
@@ -226,18 +226,20 @@ def played_with(name: str, folder: Path) -> Simulation:
 
 @pytest.mark.parametrize("agent", ["nilas", "first-fit"])
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("Raises", r"Raises raised KeyError\('oh'\) at .*mine.py:11"),
         ("Nan", "again of .*Nan returned nan"),
         ("Nothing", "again of .*Nothing returned None"),
     ],
 )
-def test_mistakes_in_repeated_predictions_name_the_predictor(agent: str, name: str, said: str, tmp_path: Path) -> None:
+def test_mistakes_in_repeated_predictions_name_the_predictor(
+    agent: str, name: str, message: str, tmp_path: Path
+) -> None:
     simulation = played_with(name, tmp_path)
     made = AGENTS.load(agent)()
     made.start(simulation.view, np.random.default_rng(0))
-    with pytest.raises(WorkloadError, match=said):
+    with pytest.raises(WorkloadError, match=message):
         play(simulation, made)
 
 
@@ -259,11 +261,11 @@ def test_learned_lifetimes_are_used_for_their_resources_and_file_only(tmp_path: 
     def told(node: dict[str, int], long: int) -> list[float]:
         rows = [f"{i},{10 * i},{long if i % 2 else 5},{1 + i % 2},{2 - i % 2}" for i in range(40)]
         file.write_text("\n".join(["id,arrival,lifetime,cpu,gpu", *rows]))
-        given = {"trace": "table", "path": str(file), "requests": 4, "start": 30, "running": "drop"}
+        options = {"trace": "table", "path": str(file), "requests": 4, "start": 30, "running": "drop"}
         lifetimes = {"predicted": {"survival": {"least": 5}}}
-        world = build_world(scenario(lifetimes, workload=given, cluster={"servers": 2, "node": node}))
-        found: list[float] = world.draw(0).expected.tolist()
-        return found
+        world = build_world(scenario(lifetimes, workload=options, cluster={"servers": 2, "node": node}))
+        actual: list[float] = world.draw(0).expected.tolist()
+        return actual
 
     for node in ({"cpu": 8, "gpu": 8}, {"gpu": 8, "cpu": 8}, {"cpu": 8}):
         for long in (500, 70000):

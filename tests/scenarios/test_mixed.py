@@ -39,8 +39,8 @@ def scenario_of(**cluster: Any) -> dict[str, Any]:
 
 def test_a_node_that_a_server_does_not_have_has_nothing() -> None:
     cluster = build_cluster(scenario_from(scenario_of()))
-    there = [[2, 2, 2], [4, 4, 0], [4, 4, 0], [8, 0, 0]]
-    assert (cluster.capacity[:, :, 0] // QUANTUM).tolist() == there
+    present = [[2, 2, 2], [4, 4, 0], [4, 4, 0], [8, 0, 0]]
+    assert (cluster.capacity[:, :, 0] // QUANTUM).tolist() == present
     assert (cluster.growth[:, 0] // QUANTUM).tolist() == [8, 0, 0]
     demand = np.array([[8, 1], [9, 1], [4, 6], [2, 8], [4, 8]]) * QUANTUM
     servers = np.append(cluster.capacity, cluster.growth[None], axis=0)
@@ -48,11 +48,11 @@ def test_a_node_that_a_server_does_not_have_has_nothing() -> None:
 
 
 def test_a_request_lies_on_nodes_that_there_are(tmp_path: Path) -> None:
-    _, found = first_run(scenario_of(), tmp_path)
-    placed = found.filter(pl.col("outcome") == "placed")
+    _, frame = first_run(scenario_of(), tmp_path)
+    placed = frame.filter(pl.col("outcome") == "placed")
     assert (placed["node"].to_numpy() < np.array([3, 2, 2, 1])[placed["server"].to_numpy()]).all()
     assert placed["server"].n_unique() > 1
-    assert (found["outcome"] == "impossible").any()
+    assert (frame["outcome"] == "impossible").any()
 
 
 def test_results_of_mixed_clusters_do_not_depend_on_the_engine(tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_results_of_mixed_clusters_do_not_depend_on_the_engine(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("cluster", "said"),
+    ("cluster", "message"),
     [
         ({"spread_above": {"mem": 5}}, "cluster.groups.1.nodes: has 2 nodes, and the groups before it have 3"),
         (
@@ -77,6 +77,6 @@ def test_results_of_mixed_clusters_do_not_depend_on_the_engine(tmp_path: Path) -
         ({"groups": [{**GROUPS[0], "nodes": 0}]}, "cluster.groups.0.nodes"),
     ],
 )
-def test_keys_that_do_not_go_with_mixed_groups_are_refused(cluster: dict[str, Any], said: str) -> None:
-    with pytest.raises(ScenarioError, match=said):
+def test_keys_that_do_not_go_with_mixed_groups_are_refused(cluster: dict[str, Any], message: str) -> None:
+    with pytest.raises(ScenarioError, match=message):
         scenario_from(scenario_of(**cluster))

@@ -12,7 +12,7 @@ from tests.support.scenarios import random_requests
 def test_room_is_made_where_rules_let_the_request_lie(tmp_path: Path) -> None:
     groups: list[dict[str, Any]] = [{"count": 6, "node": {"cpu": 16, "mem": 32}, "labels": {"zone": "a"}}]
     closed = {"count": 1, "node": {"cpu": 16, "mem": 32}, "labels": {"zone": "b"}, "taints": ["keep"]}
-    found = []
+    problem = []
     for number, more in enumerate(([], [closed])):
         data = {
             "name": f"closed-{number}",
@@ -26,8 +26,8 @@ def test_room_is_made_where_rules_let_the_request_lie(tmp_path: Path) -> None:
             "overflow": {"make_room": {"moves": 5, "mover": "agent"}},
             "agents": ["worst-fit"],
         }
-        [one] = plan(scenario_from(data))
-        row = execute(one, tmp_path)
-        found.append((row["scheduled"], row["moves"]))
-    assert found[0] == found[1]  # an empty server that nobody may lie on changes nothing
-    assert found[0][1] > 0
+        [run] = plan(scenario_from(data))
+        row = execute(run, tmp_path)
+        problem.append((row["scheduled"], row["moves"]))
+    assert problem[0] == problem[1]  # an empty server that nobody may lie on changes nothing
+    assert problem[0][1] > 0

@@ -68,13 +68,13 @@ def scenario(**changes: Any) -> dict[str, Any]:
 
 def run(data: dict[str, Any], folder: Path) -> tuple[dict[str, Any], str]:
     """Run a scenario of one run; returns its row, and its name."""
-    [one] = plan(scenario_from(data))
+    [each] = plan(scenario_from(data))
     with deciding("python"):
-        return execute(one, folder), one.name
+        return execute(each, folder), each.name
 
 
 @pytest.mark.parametrize(
-    ("mover", "said"),
+    ("mover", "message"),
     [
         ("Away", "the plan of Away at 30 s cannot be made: there is no node 0 of server 7"),
         ("TooMany", "the plan of TooMany at 30 s has"),
@@ -83,12 +83,12 @@ def run(data: dict[str, Any], folder: Path) -> tuple[dict[str, Any], str]:
         ("Broken", "Broken raised ZeroDivisionError"),
     ],
 )
-def test_a_plan_that_breaks_rules_names_the_mover(mover: str, said: str, tmp_path: Path) -> None:
+def test_a_plan_that_breaks_rules_names_the_mover(mover: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "movers.py").write_text(MOVERS)
     data = scenario(rescheduling={"every": "30 s", "moves": 2, "mover": f"{tmp_path}/movers.py:{mover}"})
     with pytest.raises(AgentError) as caught:
         run(data, tmp_path)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -122,13 +122,13 @@ def test_movers_that_do_not_go_with_a_scenario_are_refused_before_it_runs(tmp_pa
     with pytest.raises(UserError, match="Seer asks how long requests stay, and the scenario hides it"):
         check_scenario(scenario_from(data))
     assert check_scenario(scenario_from({**data, "knowledge": {"lifetimes": "known"}})) == 1
-    for mover, key, said in (
+    for mover, key, output in (
         ("make-room", "rescheduling", "MakeRoom plans nothing but room for a request"),
         ("empty", "make_room", "Empty plans nothing where a request needs room"),
     ):
-        asked = {"moves": 2, "mover": mover}
-        never = {"rescheduling": asked | {"every": "1 h"}} if key == "rescheduling" else {"overflow": {key: asked}}
-        with pytest.raises(UserError, match=said):
+        options = {"moves": 2, "mover": mover}
+        never = {"rescheduling": options | {"every": "1 h"}} if key == "rescheduling" else {"overflow": {key: options}}
+        with pytest.raises(UserError, match=output):
             check_scenario(scenario_from(scenario(**never)))
     ruled = scenario(overflow={"make_room": {"moves": 2}}, placement=[{"drain": [0], "at": "1 h"}])
     with pytest.raises(UserError, match="MakeRoom does not look at rules of placement"):
@@ -152,8 +152,8 @@ def test_a_drain_is_emptied_by_moves(tmp_path: Path) -> None:
     requests = pl.read_parquet(tmp_path / "details" / f"{name}.requests.parquet")
     carried = [requests["mem"][moved.row] for moved in LOG]
     assert [100 * (moved.end - moved.begin) for moved in LOG] == pytest.approx(carried)
-    there = requests.filter((pl.col("decided") < 95) & (pl.col("end") > 98) & (pl.col("server") == 0))
-    assert there.is_empty()
+    frame = requests.filter((pl.col("decided") < 95) & (pl.col("end") > 98) & (pl.col("server") == 0))
+    assert frame.is_empty()
 
 
 @pytest.mark.parametrize("per", ["server", "zone"])
@@ -192,10 +192,10 @@ def test_those_who_belong_together_are_so_when_a_move_arrives(per: str, tmp_path
     ],
 )
 def test_moves_do_not_depend_on_the_engine(moving: dict[str, Any], tmp_path: Path) -> None:
-    [one] = plan(scenario_from(scenario(**moving)))
-    fast = execute(one, tmp_path)
+    [each] = plan(scenario_from(scenario(**moving)))
+    fast = execute(each, tmp_path)
     with deciding("python"):
-        slow = execute(one, tmp_path)
+        slow = execute(each, tmp_path)
     assert (fast.pop("compiled"), slow.pop("compiled")) == (True, False)
     assert fast["moves"] > 0
     assert {name: fast[name] for name in fast if name not in TIMES} == {

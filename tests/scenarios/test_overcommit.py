@@ -20,20 +20,20 @@ GROUPS = [
 POWER = {"servers": {"power": {"idle": "100 W", "peak": "300 W"}}}
 
 
-def runs(given: dict[str, Any], out: Path, way: Way = "compiled") -> pl.DataFrame:
+def runs(options: dict[str, Any], out: Path, way: Way = "compiled") -> pl.DataFrame:
     with deciding(way):
-        return bw.run(scenario_from(given), out=out, jobs=1).runs
+        return bw.run(scenario_from(options), out=out, jobs=1).runs
 
 
 def overcommitted(times: float, cpu: float = 1, **changes: Any) -> dict[str, Any]:
-    given = data(warm_start=None, costs=POWER, **changes)
-    given["cluster"] |= {"node": {"cpu": cpu, "mem": "8 GB"}, "overcommit": {"cpu": times}}
-    return given
+    problem = data(warm_start=None, costs=POWER, **changes)
+    problem["cluster"] |= {"node": {"cpu": cpu, "mem": "8 GB"}, "overcommit": {"cpu": times}}
+    return problem
 
 
 def test_all_kinds_have_the_ratios_of_the_cluster() -> None:
-    given = plain().dump() | {"cluster": {"groups": GROUPS, "overcommit": {"cpu": 1.5, "mem": 1.25}}}
-    cluster = build_cluster(scenario_from(given))
+    options = plain().dump() | {"cluster": {"groups": GROUPS, "overcommit": {"cpu": 1.5, "mem": 1.25}}}
+    cluster = build_cluster(scenario_from(options))
     assert cluster.physical is not None
     assert (cluster.physical[:, 0] // QUANTUM).tolist() == [[4, 8], [4, 8], [8, 8]]
     assert (cluster.capacity[:, 0] // QUANTUM).tolist() == [[6, 10], [6, 10], [12, 10]]
@@ -43,9 +43,9 @@ def test_all_kinds_have_the_ratios_of_the_cluster() -> None:
 
 @pytest.mark.parametrize("numbering", ["drawn", "given"])
 def test_ratios_stay_with_their_servers(numbering: str) -> None:
-    given = plain().dump() | {"cluster": {"groups": GROUPS, "numbering": numbering, "overcommit": {"cpu": 2}}}
+    problem = plain().dump() | {"cluster": {"groups": GROUPS, "numbering": numbering, "overcommit": {"cpu": 2}}}
     for seed in range(4):
-        cluster = build_cluster(scenario_from(given), seed)
+        cluster = build_cluster(scenario_from(problem), seed)
         assert cluster.physical is not None
         assert (cluster.capacity[:, 0, 0] == 2 * cluster.physical[:, 0, 0]).all()
         assert sorted(cluster.physical[:, 0, 0].tolist()) == [4 * QUANTUM, 4 * QUANTUM, 8 * QUANTUM]
@@ -71,16 +71,16 @@ def test_overcommitted_servers_place_as_larger_ones(overflow: Any, tmp_path: Pat
 
 @pytest.mark.parametrize("predict", ["oracle", {"limit": 0.9}, {"sigma": 5}], ids=str)
 def test_peaks_that_are_predicted_admit_more_and_replay_alike(predict: Any, tmp_path: Path) -> None:
-    given = data(warm_start=None)
-    given["cluster"] |= {"node": {"cpu": 2, "mem": "64 GB"}}
-    given["workload"] |= {"use": {"cpu": "30 %"}, "requests": 60}
-    without = runs(given, tmp_path / "without")
-    given["cluster"] |= {"overcommit": {"cpu": {"predict": predict}}}
-    found = runs(given, tmp_path / "found")
-    again = runs(given, tmp_path / "again", "python")
-    assert found.drop(TIMES).equals(again.drop(TIMES))
-    assert not found["compiled"].any()
-    assert found["acceptance"].mean() >= without["acceptance"].mean()  # type: ignore[operator]
+    problem = data(warm_start=None)
+    problem["cluster"] |= {"node": {"cpu": 2, "mem": "64 GB"}}
+    problem["workload"] |= {"use": {"cpu": "30 %"}, "requests": 60}
+    without = runs(problem, tmp_path / "without")
+    problem["cluster"] |= {"overcommit": {"cpu": {"predict": predict}}}
+    result = runs(problem, tmp_path / "found")
+    again = runs(problem, tmp_path / "again", "python")
+    assert result.drop(TIMES).equals(again.drop(TIMES))
+    assert not result["compiled"].any()
+    assert result["acceptance"].mean() >= without["acceptance"].mean()  # type: ignore[operator]
 
 
 PREDICTED = {"overcommit": {"cpu": {"predict": {"sigma": 5}}}}
@@ -95,10 +95,10 @@ MISTAKES: list[tuple[dict[str, Any], str, str]] = [
 
 @pytest.mark.parametrize(("changes", "key", "problem"), MISTAKES, ids=[key for _, key, _ in MISTAKES])
 def test_a_mistake_is_named(changes: dict[str, Any], key: str, problem: str) -> None:
-    given = plain().dump()
-    given["cluster"] = {"servers": 2, "node": {"cpu": 4, "mem": "8 GB"}} | changes
+    inputs = plain().dump()
+    inputs["cluster"] = {"servers": 2, "node": {"cpu": 4, "mem": "8 GB"}} | changes
     with pytest.raises(ScenarioError, match=problem) as caught:
-        scenario_from(given)
+        scenario_from(inputs)
     assert caught.value.key == key
     assert caught.value.remedy or caught.value.problem.startswith("expected ")
 
@@ -109,7 +109,7 @@ def test_predicted_peaks_admit_more_in_networks_and_where_requests_move(network:
         cluster: dict[str, Any] = {"servers": 4}
         if network:
             cluster = {"network": {"topology": {"fat-tree": {"k": 2}}}}
-        given: dict[str, Any] = {
+        options: dict[str, Any] = {
             "cluster": {**cluster, "node": {"cpu": 4, "mem": "8 GB"}, **peaks},
             "workload": {
                 **random_requests(150, "1 min", [{"cpu": 1, "mem": "1 GB"}, {"cpu": 2, "mem": "1 GB"}], "20 min"),
@@ -118,7 +118,7 @@ def test_predicted_peaks_admit_more_in_networks_and_where_requests_move(network:
             "rescheduling": {"every": "10 min", "moves": 5, "mover": mover},
             "agents": ["nulb" if network else "worst-fit"],
         }
-        [row] = runs(given, tmp_path / f"{mover}{len(peaks)}").rows(named=True)
+        [row] = runs(options, tmp_path / f"{mover}{len(peaks)}").rows(named=True)
         assert row["moves"] > 0
         return float(row["acceptance"])
 

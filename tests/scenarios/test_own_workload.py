@@ -25,7 +25,7 @@ replications: 2
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def workdir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with the example of the documentation."""
     monkeypatch.chdir(tmp_path)
     text = (ROOT / "docs" / "start" / "traces.md").read_text("utf-8")
@@ -36,8 +36,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_own_workload_is_the_same_for_all_agents_of_a_seed(here: Path) -> None:
-    results = Batch(load_scenario("s.yaml"), here / "out").run()
+def test_own_workload_is_the_same_for_all_agents_of_a_seed(workdir: Path) -> None:
+    results = Batch(load_scenario("s.yaml"), workdir / "out").run()
     assert not len(results.failed), results.failed["error"].to_list()
     assert results.runs["random"].all()
     assert results.runs["offered"].to_list() == [40] * 4
@@ -51,27 +51,27 @@ def test_own_workload_is_the_same_for_all_agents_of_a_seed(here: Path) -> None:
     assert world.draw(0).arrival.tolist() == first.arrival.tolist()
 
 
-def test_an_edit_of_it_is_run_again(here: Path) -> None:
+def test_an_edit_of_it_is_run_again(workdir: Path) -> None:
     def ran() -> int:
         rows: list[object] = []
         forget()
-        batch = Batch(load_scenario("s.yaml"), here / "out")
-        there = len(batch.done())
+        batch = Batch(load_scenario("s.yaml"), workdir / "out")
+        present = len(batch.done())
         batch.run(finished=rows.append)
-        return len(rows) - there
+        return len(rows) - present
 
     assert [ran(), ran()] == [4, 0]
-    (here / "mine.py").write_text((here / "mine.py").read_text().replace("30.0", "20.0"))
+    (workdir / "mine.py").write_text((workdir / "mine.py").read_text().replace("30.0", "20.0"))
     assert [ran(), ran()] == [4, 0]
 
 
-def test_a_registered_name_is_taken(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_registered_name_is_taken(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     point = EntryPoint("constant", "tests.scenarios.test_own_workload:Constant", "binwright.workloads")
     monkeypatch.setattr(
         "binwright.simcore.registry.entry_points", lambda group: [point] if group == point.group else []
     )
     monkeypatch.setattr(WORKLOADS, "_all", None)
-    (here / "s.yaml").write_text(TEXT.replace('"mine.py:Waves": {requests: 40}', "constant: {every: 5}"))
+    (workdir / "s.yaml").write_text(TEXT.replace('"mine.py:Waves": {requests: 40}', "constant: {every: 5}"))
     world = build_world(load_scenario("s.yaml"))
     assert not world.drawn
     assert world.draw(3).arrival.tolist() == [0.0, 5.0, 10.0]
@@ -96,7 +96,7 @@ class Constant:
 
 
 @pytest.mark.parametrize(
-    ("options", "change", "said"),
+    ("options", "change", "message"),
     [
         ("{requets: 40}", "", "mine.py:Waves.requets: unknown option (got 40)"),
         ("{}", "", "mine.py:Waves.requests: is missing"),
@@ -112,21 +112,21 @@ class Constant:
     ],
 )
 def test_mistakes_in_an_own_workload_are_named(
-    here: Path, capsys: pytest.CaptureFixture[str], options: str, change: str, said: str
+    workdir: Path, capsys: pytest.CaptureFixture[str], options: str, change: str, message: str
 ) -> None:
-    (here / "s.yaml").write_text(TEXT.replace("{requests: 40}", options))
-    text = (here / "mine.py").read_text()
+    (workdir / "s.yaml").write_text(TEXT.replace("{requests: 40}", options))
+    text = (workdir / "mine.py").read_text()
     if change.startswith("class"):
         text = text.replace("class Waves:", change)
     elif change:
         text += f"\ndef all_of(r, units=1):\n    return dict.fromkeys(r, units)\n\nWaves.{change}\n"
-    (here / "mine.py").write_text(text)
+    (workdir / "mine.py").write_text(text)
     assert main(["validate", "s.yaml"]) == 2
-    assert said in capsys.readouterr().out
+    assert message in capsys.readouterr().out
 
 
-def test_options_that_compare_equal_are_told_apart_and_edits_are_seen(here: Path) -> None:
-    (here / "mine.py").write_text(
+def test_options_that_compare_equal_are_told_apart_and_edits_are_seen(workdir: Path) -> None:
+    (workdir / "mine.py").write_text(
         "import numpy as np\nfrom binwright import Workload\n\nclass Waves:\n"
         "    def __init__(self, requests):\n        self.n = 20 if requests is True else 10\n"
         "    def draw(self, resources, seed):\n"
@@ -134,9 +134,9 @@ def test_options_that_compare_equal_are_told_apart_and_edits_are_seen(here: Path
     )
 
     def offered(requests: str) -> int:
-        (here / "s.yaml").write_text(TEXT.replace("requests: 40", f"requests: {requests}"))
+        (workdir / "s.yaml").write_text(TEXT.replace("requests: 40", f"requests: {requests}"))
         return len(build_world(load_scenario("s.yaml")).draw(0))
 
     assert [offered("1"), offered("true"), offered("1")] == [10, 20, 10]
-    (here / "mine.py").write_text((here / "mine.py").read_text().replace("else 10", "else 30"))
+    (workdir / "mine.py").write_text((workdir / "mine.py").read_text().replace("else 10", "else 30"))
     assert offered("1") == 30

@@ -165,7 +165,7 @@ def pairs_of(name: str) -> list[str]:
     """List the features that come with this one in the matrix: itself and those after it, without other ways."""
     names = [*FEATURES]
     after = names[names.index(name) :]
-    return [one for one in after if one == name or not {one, name} <= {*ALTERNATIVES}]
+    return [each for each in after if each == name or not {each, name} <= {*ALTERNATIVES}]
 
 
 @pytest.mark.parametrize("turn", first(1, range(2)))

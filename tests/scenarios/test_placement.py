@@ -92,12 +92,12 @@ def test_a_server_takes_requests_again_after_its_maintenance(way: Way, overflow:
         "agents": ["first-fit"],
         "record": ["requests"],
     }
-    found, rows = first_run(data, tmp_path, way)
+    result, rows = first_run(data, tmp_path, way)
     closed = rows.filter(pl.col("server") == 1)["decided"]
-    assert found["compiled"] == (way == "compiled")
+    assert result["compiled"] == (way == "compiled")
     assert not closed.is_between(10, 30, closed="left").any()
     assert closed.to_list() == ([5, 35, 45] if overflow == "drop" else [5, 30, 39, 48])
-    assert (found["drained"], found["undrained"]) == (4.0, 0)
+    assert (result["drained"], result["undrained"]) == (4.0, 0)
 
 
 def test_a_run_tells_when_drained_servers_were_empty(tmp_path: Path) -> None:
@@ -125,14 +125,16 @@ def test_a_run_tells_when_drained_servers_were_empty(tmp_path: Path) -> None:
 
 def test_a_run_names_the_rules_that_refused(tmp_path: Path) -> None:
     [run] = plan(scenario_from(ZONES))
-    found = {}
+    evaluation = {}
     for way in WAYS:
         with deciding(way):
-            found[way] = execute(run, tmp_path / way)
+            evaluation[way] = execute(run, tmp_path / way)
     assert execute(run, tmp_path)["compiled"]
-    first, second = ({key: value for key, value in row.items() if key not in TIMES} for row in found.values())
+    first, second = ({key: value for key, value in row.items() if key not in TIMES} for row in evaluation.values())
     np.testing.assert_equal(first, second)
-    frame, other = (pl.read_parquet(tmp_path / engine / "details" / f"{run.name}.requests.parquet") for engine in found)
+    frame, other = (
+        pl.read_parquet(tmp_path / engine / "details" / f"{run.name}.requests.parquet") for engine in evaluation
+    )
     assert_frame_equal(frame, other, check_exact=True)
     reasons = set(frame["reason"].drop_nulls().to_list())
     assert {"rule: web near db per zone", "rule: drain kind=small"} <= reasons
@@ -140,7 +142,7 @@ def test_a_run_names_the_rules_that_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "value", "said"),
+    ("path", "value", "message"),
     [
         (("placement", 2, "apart"), ["web"], 'names one group alone.*or "[*]" for all'),
         (("placement", 4, "near"), "web", "is the group itself"),
@@ -153,8 +155,8 @@ def test_a_run_names_the_rules_that_refused(tmp_path: Path) -> None:
         (("cluster",), {"network": {"topology": "alpha"}, "node": {"cpu": 8}}, "the servers have no such label.*zone"),
     ],
 )
-def test_mistakes(path: tuple[str | int, ...], value: Any, said: str) -> None:
-    with pytest.raises(UserError, match=f"(?s){said}"):
+def test_mistakes(path: tuple[str | int, ...], value: Any, message: str) -> None:
+    with pytest.raises(UserError, match=f"(?s){message}"):
         scenario_from(changed(ZONES, *path, to=value))
 
 

@@ -45,13 +45,13 @@ def tasks() -> list[Task]:
 @pytest.mark.long
 @pytest.mark.usefixtures("at_once")
 def test_workers_give_the_same_bytes(tmp_path: Path) -> None:
-    asked = scenario(**ASKED, sweep={"product": {"overflow": ["drop", "wait"]}})
+    requested = scenario(**ASKED, sweep={"product": {"overflow": ["drop", "wait"]}})
     rows: list[Row] = []
-    found = Batch(asked, tmp_path / "out").run(jobs=2, finished=rows.append)
-    alone = Batch(asked, tmp_path / "alone").run()
-    assert same(found, alone)
-    assert tree(found.folder / "details") == tree(alone.folder / "details")
-    assert rows_of(found.folder / "journal.jsonl") == (rows, 0)
+    result = Batch(requested, tmp_path / "out").run(jobs=2, finished=rows.append)
+    alone = Batch(requested, tmp_path / "alone").run()
+    assert same(result, alone)
+    assert tree(result.folder / "details") == tree(alone.folder / "details")
+    assert rows_of(result.folder / "journal.jsonl") == (rows, 0)
     assert len(rows) == len(alone.runs) == 18
 
 
@@ -67,8 +67,8 @@ def test_workers_are_called_in_when_runs_turn_out_to_be_long(tmp_path: Path, mon
     pids = tmp_path / "pids"
     pids.mkdir()
     name = agent(tmp_path, f"time.sleep(.008); Path({str(pids)!r}, str(os.getpid())).touch()")
-    asked = plain(agents=[name, "first-fit"], replications=7)
-    results = Batch(asked, tmp_path / "out").run(jobs=2)
+    requested = plain(agents=[name, "first-fit"], replications=7)
+    results = Batch(requested, tmp_path / "out").run(jobs=2)
     assert len(results.done) == 14
     assert len(list(pids.iterdir())) >= 2, "this process and a worker at least"
     shown = numbers(results.runs).drop("run", "agent", "compiled").rows()
@@ -108,8 +108,8 @@ def test_a_worker_that_dies_loses_its_run_only_which_is_tried_again(tmp_path: Pa
     assert results.runs["status"].to_list() == ["done", "done", "failed"] * 2
     shown = numbers(results.done).drop("run", "agent", "compiled").rows()
     assert shown[::2] == shown[1::2]
-    said = "the worker process that ran it ended with exit code 7 (it was tried 2 times)"
-    assert results.failed["error"].to_list() == [said] * 2
+    output = "the worker process that ran it ended with exit code 7 (it was tried 2 times)"
+    assert results.failed["error"].to_list() == [output] * 2
     assert ending(-9) == "was killed by SIGKILL, perhaps for want of memory"
     assert ending(-15) == "was killed by SIGTERM"
 
@@ -118,7 +118,7 @@ def test_a_worker_that_ends_as_it_starts_is_a_message() -> None:
     broken = pool.RUNS._replace(start="raise SystemExit(9)  # {handle}")
     ended = "a worker process ended with exit code 9 as it started"
     with closing(Pool(2, broken)) as started, pytest.raises(UserError, match=ended):
-        list(started.rows(tasks(), lambda task, told: None))
+        list(started.rows(tasks(), lambda task, reported: None))
 
 
 # -- interrupted and killed --------------------------------------------------------------------------------------------
@@ -166,13 +166,13 @@ def until_lines(journal: Path, count: int) -> None:
 
 def goes_on_to_the_same_end(tmp_path: Path) -> None:
     """What is there is not computed again, and in the end it is what an uninterrupted batch leaves."""
-    asked = scenario_from(yaml.safe_load((tmp_path / "s.yaml").read_text()))
-    whole = Batch(asked, tmp_path / "whole").run()
+    requested = scenario_from(yaml.safe_load((tmp_path / "s.yaml").read_text()))
+    whole = Batch(requested, tmp_path / "whole").run()
     assert len(whole.done) == 12
     before = lines(tmp_path / "out" / "journal.jsonl")
-    known = len(Batch(asked, tmp_path / "out").done())
+    known = len(Batch(requested, tmp_path / "out").done())
     assert known > 0
-    results = Batch(asked, tmp_path / "out").run()
+    results = Batch(requested, tmp_path / "out").run()
     assert lines(tmp_path / "out" / "journal.jsonl") in (before + 12 - known, before + 13 - known)
     assert same(results, whole)
     assert tree(tmp_path / "out" / "details") == tree(whole.folder / "details")
@@ -192,11 +192,11 @@ def test_interrupts_leave_what_is_finished(
     until_lines(journal, 3)
     for _ in range(times):
         os.killpg(running.pid, sent)
-    _, said = running.communicate(timeout=30)
+    _, output = running.communicate(timeout=30)
     if times == 1:
         assert running.returncode == 128 + sent
-        assert said.endswith("binwright: Interrupted. Run the same command to resume.\n")
-        assert "Traceback" not in said
+        assert output.endswith("binwright: Interrupted. Run the same command to resume.\n")
+        assert "Traceback" not in output
         finished = [json.loads(line)["run"] for line in journal.read_text().splitlines()]
         assert 3 <= len(finished) < 12
         assert sorted(Results(tmp_path / "out").runs["run"]) == sorted(finished)

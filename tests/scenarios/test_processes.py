@@ -51,7 +51,7 @@ def plain(simulation):
 BOTH_FAIL = [{"at": 20, "server": 0}, {"at": 20, "server": 1}]
 
 
-def given(process: Any, **more: Any) -> dict[str, Any]:
+def scenario_of(process: Any, **more: Any) -> dict[str, Any]:
     """Twelve requests for half a server, one every 3 s, for 15 s each, on two servers."""
     return {
         "cluster": {"servers": 2, "node": {"cpu": 2}},
@@ -76,7 +76,7 @@ def mine(tmp_path: Path) -> str:
 
 @pytest.mark.parametrize("overflow", ["wait", {"wait": {"together": 4}}])
 def test_a_process_adds_servers_at_its_time(mine: str, tmp_path: Path, overflow: Any) -> None:
-    scenario = given({f"{mine}:grow": {"by": 1}}, overflow=overflow)
+    scenario = scenario_of({f"{mine}:grow": {"by": 1}}, overflow=overflow)
     _, added = first_run(scenario, tmp_path / "some", "python")
     planned = {**scenario["cluster"], "expansion": [{"at": 10, "by": 1}]}
     _, expected = first_run({**scenario, "cluster": planned, "processes": []}, tmp_path / "other", "python")
@@ -87,7 +87,7 @@ def test_a_process_adds_servers_at_its_time(mine: str, tmp_path: Path, overflow:
 @pytest.mark.parametrize("name", ["grow", "verbs", "watch"])
 def test_either_engine_plays_the_same_with_a_process(mine: str, tmp_path: Path, name: str) -> None:
     process: Any = {f"{mine}:grow": {"by": 1}} if name == "grow" else f"{mine}:{name}"
-    (row, requests), (other, same) = (first_run(given(process), tmp_path / way, way) for way in WAYS)
+    (row, requests), (other, same) = (first_run(scenario_of(process), tmp_path / way, way) for way in WAYS)
     assert requests.equals(same)
     assert {**row, "compiled": "", "seconds": 0, "decision_us": 0} == {
         **other,
@@ -98,7 +98,7 @@ def test_either_engine_plays_the_same_with_a_process(mine: str, tmp_path: Path, 
 
 
 def test_a_process_drains_fails_repairs_and_moves(mine: str, tmp_path: Path) -> None:
-    row, requests = first_run(given(f"{mine}:verbs"), tmp_path)
+    row, requests = first_run(scenario_of(f"{mine}:verbs"), tmp_path)
     while_drained = requests.filter(pl.col("decided").is_between(10.5, 29.5))
     assert len(while_drained) > 0
     assert (while_drained["server"] == 1).all()
@@ -109,12 +109,12 @@ def test_a_process_drains_fails_repairs_and_moves(mine: str, tmp_path: Path) -> 
 
 def test_a_process_alone_keeps_no_run_going_for_ever(mine: str, tmp_path: Path) -> None:
     never = {"servers": 2, "node": {"cpu": 2}, "failures": {"scheduled": BOTH_FAIL}}
-    _, requests = first_run(given(f"{mine}:watch", cluster=never), tmp_path)
+    _, requests = first_run(scenario_of(f"{mine}:watch", cluster=never), tmp_path)
     assert requests["outcome"].to_list()[-1] == "rejected"
 
 
 def test_a_process_may_be_the_last_to_help_those_who_wait(mine: str, tmp_path: Path) -> None:
-    scenario = given(
+    scenario = scenario_of(
         {f"{mine}:grow": {"by": 1, "after": 9000}},
         cluster={"servers": 2, "node": {"cpu": 2}, "failures": {"scheduled": BOTH_FAIL}},
     )
@@ -125,24 +125,24 @@ def test_a_process_may_be_the_last_to_help_those_who_wait(mine: str, tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("broken", "raised ZeroDivisionError('division by zero') at {mine}:28, at 3 s"),
         ("odd", "it yielded 3, which is no event such as simulation.env.timeout(60)"),
     ],
 )
 def test_what_a_process_raises_fails_its_run_and_says_where(
-    mine: str, tmp_path: Path, name: str, said: str, capsys: pytest.CaptureFixture[str]
+    mine: str, tmp_path: Path, name: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    results = bw.run(bw.scenario(given(f"{mine}:{name}")), out=tmp_path / "out", jobs=1)
+    results = bw.run(bw.scenario(scenario_of(f"{mine}:{name}")), out=tmp_path / "out", jobs=1)
     [row] = results.runs.to_dicts()
     assert row["status"] == "failed"
     assert f"the process {mine}:{name}" in row["error"]
-    assert said.format(mine=mine) in row["error"]
+    assert message.format(mine=mine) in row["error"]
 
 
 @pytest.mark.parametrize(
-    ("process", "said"),
+    ("process", "message"),
     [
         ("plain", "is no generator function"),
         ("missing", "there is no missing in it"),
@@ -151,20 +151,20 @@ def test_what_a_process_raises_fails_its_run_and_says_where(
     ],
 )
 def test_a_wrong_process_is_a_message(
-    mine: str, tmp_path: Path, process: Any, said: str, capsys: pytest.CaptureFixture[str]
+    mine: str, tmp_path: Path, process: Any, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     name = f"mine.py:{process}" if isinstance(process, str) else {f"mine.py:{key}": process[key] for key in process}
     file = tmp_path / "scenario.yaml"
-    data = given(name)
+    data = scenario_of(name)
     file.write_text(yaml.safe_dump(data))
     assert main(["run", str(file), "--out", str(tmp_path / "out")]) == MISTAKE
     shown = capsys.readouterr().err
-    assert said in shown
+    assert message in shown
     assert "processes" in shown
     assert f"{file}:" in shown
 
 
 def test_a_process_is_another_run_when_its_file_is_edited(mine: str) -> None:
-    before = plan(bw.scenario(given(f"{mine}:watch")))[0].name
+    before = plan(bw.scenario(scenario_of(f"{mine}:watch")))[0].name
     Path(mine).write_text(MINE + "\n")
-    assert plan(bw.scenario(given(f"{mine}:watch")))[0].name != before
+    assert plan(bw.scenario(scenario_of(f"{mine}:watch")))[0].name != before

@@ -46,11 +46,11 @@ def cluster() -> Iterator[Any]:
 def test_a_cluster_of_this_machine_gives_the_same_bytes(tmp_path: Path) -> None:
     alone = Batch(scenario(), tmp_path / "alone").run()
     try:
-        there = Batch(scenario(), tmp_path / "there").run(on="ray")
+        results = Batch(scenario(), tmp_path / "there").run(on="ray")
     finally:
         ray.shutdown()
-    assert not len(there.failed), there.failed["error"][0]
-    assert same(there, alone)
+    assert not len(results.failed), results.failed["error"][0]
+    assert same(results, alone)
 
 
 @pytest.mark.long
@@ -61,18 +61,18 @@ def test_two_nodes_one_of_which_dies_give_the_same_bytes(
     nodes = [cluster.add_node(**NODE) for _ in range(2)]
     trace, fuse = tmp_path / "t.csv", tmp_path / "fuse"
     trace.write_text("vmid,cpu,mem,at,lt\n" + "".join(f"{n},{1 + n % 3},{2 + n % 5},{n},{n % 7}\n" for n in range(400)))
-    here = os.getpid()
+    local = os.getpid()
     line = (
-        f"if request.index == 7 and os.getpid() != {here} and not Path({str(fuse)!r}).exists(): "
+        f"if request.index == 7 and os.getpid() != {local} and not Path({str(fuse)!r}).exists(): "
         f"Path({str(fuse)!r}).touch(); os.kill(os.getpid(), signal.SIGKILL)"
     )
-    given = plain(
+    inputs = plain(
         agents=["best-fit", agent(tmp_path, line), "random"],
         workload={"trace": "huawei-east-1", "path": str(trace), "requests": 200, "start": {"random": [0, 200]}},
         record=["requests", "samples"],
         replications=20,
     )
-    alone = Batch(given, tmp_path / "alone").run()
+    alone = Batch(inputs, tmp_path / "alone").run()
     finished: list[str] = []
 
     def midway(row: dict[str, Any]) -> None:
@@ -80,18 +80,18 @@ def test_two_nodes_one_of_which_dies_give_the_same_bytes(
         if len(finished) == 15:
             cluster.remove_node(nodes.pop(), allow_graceful=False)
 
-    there = Batch(given, tmp_path / "there").run(on=f"ray://{cluster.address}", finished=midway)
-    assert not len(there.failed), there.failed["error"][0]
+    results = Batch(inputs, tmp_path / "there").run(on=f"ray://{cluster.address}", finished=midway)
+    assert not len(results.failed), results.failed["error"][0]
     assert len(finished) == len(set(finished)) == 60
-    assert same(there, alone)
+    assert same(results, alone)
     assert tree(tmp_path / "there" / "details") == tree(tmp_path / "alone" / "details")
-    assert numbers(there).columns == numbers(alone).columns
+    assert numbers(results).columns == numbers(alone).columns
     assert fuse.exists(), "the agent's process never died"
     monkeypatch.setattr(on_ray, "PATIENCE", 0)
     monkeypatch.setattr(vars(on_ray)["ray"], "cluster_resources", dict)
     with pytest.raises(UserError, match="no worker of the Ray cluster came up within 0 s"):
-        Batch(given, tmp_path / "there").run(on=f"ray://{cluster.address}", done={})
-    assert same(Batch(given, tmp_path / "there").run(), alone)
+        Batch(inputs, tmp_path / "there").run(on=f"ray://{cluster.address}", done={})
+    assert same(Batch(inputs, tmp_path / "there").run(), alone)
     assert "Raylet is terminated" not in capfd.readouterr().out, "a page of log"
 
 
@@ -99,9 +99,9 @@ def test_an_address_that_does_not_answer(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     for wrong in (str(port), "port"):
-        with pytest.raises(UserError, match="does not answer") as found:
+        with pytest.raises(UserError, match="does not answer") as error:
             Batch(scenario(), tmp_path / "out").run(on=f"ray://127.0.0.1:{wrong}")
-        assert "ray start --head" in str(found.value)
+        assert "ray start --head" in str(error.value)
     assert not list(tmp_path.iterdir())
 
 

@@ -35,10 +35,10 @@ OVERFLOWS: list[Any] = [
 
 def counted(rows: pl.DataFrame) -> dict[str, int]:
     """Count, as whoever reads the table would, what became of the requests after the warm start."""
-    asked = rows.filter(~pl.col("warm") & (pl.col("origin") < 0))
-    outcomes = asked["outcome"].cast(pl.String).to_list()
+    frame = rows.filter(~pl.col("warm") & (pl.col("origin") < 0))
+    outcomes = frame["outcome"].cast(pl.String).to_list()
     return {
-        "offered": len(asked),
+        "offered": len(frame),
         "scheduled": sum(outcome in ("placed", "interrupted") for outcome in outcomes),
         "rejected": outcomes.count("rejected"),
         "impossible": outcomes.count("impossible"),
@@ -54,9 +54,9 @@ def test_outcomes_are_those_that_the_metrics_count(overflow: Any, failing: bool,
         data |= {"cluster": BASE["cluster"] | {"failures": failures}}
     if "make_room" in overflow:
         data |= {"moves": {"downtime": "25 s"}}
-    for one in plan(scenario_from(data)):
-        metrics = execute(one, tmp_path)
-        rows = pl.read_parquet(tmp_path / "details" / f"{one.name}.requests.parquet")
+    for each in plan(scenario_from(data)):
+        metrics = execute(each, tmp_path)
+        rows = pl.read_parquet(tmp_path / "details" / f"{each.name}.requests.parquet")
         assert counted(rows) == {name: metrics[name] for name in counted(rows)}
         assert metrics["stopped"] == (metrics["offered"] < 300)
         assert metrics["acceptance"] == metrics["scheduled"] / (metrics["offered"] + metrics["lost"])
@@ -70,9 +70,9 @@ def test_outcomes_agree_whatever_happens(tmp_path: Path, case: Case) -> None:
     rows = pl.concat(requests_of(ran.simulation, ran.first))
     record, requests = ran.simulation.record, len(case.requests)
     assert rows["row"].to_list() == [*range(ran.simulation.offered), *range(requests, record.rows)]
-    found = counted(rows)
+    result = counted(rows)
     came = range(ran.first, ran.simulation.offered)
-    assert found["offered"] == len(came)
-    assert found["scheduled"] == sum(bool(record.server[row] >= 0) for row in came)
+    assert result["offered"] == len(came)
+    assert result["scheduled"] == sum(bool(record.server[row] >= 0) for row in came)
     left = rows.filter(pl.col("outcome") == "pending")
     assert left.is_empty() or ran.simulation.stopped

@@ -42,8 +42,8 @@ def played(jobs: Sequence[Job], agent: InLine, processors: int) -> list[float]:
     simulation = Simulation(workload, ledger, Overflow("wait", together=len(jobs), one_by_one=True))
     agent.start(simulation.view, rng.stream(0, "agent"))
     play(simulation, agent)
-    found: list[float] = (simulation.record.decided + first).tolist()
-    return found
+    result: list[float] = (simulation.record.decided + first).tolist()
+    return result
 
 
 logs = st.lists(st.builds(Job, st.integers(1, 15), st.integers(1, 8), st.integers(1, 8)), min_size=1, max_size=16).map(
@@ -80,10 +80,10 @@ def check(jobs: list[Job], tmp_path: Path, *overrides: str) -> None:
         own = runs.filter(pl.col("seed") == seed)
         first, last = map(int, own["windows"][0].split("-"))
         sequence = jobs[first : last + 1]
-        for number, found in enumerate(own["slowdown_mean"].to_list()):
+        for number, result in enumerate(own["slowdown_mean"].to_list()):
             rule, backfilling = list(ORDERS)[number % 5], number >= 5
             starts = rlscheduler.starts(sequence, rule, backfilling, 256)
-            assert found == pytest.approx(rlscheduler.slowdown(sequence, starts), rel=1e-12), (seed, rule, backfilling)
+            assert result == pytest.approx(rlscheduler.slowdown(sequence, starts), rel=1e-12), (seed, rule, backfilling)
 
 
 def test_beginning_of_a_sequence_equals_rlschedulers(traces: list[Path], tmp_path: Path) -> None:

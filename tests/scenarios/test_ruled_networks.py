@@ -82,7 +82,7 @@ def test_only_what_is_ruled_has_a_ledger_of_rules() -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "value", "said"),
+    ("path", "value", "message"),
     [
         (("placement", 0), {"drain": [8]}, r"placement\.0\.drain: there is no such server.*Servers are 0 to 7"),
         (("placement", 0), {"drain": {"rack": "rack-9"}}, "no server has this rack"),
@@ -95,8 +95,8 @@ def test_only_what_is_ruled_has_a_ledger_of_rules() -> None:
         (("cluster", "domains"), {"rack": 2}, "does not go with a network"),
     ],
 )
-def test_mistakes(path: tuple[str | int, ...], value: Any, said: str) -> None:
-    with pytest.raises(UserError, match=f"(?s){said}"):
+def test_mistakes(path: tuple[str | int, ...], value: Any, message: str) -> None:
+    with pytest.raises(UserError, match=f"(?s){message}"):
         scenario_from(changed(RACKS, *path, to=value))
 
 
@@ -114,10 +114,10 @@ def test_a_table_says_groups_and_labels(tmp_path: Path) -> None:
         "a,0,50,12,12,web,rack=rack-0|rack-1\nb,1,50,12,12,web,\nc,2,50,12,12,web,pod=pod-1\nd,3,50,12,12,db,\n"
     )
     columns, units = {"group": "app", "where": "at"}, {"mem": "GB"}
-    asked = {"trace": "table", "path": str(tmp_path / "t.csv"), "columns": columns, "units": units}
+    options = {"trace": "table", "path": str(tmp_path / "t.csv"), "columns": columns, "units": units}
     data = {
         "cluster": {"network": {"topology": "alpha"}, "node": {"cpu": 10, "mem": "10 GB"}},
-        "workload": asked,
+        "workload": options,
         "placement": [{"at_most": 1, "of": "*", "per": "pod"}],
         "agents": ["tetris"],
         "record": ["requests"],

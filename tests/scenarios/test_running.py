@@ -41,18 +41,18 @@ def trace(tmp_path: Path) -> dict[str, Any]:
 
 
 def scenario(workload: dict[str, Any], **more: Any) -> Scenario:
-    given = {"cluster": {"servers": 1, "node": {"cpu": 10}}, "agents": ["first-fit"], "record": ["requests"]}
-    return scenario_from(data(workload=workload, **{**given, **more}))
+    options = {"cluster": {"servers": 1, "node": {"cpu": 10}}, "agents": ["first-fit"], "record": ["requests"]}
+    return scenario_from(data(workload=workload, **{**options, **more}))
 
 
 def test_running_requests_are_taken_over_with_their_remaining_lifetime() -> None:
-    found = select(frame(LONG), Window(start=5), ("cpu",), 0)
-    assert found.id.tolist() == [0, 1, 5, 6, 7]
-    assert found.arrival.tolist() == [0, 0, 0, 30, 40]
-    assert found.duration.tolist() == [INF, 401, 20, 5, 50]
-    assert found.age is not None
-    assert found.age.tolist() == [100, 99]
-    assert found.running == 2
+    result = select(frame(LONG), Window(start=5), ("cpu",), 0)
+    assert result.id.tolist() == [0, 1, 5, 6, 7]
+    assert result.arrival.tolist() == [0, 0, 0, 30, 40]
+    assert result.duration.tolist() == [INF, 401, 20, 5, 50]
+    assert result.age is not None
+    assert result.age.tolist() == [100, 99]
+    assert result.running == 2
     assert select(frame(LONG), Window(start=5, running="drop"), ("cpu",), 0).running == 0
     assert select(frame(LONG), Window(), ("cpu",), 0).running == 0
 
@@ -73,8 +73,8 @@ def test_running_requests_are_those_of_the_whole_trace(rows: list[tuple[int, flo
     begin = every.arrival[first]
 
     def held(workload: Workload, time: float, rows: slice) -> set[int]:
-        there = (workload.arrival <= time) & (workload.arrival + workload.duration > time)
-        return set(workload.id[rows][there[rows]].tolist())
+        present = (workload.arrival <= time) & (workload.arrival + workload.duration > time)
+        return set(workload.id[rows][present[rows]].tolist())
 
     for time in every.arrival[first:]:
         # Of those that come at the very beginning, the rows before `first` are there, too.
@@ -85,12 +85,12 @@ def test_running_requests_are_those_of_the_whole_trace(rows: list[tuple[int, flo
 
 @pytest.mark.parametrize("way", WAYS)
 def test_a_run_places_it_first_and_does_not_measure_it(tmp_path: Path, trace: dict[str, Any], way: Way) -> None:
-    found = run_as(way, Batch(scenario(trace), tmp_path / "results"))
-    row = found.runs.row(0, named=True)
+    results = run_as(way, Batch(scenario(trace), tmp_path / "results"))
+    row = results.runs.row(0, named=True)
     assert (row["offered"], row["scheduled"], row["running_lost"]) == (3, 3, 0)
     assert row["allocation_cpu"] == pytest.approx((6 * 40 + 20 + 2 * 5) / 400)
-    asked = pl.read_parquet(next((tmp_path / "results" / "details").glob("*.requests.parquet")))
-    assert asked["warm"].to_list() == [True, True, False, False, False]
+    requested = pl.read_parquet(next((tmp_path / "results" / "details").glob("*.requests.parquet")))
+    assert requested["warm"].to_list() == [True, True, False, False, False]
     dropped, _ = first_run(scenario({**trace, "running": "drop"}), tmp_path / "without")
     assert (dropped["offered"], dropped["running_lost"]) == (3, 0)
     assert dropped["allocation_cpu"] == pytest.approx((20 + 2 * 5) / 400)
@@ -100,17 +100,17 @@ def test_running_requests_without_a_place_are_counted_and_reported(
     tmp_path: Path, trace: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     small = scenario(trace, cluster={"servers": 1, "node": {"cpu": 5}})
-    row, asked = first_run(small, tmp_path / "results")
+    row, requested = first_run(small, tmp_path / "results")
     assert (row["running_lost"], row["offered"], row["scheduled"]) == (1, 3, 1)
-    assert asked["outcome"].to_list() == ["placed", "rejected", "placed", "rejected", "rejected"]
+    assert requested["outcome"].to_list() == ["placed", "rejected", "placed", "rejected", "rejected"]
     file = tmp_path / "small.yaml"
     file.write_text(
         f"cluster: {{servers: 1, node: {{cpu: 5}}}}\nworkload: {{trace: table, path: {trace['path']}, start: 5}}\n"
         "agents: [first-fit]\n"
     )
     assert main(["run", str(file), "--out", str(tmp_path / "again")]) == 0
-    said = " ".join(capsys.readouterr().out.split())
-    assert "the cluster cannot hold what runs already at the start: 1 of these requests got no place there" in said
+    output = " ".join(capsys.readouterr().out.split())
+    assert "the cluster cannot hold what runs already at the start: 1 of these requests got no place there" in output
 
 
 # What agents are told
@@ -139,29 +139,29 @@ def test_tables_tell_what_is_left_of_those_that_ran_as_long(tmp_path: Path) -> N
     rows = [(float(n), 10.0 * (n + 1), 1.0) for n in range(10)] + [(965.0, 80.0, 1.0), (1000.0, 5.0, 1.0)]
     file = tmp_path / "t.csv"
     file.write_text("id,arrival,lifetime,cpu\n" + "".join(f"{n},{a},{s},{c}\n" for n, (a, s, c) in enumerate(rows)))
-    given = {"trace": "table", "path": str(file), "start": 11}
+    options = {"trace": "table", "path": str(file), "start": 11}
     forget()
-    made = scenario(given, knowledge={"lifetimes": {"predicted": {"survival": {"least": 1}}}})
-    found = build_world(made).draw(0)
-    assert found.running == 1
-    assert found.expected.tolist() == [35, 60]  # the one that still runs counts as seen for 35 s
-    assert found.foresight
-    assert found.foresight.again(0, 40.0) == 55.0  # 90 of those that stay for more than 75
+    made = scenario(options, knowledge={"lifetimes": {"predicted": {"survival": {"least": 1}}}})
+    result = build_world(made).draw(0)
+    assert result.running == 1
+    assert result.expected.tolist() == [35, 60]  # the one that still runs counts as seen for 35 s
+    assert result.foresight
+    assert result.foresight.again(0, 40.0) == 55.0  # 90 of those that stay for more than 75
 
 
 def test_nothing_is_learned_from_ends_after_the_start(tmp_path: Path) -> None:
     """What the table says does not depend on how long those stay that still run then."""
-    told = set()
+    reported = set()
     for stays in (500, 5000):
         rows = [(n, 20 if n % 2 else stays) for n in range(100)] + [(100, 7)] * 5
         file = tmp_path / f"{stays}.csv"
         file.write_text("id,arrival,lifetime,cpu\n" + "".join(f"{n},{a},{s},1\n" for n, (a, s) in enumerate(rows)))
-        given = {"trace": "table", "path": str(file), "start": 100}
+        options = {"trace": "table", "path": str(file), "start": 100}
         forget()
-        found = build_world(scenario(given, knowledge={"lifetimes": {"predicted": {"survival": {}}}})).draw(0)
-        assert found.running == 60
-        told.add(tuple(found.expected.tolist()))
-    assert len(told) == 1
+        workload = build_world(scenario(options, knowledge={"lifetimes": {"predicted": {"survival": {}}}})).draw(0)
+        assert workload.running == 60
+        reported.add(tuple(workload.expected.tolist()))
+    assert len(reported) == 1
 
 
 @given(st.lists(st.tuples(st.integers(1, 9), st.booleans()), min_size=1, max_size=30))
@@ -183,9 +183,9 @@ def test_a_size_is_enough_only_if_what_runs_has_a_place(tmp_path: Path) -> None:
     """On one server all that arrives finds room, as one of the two that run is turned away, for each of three seeds."""
     file = tmp_path / "t.csv"
     file.write_text("id,arrival,lifetime,cpu\n0,0,inf,3\n1,1,inf,3\n2,9,5,1\n3,20,5,1\n")
-    given = scenario({"trace": "table", "path": str(file), "start": 2}, cluster={"servers": 1, "node": {"cpu": 4}})
-    found: Any = bw.size(given, most=5, jobs=1, out=tmp_path / "size")
-    assert found.frame["size"].to_list() == [2]
-    runs = found.results.runs.filter(pl.col("cluster.servers") <= 2).sort("cluster.servers", "seed")
+    inputs = scenario({"trace": "table", "path": str(file), "start": 2}, cluster={"servers": 1, "node": {"cpu": 4}})
+    result: Any = bw.size(inputs, most=5, jobs=1, out=tmp_path / "size")
+    assert result.frame["size"].to_list() == [2]
+    runs = result.results.runs.filter(pl.col("cluster.servers") <= 2).sort("cluster.servers", "seed")
     assert runs["acceptance"].to_list() == [1.0] * 6
     assert runs["running_lost"].to_list() == [1, 1, 1, 0, 0, 0]

@@ -52,9 +52,9 @@ def test_a_play_is_what_a_run_comes_to(metric: str, changed: dict[str, Any], tmp
     scenario = scenario_from({**TINY, **changed, "agents": agents, "seed": FIRST + 3, "replications": 2})
     runs = bw.run(scenario, out=tmp_path).runs
     race = search.Race(Evaluator(scenario, metric=metric, seeds=1, baseline="0"), 1, 0)
-    found = race.played([*RULES, "1e999 - 1e999 * free_cpu"], [FIRST + 3, FIRST + 4])
-    assert found[:-1].T.ravel().tolist() == runs[metric].to_list()
-    assert np.isnan(found[-1]).all(), "it scores no number"
+    problem = race.played([*RULES, "1e999 - 1e999 * free_cpu"], [FIRST + 3, FIRST + 4])
+    assert problem[:-1].T.ravel().tolist() == runs[metric].to_list()
+    assert np.isnan(problem[-1]).all(), "it scores no number"
 
 
 @pytest.mark.long
@@ -70,14 +70,14 @@ def test_search_finds_the_same_with_one_seed_and_more_with_more_evaluations(tmp_
 
 
 def test_chosen_rule_is_an_agent_compared_on_unseen_seeds(tmp_path: Path) -> None:
-    found = bw.search(scenario_from(TINY), out=tmp_path, **HOW)
-    assert found.finalists.filter("chosen")["rule"].to_list() == [found.chosen]
-    assert found.finalists["search"].is_sorted(descending=True)
+    result = bw.search(scenario_from(TINY), out=tmp_path, **HOW)
+    assert result.finalists.filter("chosen")["rule"].to_list() == [result.chosen]
+    assert result.finalists["search"].is_sorted(descending=True)
     agents = yaml.safe_load((tmp_path / "found.yaml").read_text())["agents"]
     runs = bw.run(scenario_from({**TINY, "agents": agents, "replications": 6}), out=tmp_path / "runs").runs
-    tested = found.results.runs.filter(agent="found")
+    tested = result.results.runs.filter(agent="found")
     assert runs["scheduled"].to_list() == tested["scheduled"].to_list()
-    assert {*found.comparison.frame["agent"]} == {"found", "first-fit", "best-fit(node=loose)", "random"}
+    assert {*result.comparison.frame["agent"]} == {"found", "first-fit", "best-fit(node=loose)", "random"}
 
 
 def test_mistakes_are_refused(tmp_path: Path) -> None:
@@ -100,9 +100,9 @@ def test_search_prints_the_rule_and_the_comparison(
     file.write_text(yaml.safe_dump(TINY))
     options = "--metric scheduled --evaluations 300 --jobs 1 --out"
     assert main(["search", str(file), *options.split(), str(tmp_path / "out")]) == 0
-    said = capsys.readouterr()
-    assert "search   validation   rule" in said.out
-    assert "validation and test follow" in said.err
-    assert "first-fit" in said.out
-    assert "agents:" in said.out
+    captured = capsys.readouterr()
+    assert "search   validation   rule" in captured.out
+    assert "validation and test follow" in captured.err
+    assert "first-fit" in captured.out
+    assert "agents:" in captured.out
     assert load_scenario(file).name in (tmp_path / "out" / "found.yaml").read_text()

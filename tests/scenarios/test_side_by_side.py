@@ -25,7 +25,7 @@ def agent(tmp_path_factory: pytest.TempPathFactory) -> str:
     return falling(tmp_path_factory.mktemp("agent"))
 
 
-def given(name: str, **train: Any) -> Scenario:
+def scenario_of(name: str, **train: Any) -> Scenario:
     """Four seeds, each trained in moments."""
     data = trained({name: {"rate": 0.01, "steep": 20.0}}, iterations=3)
     return bw.scenario({**data, "train": {**data["train"], "seeds": 4, **train}})
@@ -33,15 +33,15 @@ def given(name: str, **train: Any) -> Scenario:
 
 def come_to(folder: Path) -> dict[str, Any]:
     """Read everything that trainings left in a folder, but for times."""
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for file in sorted(folder.rglob("*.safetensors")):
         tensors, notes = read(file)
         notes = {key: value for key, value in notes.items() if "seconds" not in key}
         notes["trained"] = {key: value for key, value in notes.get("trained", {}).items() if "seconds" not in key}
-        found[str(file.relative_to(folder))] = {name: array.tobytes() for name, array in tensors.items()}, notes
+        result[str(file.relative_to(folder))] = {name: array.tobytes() for name, array in tensors.items()}, notes
     for file in sorted(folder.rglob("*.parquet")):
-        found[str(file.relative_to(folder))] = untimed(pl.read_parquet(file))
-    return found
+        result[str(file.relative_to(folder))] = untimed(pl.read_parquet(file))
+    return result
 
 
 def untimed(log: pl.DataFrame) -> list[dict[str, Any]]:
@@ -51,7 +51,7 @@ def untimed(log: pl.DataFrame) -> list[dict[str, Any]]:
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory: pytest.TempPathFactory, agent: str) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("alone")
-    bw.train(given(agent), out=folder, jobs=1)
+    bw.train(scenario_of(agent), out=folder, jobs=1)
     return come_to(folder)
 
 
@@ -60,8 +60,8 @@ def test_processes_come_to_the_same_and_go_on(tmp_path: Path, agent: str, alone:
     assert len([name for name in alone if name.endswith("best.safetensors")]) == 4
     rows: list[dict[str, Any]] = []
     with pytest.raises(KeyboardInterrupt):
-        bw.train(given(agent), out=tmp_path, jobs=2, on_progress=interrupted(3))
-    log = bw.train(given(agent), out=tmp_path, jobs=2, on_progress=rows.append)
+        bw.train(scenario_of(agent), out=tmp_path, jobs=2, on_progress=interrupted(3))
+    log = bw.train(scenario_of(agent), out=tmp_path, jobs=2, on_progress=rows.append)
     assert come_to(tmp_path) == alone
     assert untimed(log) == alone["log.parquet"]
     assert {row["seed"] for row in rows} <= {0, 1, 2, 3}
@@ -86,8 +86,8 @@ def test_a_process_that_is_killed_is_a_message_and_what_it_has_is_kept(
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pool, "child", child)
-        with pytest.raises(UserError, match=r"the process that trained seed \d was killed by SIGKILL") as found:
-            bw.train(given(agent), out=tmp_path, jobs=2, on_progress=kill)
-    assert "the same command goes on" in str(found.value)
-    bw.train(given(agent), out=tmp_path, jobs=2)
+        with pytest.raises(UserError, match=r"the process that trained seed \d was killed by SIGKILL") as error:
+            bw.train(scenario_of(agent), out=tmp_path, jobs=2, on_progress=kill)
+    assert "the same command goes on" in str(error.value)
+    bw.train(scenario_of(agent), out=tmp_path, jobs=2)
     assert come_to(tmp_path) == alone

@@ -49,15 +49,15 @@ def sized(tmp_path_factory: pytest.TempPathFactory) -> Any:
 def exhaustive(enough: Iterable[bool], least: int) -> int | None:
     """Return the smallest size from which on all are enough, of all sizes from `least` on; None if the last is not."""
     answer: int | None = None
-    for size, one in enumerate(enough, least):
-        answer = None if not one else size if answer is None else answer
+    for size, each in enumerate(enough, least):
+        answer = None if not each else size if answer is None else answer
     return answer
 
 
 def quick(file: Path, *overrides: str, **more: Any) -> Any:
     """Size it in a second."""
-    asked: dict[str, Any] = {"jobs": 1, "out": file.parent / "size", "most": 30}
-    return bw.size(file, *overrides, **asked | more)
+    options: dict[str, Any] = {"jobs": 1, "out": file.parent / "size", "most": 30}
+    return bw.size(file, *overrides, **options | more)
 
 
 # -- the search ----------------------------------------------------------------------------------------------------
@@ -127,17 +127,17 @@ CASES: dict[str, tuple[Any, list[str], dict[str, Any]]] = {
 @pytest.mark.long
 @pytest.mark.parametrize("name", first(1, CASES))
 def test_sizing_equals_the_exhaustive_sweep(name: str, tmp_path: Path) -> None:
-    source, overrides, asked = CASES[name]
-    asked = {"until": "acceptance >= 99 %", "most": 25, **asked}
+    source, overrides, options = CASES[name]
+    options = {"until": "acceptance >= 99 %", "most": 25, **options}
     scenario = bw.scenario(
         {**source, "name": name} if isinstance(source, dict) else source,
         *([] if isinstance(source, dict) else [*overrides, "replications=6", "record=null"]),
     )
-    found: Any = bw.size(scenario, **asked, jobs=1, out=tmp_path / "size")
-    question, target = found.question, found.question.target
+    result: Any = bw.size(scenario, **options, jobs=1, out=tmp_path / "size")
+    question, target = result.question, result.question.target
     sizes = tuple(range(question.least, question.most + 1))
     runs = bw.run(question.at(sizes), jobs=1, out=tmp_path / "all").done
-    for row in found.frame.iter_rows(named=True):
+    for row in result.frame.iter_rows(named=True):
         curves: dict[str, list[bool]] = {end: [] for end in ENDS}
         for size in sizes:
             at = runs.filter((pl.col("agent") == row["agent"]) & (pl.col(question.key) == size))
@@ -162,14 +162,14 @@ def blocked(offered: float, servers: int) -> float:
 
 def answered(values: Callable[[int], Any], target: float, most: int) -> dict[str, int | None]:
     """Search all three ends where `values(size)` are those of the seeds, and more is better."""
-    found: dict[str, int | None] = {}
+    actual: dict[str, int | None] = {}
     for end, halves in ENDS.items():
         known: dict[int, bool] = {}
         while (step := next_size(known, 1, most, 10)) is not None:
             mean, half = mean_interval(values(step))
             known[step] = bool(mean + halves * half >= target)
-        found[end] = answer_of(known, 1)
-    return found
+        actual[end] = answer_of(known, 1)
+    return actual
 
 
 @pytest.mark.long
@@ -195,13 +195,13 @@ def test_sizing_finds_the_servers_of_erlangs_formula(tmp_path: Path) -> None:
     right = exact = 0
     for group in range(24):  # five seeds each
         seeds = slice(5 * group, 5 * group + 5)
-        found = answered(lambda size, seeds=seeds: by[min(18, max(11, size))][seeds], target, 18)  # type: ignore[misc]
-        right += (found["low"] or 99) <= enough <= (found["high"] or 99)
-        exact += found["size"] == enough
+        actual = answered(lambda size, seeds=seeds: by[min(18, max(11, size))][seeds], target, 18)  # type: ignore[misc]
+        right += (actual["low"] or 99) <= enough <= (actual["high"] or 99)
+        exact += actual["size"] == enough
     assert right >= 22
     assert exact >= 20
-    asked = bw.scenario({**data, "sweep": {}, "replications": 20})
-    sized: Any = bw.size(asked, until=f"acceptance >= {100 * target} %", out=tmp_path / "size", jobs=1)
+    scenario = bw.scenario({**data, "sweep": {}, "replications": 20})
+    sized: Any = bw.size(scenario, until=f"acceptance >= {100 * target} %", out=tmp_path / "size", jobs=1)
     assert sized.frame["size"].to_list() == [enough]
 
 
@@ -211,12 +211,12 @@ def test_sizing_finds_the_servers_of_erlangs_formula(tmp_path: Path) -> None:
 def test_sizing_again_reads_the_answer_and_runs_nothing(sized: Any, capsys: pytest.CaptureFixture[str]) -> None:
     folder = sized.results.folder
     journal = (folder / "journal.jsonl").read_text()
-    asked = ["size", str(folder.parent / "tiny.yaml"), "--set", "size.most=30", "--jobs", "1", "--out", str(folder)]
-    assert main(asked) == 0
-    said = capsys.readouterr()
-    assert "cluster.servers until acceptance >= 99 %" in said.out
-    assert "of a run" not in said.out, "this scenario says nothing of costs"
-    assert said.err == ""
+    requested = ["size", str(folder.parent / "tiny.yaml"), "--set", "size.most=30", "--jobs", "1", "--out", str(folder)]
+    assert main(requested) == 0
+    captured = capsys.readouterr()
+    assert "cluster.servers until acceptance >= 99 %" in captured.out
+    assert "of a run" not in captured.out, "this scenario says nothing of costs"
+    assert captured.err == ""
     assert (folder / "journal.jsonl").read_text() == journal
     sizes = pl.read_csv(folder / "sizes.csv")
     assert sizes["agent"].to_list() == ["first-fit", "worst-fit"]
@@ -239,13 +239,13 @@ def test_bars_are_shorter_where_what_is_accepted_needs_the_room(
     sized: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder, bars = sized.results.folder, []
-    asked = ["size", str(folder.parent / "tiny.yaml"), "--set", "size.most=30", "--jobs", "1", "--out", str(folder)]
+    requested = ["size", str(folder.parent / "tiny.yaml"), "--set", "size.most=30", "--jobs", "1", "--out", str(folder)]
     for columns in (120, 80):
         monkeypatch.setattr(console.out, "_width", columns)
-        assert main([*asked, "--set", "headings={worst-fit: an agent of our house}"]) == 0
-        said = capsys.readouterr().out
-        assert "accepted % there" in said
-        bars.append(said.count("█"))
+        assert main([*requested, "--set", "headings={worst-fit: an agent of our house}"]) == 0
+        output = capsys.readouterr().out
+        assert "accepted % there" in output
+        bars.append(output.count("█"))
     assert bars[0] > bars[1] > 0
 
 
@@ -274,19 +274,19 @@ def test_one_seed_has_no_interval_and_no_chance_an_exact_one(tiny: Path, capsys:
     assert (row["low"], row["high"], row["mean_low"]) == (None, None, None)
     fixed = {"arrivals": {"fixed": {"every": 10}}, "flavours": [{"cpu": 3}], "lifetimes": {"fixed": 95}, "requests": 50}
     tiny.write_text(yaml.safe_dump({**TINY, "workload": fixed, "replications": 1}))
-    found = quick(tiny, until="acceptance >= 100 %").frame.row(0, named=True)
-    assert (found["size"], found["low"], found["high"]) == (5, 5, 5)  # ten at a time, two on each
+    result = quick(tiny, until="acceptance >= 100 %").frame.row(0, named=True)
+    assert (result["size"], result["low"], result["high"]) == (5, 5, 5)  # ten at a time, two on each
     out = str(tiny.parent / "exact")
     assert main(["size", str(tiny), "--jobs", "1", "--until", "acceptance >= 100 %", "--out", out]) == 0
-    said = " ".join(capsys.readouterr().out.split())
-    assert "first-fit 5 * exact ██████████████ 100" in said
-    assert "[5, 5]" not in said
-    assert "Nothing was drawn" in said
+    output = " ".join(capsys.readouterr().out.split())
+    assert "first-fit 5 * exact ██████████████ 100" in output
+    assert "[5, 5]" not in output
+    assert "Nothing was drawn" in output
 
 
 def test_an_agent_that_fails_stops_no_other(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
     mine = written_agent(tiny.parent, "assert len(view.free) < 5")
-    asked = [
+    workload = [
         "size",
         str(tiny),
         "--agents",
@@ -298,10 +298,10 @@ def test_an_agent_that_fails_stops_no_other(tiny: Path, capsys: pytest.CaptureFi
         "--jobs",
         "1",
     ]
-    assert main([*asked, "--out", str(tiny.parent / "size")]) == FAILED
-    said = capsys.readouterr().out
-    assert "AssertionError" in said
-    assert said.count("█") == 14, "a bar for first-fit alone, as long as any"
+    assert main([*workload, "--out", str(tiny.parent / "size")]) == FAILED
+    output = capsys.readouterr().out
+    assert "AssertionError" in output
+    assert output.count("█") == 14, "a bar for first-fit alone, as long as any"
     rows = pl.read_csv(tiny.parent / "size" / "sizes.csv")
     assert rows["verdict"].to_list() == ["best", "failed"]
     assert rows["size"].to_list()[1] is None
@@ -362,14 +362,14 @@ def test_clusters_and_agents_of_one_size_are_refused(
 
 
 def test_size_figure_draws_the_target_and_every_answer(sized: Any) -> None:
-    found = sized
-    figure = found.results.figure("size")
+    result = sized
+    figure = result.results.figure("size")
     above, below = figure.axes
     assert [line.get_ydata()[0] for line in above.lines if line.get_linestyle() == "--"] == [99.0]
     marks = [line.get_xdata().tolist() for line in below.lines if line.get_marker() != "None"]
-    assert [mark[0] for mark in marks] == found.frame["size"].to_list()
+    assert [mark[0] for mark in marks] == result.frame["size"].to_list()
     ends = [line.get_xdata().tolist() for line in below.lines if line.get_marker() == "None"]
-    assert ends == [[row["low"], row["high"]] for row in found.frame.iter_rows(named=True)]
+    assert ends == [[row["low"], row["high"]] for row in result.frame.iter_rows(named=True)]
     assert "until acceptance >= 99 %" in figure.get_label()
 
 
@@ -379,12 +379,12 @@ SEVERAL = ["acceptance >= 90 %", "allocation_cpu <= 40 %"]
 @pytest.mark.long
 def test_several_targets_are_all_met(tiny: Path, tmp_path: Path) -> None:
     def ends(until: str) -> Any:
-        found = quick(tiny, "agents=[first-fit]", "replications=3", until=until, out=tmp_path / str(len(until)))
-        return found.frame.select("size", "low", "high").to_dict(as_series=False)
+        result = quick(tiny, "agents=[first-fit]", "replications=3", until=until, out=tmp_path / str(len(until)))
+        return result.frame.select("size", "low", "high").to_dict(as_series=False)
 
     alone, both = [ends(until) for until in SEVERAL], ends(" and ".join(SEVERAL))
-    for end, found in both.items():
-        assert found == [max(each) for each in zip(*(one[end] for one in alone), strict=True)]
+    for end, result in both.items():
+        assert result == [max(each) for each in zip(*(item[end] for item in alone), strict=True)]
     with pytest.raises(UserError, match="allocation_cpu"):
         bw.size(tiny, until="acceptance >= 1 % and allocation_cpu >= 99 %", most=2, out=tmp_path / "never")
 
@@ -396,15 +396,15 @@ def test_size_says_what_binds_and_that_overselling_is_not_free(
     monkeypatch.setattr("binwright.commands.sizing.out.width", 160)
     node, file = {"cpu": 8, "mem": "16 GB"}, tmp_path / "oversold.yaml"
     flavours = [{"cpu": 1, "mem": "1.5 GB"}, {"cpu": 3, "mem": "4.5 GB"}]
-    given = {**TINY, "workload": {**TINY["workload"], "flavours": flavours}, "agents": ["first-fit"]}
+    options = {**TINY, "workload": {**TINY["workload"], "flavours": flavours}, "agents": ["first-fit"]}
     for oversold, binds in ((1, "cpu"), (2, "mem")):
         cluster = {"servers": 3, "node": node, "overcommit": {"cpu": oversold}}
-        file.write_text(yaml.safe_dump({**given, "cluster": cluster}))
+        file.write_text(yaml.safe_dump({**options, "cluster": cluster}))
         assert main(["size", str(file), "--out", str(tmp_path / str(oversold))]) == 0
-        said = " ".join(capsys.readouterr().out.split())
+        output = " ".join(capsys.readouterr().out.split())
         frame = pl.read_csv(tmp_path / str(oversold) / "sizes.csv")
         assert frame["binds"].to_list() == [binds]
-        assert f" {binds} {100 * frame['full'][0]:.0f} % " in said
+        assert f" {binds} {100 * frame['full'][0]:.0f} % " in output
 
 
 def test_a_sweep_is_not_sized(tmp_path: Path) -> None:

@@ -56,10 +56,10 @@ def test_some_starts_wait_as_the_published_program_says(trace: Path, tmp_path: P
         start, requests = listed[seed]
         assert spane.length(rows, start) == requests
         runs = Batch(load_scenario("spane/waits", [f"seed={seed}", "replications=1"]), tmp_path / str(seed)).run().done
-        found = dict(runs.select("agent", "wait_total").iter_rows())
+        actual = dict(runs.select("agent", "wait_total").iter_rows())
         assert runs["offered"].to_list() == [requests] * 2
         for name, rule in (("first-fit", spane.first_fit), ("balance-fit", spane.balance_fit)):
-            assert found[name] == spane.total_wait(rows, start, requests, rule)
+            assert actual[name] == spane.total_wait(rows, start, requests, rule)
 
 
 @pytest.mark.long
@@ -70,8 +70,8 @@ def test_all_starts_have_the_published_means(trace: Path, tmp_path: Path) -> Non
         "trimmed mean of total wait": exact_of("wait_total", trimmed=0.1),
         "mean of total wait": exact_of("wait_total"),
     }
-    for one in published("spane"):
-        assert measures[one.metric](runs, one.agent).mean == one.value
+    for each in published("spane"):
+        assert measures[each.metric](runs, each.agent).mean == each.value
     rows = rows_of(trace)
     waits = done.filter(pl.col("agent") == "balance-fit").sort("seed")["wait_total"].to_list()
     for (start, requests), waited in list(zip(starts(), waits, strict=True))[::EVERY]:
@@ -112,9 +112,9 @@ def scenario(tmp_path: Path, starts: str, **more: Any) -> Any:
     ],
 )
 def test_a_seed_takes_its_row(tmp_path: Path, listed: str, more: dict[str, Any], offered: list[int]) -> None:
-    asked = scenario(tmp_path, listed, **more)
-    assert check_scenario(asked) == 2
-    done = Batch(asked, tmp_path / "out").run().done.sort("seed")
+    requested = scenario(tmp_path, listed, **more)
+    assert check_scenario(requested) == 2
+    done = Batch(requested, tmp_path / "out").run().done.sort("seed")
     assert done["offered"].to_list() == offered
 
 

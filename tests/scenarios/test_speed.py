@@ -32,7 +32,7 @@ def there_and_back(simulation):
 """
 
 
-def given(*speeds: float, requests: int = 2, every: float = 200, **more: Any) -> dict[str, Any]:
+def scenario_of(*speeds: float, requests: int = 2, every: float = 200, **more: Any) -> dict[str, Any]:
     """Requests for half a server and 60 s, one `every` so many seconds, on one server of each of these speeds."""
     return {
         "cluster": {"groups": [{"count": 1, "node": {"cpu": 2}, "speed": speed} for speed in speeds]},
@@ -49,7 +49,7 @@ def given(*speeds: float, requests: int = 2, every: float = 200, **more: Any) ->
 
 
 def test_a_request_stays_for_its_lifetime_divided_by_the_speed(tmp_path: Path) -> None:
-    row, requests = first_run(given(1, 2.5, requests=6, every=1), tmp_path)
+    row, requests = first_run(scenario_of(1, 2.5, requests=6, every=1), tmp_path)
     assert requests["server"].to_list() == [0, 0, 1, 1, 1, 1]
     assert requests["duration"].to_list() == [60, 60, 24, 24, 24, 24]
     assert requests["decided"].to_list() == [0, 1, 2, 3, 26, 27]
@@ -57,7 +57,7 @@ def test_a_request_stays_for_its_lifetime_divided_by_the_speed(tmp_path: Path) -
 
 
 def test_added_servers_are_as_fast_as_those_of_the_last_group(tmp_path: Path) -> None:
-    scenario = given(1, 3, requests=6, every=1)
+    scenario = scenario_of(1, 3, requests=6, every=1)
     scenario["cluster"]["expansion"] = [{"at": "4 s", "by": 1}]
     _, requests = first_run(scenario, tmp_path)
     assert requests["server"].to_list() == [0, 0, 1, 1, 2, 2]
@@ -65,7 +65,7 @@ def test_added_servers_are_as_fast_as_those_of_the_last_group(tmp_path: Path) ->
 
 
 def test_speeds_follow_servers_that_are_numbered_by_chance(tmp_path: Path) -> None:
-    scenario = given(1, 2, 4, requests=6, every=1)
+    scenario = scenario_of(1, 2, 4, requests=6, every=1)
     scenario["cluster"]["numbering"] = "drawn"
     _, requests = first_run(scenario, tmp_path)
     stays = dict(zip(requests["server"].to_list(), requests["duration"].to_list(), strict=True))
@@ -74,13 +74,13 @@ def test_speeds_follow_servers_that_are_numbered_by_chance(tmp_path: Path) -> No
 
 def test_a_move_changes_the_pace_from_then_on(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(MOVES)
-    _, requests = first_run(given(1, 3, processes=[f"{tmp_path}/mine.py:there_and_back"]), tmp_path)
+    _, requests = first_run(scenario_of(1, 3, processes=[f"{tmp_path}/mine.py:there_and_back"]), tmp_path)
     assert requests["duration"].to_list()[0] == 10 + 10 + (60 - 10 - 30)
 
 
 def test_who_is_moved_to_a_slower_server_holds_it_to_the_end(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(MOVES)
-    scenario = given(1, 3, every=30, processes=[f"{tmp_path}/mine.py:there_and_back"])
+    scenario = scenario_of(1, 3, every=30, processes=[f"{tmp_path}/mine.py:there_and_back"])
     scenario["workload"]["flavours"] = [{"cpu": 2}]
     _, requests = first_run(scenario, tmp_path)
     assert requests["server"].to_list() == [0, 1]  # the first has server 0 until 40 s, not until 10 + 50 / 3 s
@@ -91,14 +91,14 @@ def test_a_move_counts_what_was_done_since_the_request_began(tmp_path: Path) -> 
         "from binwright import Move\ndef late(simulation):\n    yield simulation.env.timeout(210)\n"
         "    simulation.moving.make([Move(1, simulation.request(1).on(1, 0))])\n"
     )
-    _, requests = first_run(given(1, 3, requests=3, processes=[f"{tmp_path}/mine.py:late"]), tmp_path)
+    _, requests = first_run(scenario_of(1, 3, requests=3, processes=[f"{tmp_path}/mine.py:late"]), tmp_path)
     assert requests["duration"].to_list() == pytest.approx([60, 10 + (60 - 10) / 3, 60])
 
 
 @pytest.mark.parametrize("moved", [False, True])
 def test_what_a_failure_sends_back_has_done_more_on_a_faster_server(tmp_path: Path, moved: bool) -> None:
     (tmp_path / "mine.py").write_text(MOVES)
-    scenario = given(1, 3) if moved else given(3, 1)
+    scenario = scenario_of(1, 3) if moved else scenario_of(3, 1)
     scenario["processes"] = [f"{tmp_path}/mine.py:there_and_back"] * moved
     failed = {"at": 15, "server": 1 if moved else 0}
     scenario["cluster"]["failures"] = {"scheduled": [failed], "on_failure": "requeue"}
@@ -109,7 +109,7 @@ def test_what_a_failure_sends_back_has_done_more_on_a_faster_server(tmp_path: Pa
 
 
 def test_a_gang_goes_at_the_pace_of_its_slowest_part(tmp_path: Path) -> None:
-    scenario = given(4, 2)
+    scenario = scenario_of(4, 2)
     scenario["workload"]["flavours"] = [{"cpu": 2, "parts": {"number": 2}}]
     _, requests = first_run(scenario, tmp_path)
     assert requests["duration"].unique().to_list() == [30]
@@ -125,11 +125,11 @@ class Told(Agent):
         Told.told = []
 
     def decide(self, view: View, request: Request) -> Placement | None:
-        for one in view.placed.since(0):
-            ran = view.now - one.began
+        for each in view.placed.since(0):
+            ran = view.now - each.began
             Told.told += [
-                one.request.duration,
-                view.expected(one.request, ran) if view.asking else one.request.duration,
+                each.request.duration,
+                view.expected(each.request, ran) if view.asking else each.request.duration,
             ]
         return request.on(0, 0)
 
@@ -137,7 +137,7 @@ class Told(Agent):
 @pytest.mark.parametrize("lifetimes", ["known", {"predicted": {"noise": {"sigma": 0}}}])
 def test_agents_are_told_how_long_requests_stay_where_they_are(tmp_path: Path, lifetimes: Any) -> None:
     agents = [f"{__name__}:Told"]
-    first_run(given(4, every=1, knowledge={"lifetimes": lifetimes}, agents=agents), tmp_path)
+    first_run(scenario_of(4, every=1, knowledge={"lifetimes": lifetimes}, agents=agents), tmp_path)
     assert set(Told.told) == {15}
 
 
@@ -176,8 +176,8 @@ def test_backfilling_keeps_its_promises_on_servers_of_different_speeds(seed: int
     record = simulation.record
     for row, start in agent.promised.items():
         assert record.decided[row] <= start < inf
-    asked = simulation.as_workload()
-    assert np.array_equal(asked.duration, workload.duration / speed[record.server])
+    requested = simulation.as_workload()
+    assert np.array_equal(requested.duration, workload.duration / speed[record.server])
 
 
 def test_who_is_moved_to_another_speed_leaves_room_for_the_next(tmp_path: Path) -> None:

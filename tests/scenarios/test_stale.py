@@ -94,8 +94,8 @@ class Session:
             del sys.modules[name]
         code._imports.cache_clear()
         file_tracking._began = time.time_ns()
-        asked = plain(agents=list(agents), replications=2, **changes)
-        batch = Batch(asked, self.folder / "out")
+        requested = plain(agents=list(agents), replications=2, **changes)
+        batch = Batch(requested, self.folder / "out")
         self.ran = len(batch.runs) - len(batch.done())
         return batch.run()
 
@@ -137,7 +137,9 @@ def test_an_edit_of_what_an_agent_brings_in_is_run_again(session: Session, way: 
     file.write_text(file.read_text().replace("4e6", "1.5e6"))
     after = session.run("first-fit", mine)
     assert session.ran == 2
-    accepted = [found.runs.filter(found.runs["agent"] != "first-fit")["acceptance"].sum() for found in (before, after)]
+    accepted = [
+        results.runs.filter(results.runs["agent"] != "first-fit")["acceptance"].sum() for results in (before, after)
+    ]
     assert accepted[1] < accepted[0]
     session.run("first-fit", mine)
     assert session.ran == 0
@@ -150,9 +152,9 @@ def test_a_file_that_an_option_names_is_part_of_it(session: Session) -> None:
     policy = session.folder / "policy"
     policy.write_text("4e6")
     mine = {f"{session.folder / 'mine.py'}:Mine": {"policy": str(policy)}}
-    one = Batch(plain(agents=[mine]), session.folder).runs[0].name
+    each = Batch(plain(agents=[mine]), session.folder).runs[0].name
     policy.write_text("1e6")
-    assert Batch(plain(agents=[mine]), session.folder).runs[0].name != one
+    assert Batch(plain(agents=[mine]), session.folder).runs[0].name != each
 
 
 def test_an_edit_within_the_same_second_is_another_module(session: Session) -> None:

@@ -59,29 +59,29 @@ def quick(file: Path, **more: Any) -> Any:
 
 def test_tuning_finds_the_best_option_and_its_gain(tiny: Path) -> None:
     seen: list[dict[str, Any]] = []
-    found = quick(tiny, on_progress=seen.append)
-    [options] = found.agent.values()
+    result = quick(tiny, on_progress=seen.append)
+    [options] = result.agent.values()
     assert options["most"] == 8
     assert isinstance(options["most"], int)
-    row = found.comparison.frame.row(1, named=True)
+    row = result.comparison.frame.row(1, named=True)
     assert (row["agent"], row["verdict"], row["mean"]) == ("share.py:Share tuned", "better", 1.0)
-    assert found.log["step"].to_list() == [0, 1, 2, 3, 4, 5, 6, 6]
-    assert found.log["split"].to_list() == ["train"] * 7 + ["validation"]
-    assert found.log["seconds"].is_sorted()
-    assert found.log["acceptance"][-1] == 1.0
-    assert [row["step"] for row in seen] == found.log["step"].to_list()
+    assert result.log["step"].to_list() == [0, 1, 2, 3, 4, 5, 6, 6]
+    assert result.log["split"].to_list() == ["train"] * 7 + ["validation"]
+    assert result.log["seconds"].is_sorted()
+    assert result.log["acceptance"][-1] == 1.0
+    assert [row["step"] for row in seen] == result.log["step"].to_list()
     folder = tiny.parent / "tuning"
-    assert pl.read_parquet(folder / "log.parquet").equals(found.log)
+    assert pl.read_parquet(folder / "log.parquet").equals(result.log)
     written = yaml.safe_load((folder / "tuned.yaml").read_text())
-    assert written == {"agents": [found.agent]}
+    assert written == {"agents": [result.agent]}
     again = bw.scenario({**yaml.safe_load(tiny.read_text()), **written})
     assert bw.run(again, out=tiny.parent / "again").done["acceptance"].to_list() == [1.0]
     assert not [path for path in folder.rglob(".*") if path.suffix[1:].isdecimal()]
 
 
 def test_less_may_be_better(tiny: Path) -> None:
-    found = quick(tiny, metric="servers_used", rounds=3)
-    assert next(iter(found.agent.values()))["most"] == 1
+    result = quick(tiny, metric="servers_used", rounds=3)
+    assert next(iter(result.agent.values()))["most"] == 1
 
 
 @pytest.mark.long
@@ -89,9 +89,9 @@ def test_interrupted_it_keeps_what_is_known_and_goes_on(
     tiny: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     straight = quick(tiny, out=tiny.parent / "straight")
-    asked = [str(tiny), "--agent", f"{tiny.parent}/share.py:Share", "--param", "most=1..8", "--jobs", "1"]
-    asked += ["--rounds", "6", "--population", "6", "--seeds", "2", "--held-out", "6"]
-    asked += ["--out", str(tiny.parent / "cut")]
+    frame = [str(tiny), "--agent", f"{tiny.parent}/share.py:Share", "--param", "most=1..8", "--jobs", "1"]
+    frame += ["--rounds", "6", "--population", "6", "--seeds", "2", "--held-out", "6"]
+    frame += ["--out", str(tiny.parent / "cut")]
     rounds = []
 
     def interrupting(*arguments: Any) -> Any:
@@ -102,14 +102,14 @@ def test_interrupted_it_keeps_what_is_known_and_goes_on(
 
     with monkeypatch.context() as patch:
         patch.setattr(tuning, "closer", interrupting)
-        assert main(["tune", *asked]) == INTERRUPTED
+        assert main(["tune", *frame]) == INTERRUPTED
     assert "Run the same command to resume" in capsys.readouterr().err
     assert pl.read_parquet(tiny.parent / "cut" / "log.parquet")["step"].to_list() == [0, 1, 2]
     assert (tiny.parent / "cut" / "tuned.yaml").read_text().startswith("# round 2 of 6")
-    assert main(["tune", *asked]) == 0
-    said = capsys.readouterr()
-    assert "share.py:Share tuned" in said.out
-    assert "round 6: acceptance" in said.err
+    assert main(["tune", *frame]) == 0
+    captured = capsys.readouterr()
+    assert "share.py:Share tuned" in captured.out
+    assert "round 6: acceptance" in captured.err
     assert (tiny.parent / "cut" / "tuned.yaml").read_text() == (tiny.parent / "straight" / "tuned.yaml").read_text()
     assert pl.read_parquet(tiny.parent / "cut" / "log.parquet").drop("seconds").equals(straight.log.drop("seconds"))
     assert main(["figures", str(tiny.parent / "cut"), "--kind", "learning", "--out", str(tiny.parent / "a.png")]) == 0
@@ -119,8 +119,8 @@ def test_interrupted_it_keeps_what_is_known_and_goes_on(
 def test_a_candidate_that_fails_is_the_worst(tiny: Path) -> None:
     code = AGENT.replace("fits = (", "assert self.most < 7\n        fits = (")
     (tiny.parent / "share.py").write_text(code)
-    found = quick(tiny, rounds=8)
-    assert next(iter(found.agent.values()))["most"] == 6
+    result = quick(tiny, rounds=8)
+    assert next(iter(result.agent.values()))["most"] == 6
     (tiny.parent / "share.py").write_text(AGENT.replace("fits = (", "assert False\n        fits = ("))
     with pytest.raises(UserError, match="no run finished: "):
         quick(tiny)
@@ -173,9 +173,9 @@ def test_requests_that_are_not_drawn_are_not_held_out(tiny: Path) -> None:
     fixed = tiny.with_name("fixed.yaml")
     fixed.write_text(yaml.safe_dump({**data, "workload": {"trace": "table", "path": "t.csv"}}))
     quick(fixed, rounds=1, held_out=2)
-    said = (tiny.parent / "tuning" / "tuned.yaml").read_text()
-    assert "# 1 round; " in said
-    assert "on the same requests (none are drawn, so none are held out): " in said
+    output = (tiny.parent / "tuning" / "tuned.yaml").read_text()
+    assert "# 1 round; " in output
+    assert "on the same requests (none are drawn, so none are held out): " in output
     (tiny.parent / "starts.csv").write_text("start\n0\n3\n")
     workload = {"trace": "table", "path": "t.csv", "start": {"path": "starts.csv"}, "requests": 9}
     fixed.write_text(yaml.safe_dump({**data, "workload": workload}))

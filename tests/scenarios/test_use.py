@@ -19,13 +19,13 @@ FLAVOURS = [{"cpu": 2, "mem": "4 GB", "group": "web"}, {"cpu": 3, "mem": "2 GB",
 def data(**more: Any) -> dict[str, Any]:
     cluster = {"servers": 4, "nodes": 2, "node": {"cpu": 4, "mem": "16 GB"}, "overcommit": {"cpu": 2}}
     workload = random_requests(120, "1 min", FLAVOURS, "40 min", use=USE)
-    given = {"cluster": cluster | more.pop("cluster", {}), "workload": workload | more.pop("workload", {})}
-    return {**given, "agents": ["first-fit"], **more}
+    inputs = {"cluster": cluster | more.pop("cluster", {}), "workload": workload | more.pop("workload", {})}
+    return {**inputs, "agents": ["first-fit"], **more}
 
 
-def run(given: dict[str, Any], out: Path, way: Way = "compiled") -> dict[str, Any]:
+def run(options: dict[str, Any], out: Path, way: Way = "compiled") -> dict[str, Any]:
     with deciding(way):
-        return bw.run(scenario_from(given), out=out, jobs=1).runs.row(0, named=True)
+        return bw.run(scenario_from(options), out=out, jobs=1).runs.row(0, named=True)
 
 
 def test_both_engines_measure_the_same(tmp_path: Path) -> None:
@@ -38,8 +38,8 @@ def test_both_engines_measure_the_same(tmp_path: Path) -> None:
 
 
 def test_used_and_missing_amounts_are_recorded_by_step_and_drawn(tmp_path: Path) -> None:
-    given = data(record=["use"], replications=2, agents=["first-fit", "worst-fit"])
-    results = bw.run(scenario_from(given), out=tmp_path / "use", jobs=1)
+    options = data(record=["use"], replications=2, agents=["first-fit", "worst-fit"])
+    results = bw.run(scenario_from(options), out=tmp_path / "use", jobs=1)
     for row in results.runs.iter_rows(named=True):
         steps = results.use(row["run"])
         total = {name: float((steps[name] * steps["seconds"]).sum()) for name in steps.columns}
@@ -64,22 +64,22 @@ def test_used_and_missing_amounts_are_recorded_by_step_and_drawn(tmp_path: Path)
     ids=str,
 )
 def test_use_goes_with_other_features(more: dict[str, Any], tmp_path: Path) -> None:
-    found = run(data(**more), tmp_path)
-    assert found["status"] == "done", found["error"]
-    assert 0 < found["used_cpu"] <= 1
-    assert 0 <= found["contention_p99"] < 1
+    result = run(data(**more), tmp_path)
+    assert result["status"] == "done", result["error"]
+    assert 0 < result["used_cpu"] <= 1
+    assert 0 <= result["contention_p99"] < 1
     if more.get("cluster") == {"overcommit": {}, "spread_above": {"cpu": 2}}:
-        assert found["contention_p99"] == found["contended"] == 0
+        assert result["contention_p99"] == result["contended"] == 0
 
 
 def test_a_network_knows_where_its_requests_lay(tmp_path: Path) -> None:
-    given = data(workload={"demand": "uniform", "requests": 40, "holding": 9, "use": "50 %"})
+    problem = data(workload={"demand": "uniform", "requests": 40, "holding": 9, "use": "50 %"})
     for key in ("arrivals", "flavours", "lifetimes"):
-        del given["workload"][key]
-    given["cluster"] = {"network": {"topology": "alpha"}, "node": {"cpu": 10, "mem": 10}}
-    found = run(given | {"agents": ["tetris"]}, tmp_path)
-    assert found["status"] == "done", found["error"]
-    assert found["used_cpu"] == pytest.approx(found["allocation_cpu"] / 2)
+        del problem["workload"][key]
+    problem["cluster"] = {"network": {"topology": "alpha"}, "node": {"cpu": 10, "mem": 10}}
+    result = run(problem | {"agents": ["tetris"]}, tmp_path)
+    assert result["status"] == "done", result["error"]
+    assert result["used_cpu"] == pytest.approx(result["allocation_cpu"] / 2)
 
 
 def test_columns_of_a_table_say_the_mean_the_percentile_and_the_peak(tmp_path: Path) -> None:
@@ -87,15 +87,15 @@ def test_columns_of_a_table_say_the_mean_the_percentile_and_the_peak(tmp_path: P
     table.with_columns(p95=50, most=80).write_csv(tmp_path / "t.csv")
     use = {"cpu": {"mean": "avg", "p95": "p95", "peak": "most", "unit": "1 %"}}
     workload = {"trace": "table", "path": str(tmp_path / "t.csv"), "columns": {"cpu": "cpu"}, "use": use}
-    given = {"cluster": {"servers": 1, "node": {"cpu": 100}}, "workload": workload, "agents": ["first-fit"]}
+    options = {"cluster": {"servers": 1, "node": {"cpu": 100}}, "workload": workload, "agents": ["first-fit"]}
     end = pl.DataFrame({"arrival": 86_400, "lifetime": 1, "cpu": 1, "avg": 20, "p95": 50, "most": 80})
     with (tmp_path / "t.csv").open("a") as file:
         file.write(end.write_csv(include_header=False))
-    assert run(given, tmp_path / "out")["used_cpu"] == pytest.approx(0.2, rel=0.05)
+    assert run(options, tmp_path / "out")["used_cpu"] == pytest.approx(0.2, rel=0.05)
 
 
 @pytest.mark.parametrize(
-    ("use", "said"),
+    ("use", "message"),
     [
         ({"gpu": 0.5}, "the cluster has no such resource"),
         ({"cpu": {"mean": 0.5, "peak": 0.4}}, "is above the peak"),
@@ -107,6 +107,6 @@ def test_columns_of_a_table_say_the_mean_the_percentile_and_the_peak(tmp_path: P
         ({"cpu": [{"mean": 0.5, "of": {"group": "wbe"}}]}, "no request is of this group"),
     ],
 )
-def test_mistakes_are_found_before_a_run(use: Any, said: str) -> None:
-    with pytest.raises(ScenarioError, match=said):
+def test_mistakes_are_found_before_a_run(use: Any, message: str) -> None:
+    with pytest.raises(ScenarioError, match=message):
         scenario_from(data(workload={"use": use}))

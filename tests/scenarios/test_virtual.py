@@ -48,7 +48,7 @@ def tenants(kind: Any, requests: int = 400, seed: int = 0) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("given", "least", "most", "mean"),
+    ("inputs", "least", "most", "mean"),
     [
         (100, 100, 100, 100.0),
         ({"uniform": [64, 128]}, 64, 128, 96.0),
@@ -56,8 +56,8 @@ def tenants(kind: Any, requests: int = 400, seed: int = 0) -> Any:
         ({"exponential": {"mean": 8, "above": 64}}, 64, 250, 72.0),
     ],
 )
-def test_sizes(given: Any, least: int, most: int, mean: float) -> None:
-    sizes = Machines.model_validate(given)
+def test_sizes(inputs: Any, least: int, most: int, mean: float) -> None:
+    sizes = Machines.model_validate(inputs)
     drawn = sizes.at(np.random.default_rng(0).random(100_000))
     assert least <= drawn.min() <= drawn.max() <= most
     assert drawn.mean() == pytest.approx(mean, rel=0.01)
@@ -91,16 +91,16 @@ def test_machines_of_a_cluster_have_one_bandwidth() -> None:
 
 def test_draws_are_determined_and_one_stream_moves_no_other() -> None:
     kind = kind_of("pairs", 3, 30, 0.05, 0.15)
-    one, again, longer, other = tenants(kind), tenants(kind), tenants(kind, 500), tenants(kind, seed=1)
+    each, again, longer, other = tenants(kind), tenants(kind), tenants(kind, 500), tenants(kind, seed=1)
     for row in (0, 7, 399):
         for same in (again, longer):
-            assert (one.networks[row].rates == same.networks[row].rates).all()
-        assert (one.networks[row].rates == one.networks[row - 400].rates).all()
-    assert (one.demand == longer.demand[:400]).all()
-    assert (one.demand != other.demand).any()
+            assert (each.networks[row].rates == same.networks[row].rates).all()
+        assert (each.networks[row].rates == each.networks[row - 400].rates).all()
+    assert (each.demand == longer.demand[:400]).all()
+    assert (each.demand != other.demand).any()
     wider = tenants(kind_of("pairs", 3, 30, 0.05, 0.5))
-    assert (one.demand == wider.demand).all()
-    assert [len(network) * QUANTUM for network in one.networks[3:5]] == one.demand[3:5, 0].tolist()
+    assert (each.demand == wider.demand).all()
+    assert [len(network) * QUANTUM for network in each.networks[3:5]] == each.demand[3:5, 0].tolist()
 
 
 # -- scenarios -----------------------------------------------------------------------------------------------------

@@ -28,9 +28,9 @@ node = st.tuples(st.integers(0, 20).map(lambda half: half * 2), st.integers(0, 1
 @given(st.lists(st.tuples(node, node), min_size=1, max_size=6), st.sampled_from(SIZES), st.booleans())
 @scaled(8)
 def test_its_best_fit_is_that_of_the_program(free: list[Any], demand: tuple[int, int], double: bool) -> None:
-    given = [[[float(amount) for amount in each] for each in server] for server in free]
-    found = vmagent.places(given, *demand, double)
-    expected = vmagent.best_fit(found)[:2] if found else None
+    inputs = [[[float(amount) for amount in each] for each in server] for server in free]
+    result = vmagent.places(inputs, *demand, double)
+    expected = vmagent.best_fit(result)[:2] if result else None
     # Half of 1 core is no whole number, so that everything is counted in halves here.
     view = view_of([[[2 * cpu, 2 * mem] for cpu, mem in server] for server in free], [[[80, 180]] * 2] * len(free))
     assert ask(BestFitOfVMAgent(), view, (2 * demand[0], 2 * demand[1]), double) == expected
@@ -59,11 +59,11 @@ def events(tmp_path: Path) -> Path:
 
 def played(path: Path, out: Path, starts: list[int], ends: str, above: int, seeds: int) -> pl.DataFrame:
     (out / "starts.csv").write_text("start\n" + "".join(f"{start}\n" for start in starts))
-    asked = [
+    requested = [
         *("sweep=null", "cluster.servers=3", f"cluster.spread_above.mem={above} GB", f"replications={seeds}"),
         *(f"workload.path={path}", f"workload.start.path={out / 'starts.csv'}", f"workload.ends={ends}"),
     ]
-    return Batch(load_scenario("cvd/vmagent", asked), out / f"{ends}-{above}").run().done
+    return Batch(load_scenario("cvd/vmagent", requested), out / f"{ends}-{above}").run().done
 
 
 @pytest.mark.parametrize(("ends", "above"), [("drop", 32), ("drop", 10), ("keep", 10)])
@@ -74,9 +74,9 @@ def test_its_starts_last_as_long_as_in_the_program(tmp_path: Path, events: Path,
     runs = played(events, tmp_path, starts, ends, above, len(starts))
     for rule in vmagent.RULES:
         columns = "scheduled", "allocation_cpu_end", "allocation_mem_end"
-        found = runs.filter(pl.col("agent") == rule).sort("seed").select(columns).rows()
+        result = runs.filter(pl.col("agent") == rule).sort("seed").select(columns).rows()
         expected = [vmagent.play(listed, start, 3, above, rule, ends == "keep") for start in starts]
-        assert found == [pytest.approx(one) for one in expected]
+        assert result == [pytest.approx(each) for each in expected]
 
 
 @pytest.mark.long
@@ -88,7 +88,7 @@ def test_shipped_starts_are_measured_as_vmagent_does(tmp_path: Path, monkeypatch
     except WorkloadError as error:
         pytest.skip(str(error))
     listed = events_of(file)
-    asked = ["sweep=null", "replications=2", "agents=[first-fit]"]
-    runs = Batch(load_scenario("cvd/vmagent", asked), tmp_path / "out").run().done.sort("seed")
+    requested = ["sweep=null", "replications=2", "agents=[first-fit]"]
+    runs = Batch(load_scenario("cvd/vmagent", requested), tmp_path / "out").run().done.sort("seed")
     expected = [vmagent.play(listed, start, 5, 32, "first-fit", False)[0] for start in (2899, 8131)]
     assert runs["scheduled"].to_list() == expected

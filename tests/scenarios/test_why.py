@@ -40,15 +40,15 @@ def test_why_tells_the_outcome_and_every_server_of_a_request(failures: dict[str,
     for row in first_run(run.scenario, tmp_path)[1].to_dicts()[:60:2]:
         if row["origin"] >= 0:
             continue  # what a failure sent back is another request with the same id
-        found = why(run, str(row["id"]))
-        assert (found.request.index, found.time) == (row["row"], row["arrival"])
-        whys = found.servers["why"].to_list()
+        result = why(run, str(row["id"]))
+        assert (result.request.index, result.time) == (row["row"], row["arrival"])
+        whys = result.servers["why"].to_list()
         words |= {word.split()[0] for word in whys}
         if row["outcome"] == "rejected":
-            assert found.answer == f"refused: {row['reason']}"
+            assert result.answer == f"refused: {row['reason']}"
             assert ROOM not in whys
         else:
-            assert found.answer.startswith(f"placed on server {row['server']}")
+            assert result.answer.startswith(f"placed on server {row['server']}")
             assert whys[row["server"]] == ROOM
     assert words == {ROOM, "lacks"} | ({"has"} if failures else set())
 
@@ -65,7 +65,7 @@ def test_refusals_of_a_replay_equal_the_refusals_of_the_run(tmp_path: Path) -> N
     }
     assert json.loads(execute(run, tmp_path)["reasons"]) == dict(reasons.select("reason", "requests").iter_rows())
     for row in reasons.to_dicts():
-        times = [one["arrival"] for one in rejected if one["reason"] == row["reason"]]
+        times = [each["arrival"] for each in rejected if each["reason"] == row["reason"]]
         assert (row["first"], row["last"]) == (min(times), max(times))
     assert kinds["offered"].sum() == len(rows)
     for kind in kinds.to_dicts():
@@ -85,10 +85,10 @@ def test_a_request_that_was_sent_back_counts_once(tmp_path: Path) -> None:
         "agents": ["first-fit"],
     }
     bw.run(bw.scenario(data), out=tmp_path / "results", jobs=1)
-    found = bw.why(tmp_path / "results")
-    assert isinstance(found, RefusedRequests)
-    assert found.kinds.rows() == [(8.0, 1, 1), (4.0, 1, 0), (1.0, 1, 0)]
-    assert found.reasons.select("requests", "first", "ids").rows() == [(1, 1.0, [])]
+    results = bw.why(tmp_path / "results")
+    assert isinstance(results, RefusedRequests)
+    assert results.kinds.rows() == [(8.0, 1, 1), (4.0, 1, 0), (1.0, 1, 0)]
+    assert results.reasons.select("requests", "first", "ids").rows() == [(1, 1.0, [])]
     row = bw.load(tmp_path / "results").runs.row(0, named=True)
     assert (row["rejected"], row["lost"]) == (0, 1)
 
@@ -107,10 +107,14 @@ def test_labels_refused_most_for_the_same_requests_come_first(
         "agents": ["first-fit"],
     }
     bw.run(bw.scenario(data), out=tmp_path / "results", jobs=1)
-    found = bw.why(tmp_path / "results")
-    assert isinstance(found, RefusedRequests)
-    assert found.labels.rows() == [("team", "bob", 2, 2, 1.25), ("team", "cid", 1, 0, 0.25), ("team", "ann", 3, 1, 1.5)]
-    assert found.kinds.select("offered", "refused").rows() == [(2, 2), (4, 1)]
+    result = bw.why(tmp_path / "results")
+    assert isinstance(result, RefusedRequests)
+    assert result.labels.rows() == [
+        ("team", "bob", 2, 2, 1.25),
+        ("team", "cid", 1, 0, 0.25),
+        ("team", "ann", 3, 1, 1.5),
+    ]
+    assert result.kinds.select("offered", "refused").rows() == [(2, 2), (4, 1)]
     assert main(["why", str(tmp_path / "results")]) == 0
     words = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert "bob 2 2 100.0 62.5" in words
@@ -129,8 +133,8 @@ def test_rules_devices_and_what_is_impossible() -> None:
     )
     full = refused(ruled)[0]
     assert full["reason"].to_list() == ["rule: at most 2 of web per zone"]
-    found = why(ruled, full["ids"][0][0])
-    assert found.servers["why"].to_list() == [
+    result = why(ruled, full["ids"][0][0])
+    assert result.servers["why"].to_list() == [
         "rule: at most 2 of web per zone",
         "rule: at most 2 of web per zone",
         "rule: a taint that it does not tolerate",
@@ -139,9 +143,9 @@ def test_rules_devices_and_what_is_impossible() -> None:
     large = run_of(workload={**SMALL["workload"], "flavours": [{"cpu": 12, "mem": "1 GB"}, {"cpu": 1, "mem": "1 GB"}]})
     reasons = refused(large).reasons
     ids = {row["reason"]: row["ids"][0] for row in reasons.to_dicts()}
-    found = why(large, ids["no server could hold it, even empty"])
-    assert found.answer.startswith("impossible")
-    assert set(found.servers["why"]) == {"lacks cpu"}
+    result = why(large, ids["no server could hold it, even empty"])
+    assert result.answer.startswith("impossible")
+    assert set(result.servers["why"]) == {"lacks cpu"}
 
 
 def test_waiting_and_the_network() -> None:
@@ -153,9 +157,9 @@ def test_waiting_and_the_network() -> None:
         workload={"demand": "uniform", "requests": 40, "holding": 10},
         agents=["tetris"],
     )
-    found = why(network, "5")
-    assert found.answer == "placed in the network"
-    assert found.networked
+    result = why(network, "5")
+    assert result.answer == "placed in the network"
+    assert result.networked
 
 
 def test_longest_waits_are_listed_where_nothing_was_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -163,12 +167,12 @@ def test_longest_waits_are_listed_where_nothing_was_refused(tmp_path: Path, caps
     run = bw.load(tmp_path).runs["run"][0]
     rows = bw.load(tmp_path).requests(run).with_columns(wait=pl.col("decided") - pl.col("arrival"))
     waited = rows.filter(pl.col("wait") > 0).sort("wait", descending=True, maintain_order=True)
-    found = bw.why(tmp_path)
-    assert isinstance(found, RefusedRequests)
-    assert found.waits.rows() == waited.select(pl.col("id").cast(str), "cpu", "mem", "arrival", "wait").rows()
+    simulation = bw.why(tmp_path)
+    assert isinstance(simulation, RefusedRequests)
+    assert simulation.waits.rows() == waited.select(pl.col("id").cast(str), "cpu", "mem", "arrival", "wait").rows()
     assert main(["why", str(tmp_path)]) == 0
-    assert f"{len(waited)} requests waited. The longest waits:" in (told := capsys.readouterr().out)
-    assert told.endswith(f"--request {waited['id'][0]}\n")
+    assert f"{len(waited)} requests waited. The longest waits:" in (reported := capsys.readouterr().out)
+    assert reported.endswith(f"--request {waited['id'][0]}\n")
 
 
 def test_mistakes() -> None:
@@ -189,17 +193,17 @@ def test_why_prints_the_refusal_and_writes_the_servers(tmp_path: Path, capsys: p
     folder = tmp_path / "results"
     bw.run(scenario_from(data), out=folder)
     assert main(["why", str(folder), "--agent", "first-fit", "--seed", "1"]) == 0
-    told = capsys.readouterr().out
-    assert told.startswith("first-fit, seed 1: ")
-    assert "changed since" not in told
-    wanted = told.rpartition("--request ")[2].strip()
+    reported = capsys.readouterr().out
+    assert reported.startswith("first-fit, seed 1: ")
+    assert "changed since" not in reported
+    wanted = reported.rpartition("--request ")[2].strip()
     csv = tmp_path / "servers.csv"
     assert (
         main(["why", str(folder), "--seed", "1", "--agent", "first-fit", "--request", wanted, "--out", str(csv)]) == 0
     )
-    told = capsys.readouterr().out
-    assert f"first-fit, seed 1: request {wanted} " in told
-    assert "refused" in told
+    reported = capsys.readouterr().out
+    assert f"first-fit, seed 1: request {wanted} " in reported
+    assert "refused" in reported
     assert pl.read_csv(csv)["server"].to_list() == [0, 1, 2, 3]
     again = bw.why(folder, wanted, agent="first-fit", seed=1)
     assert isinstance(again, Why)

@@ -42,7 +42,7 @@ CELL = np.ones((1, 1, 1), np.int64)
 """One server of one quantum."""
 
 
-def one(requests: Sequence[tuple[float, float, int]], mode: str = "drop", **more: Any) -> Case:
+def single_server(requests: Sequence[tuple[float, float, int]], mode: str = "drop", **more: Any) -> Case:
     """Requests (arrival, duration, amount) for one server of size one, unless `more` says otherwise."""
     more = {"capacity": ONE, **more}
     return Case(more.pop("capacity"), [[1]], (9,), [(a, d, (q,)) for a, d, q in requests], mode, **more)
@@ -53,15 +53,18 @@ def one(requests: Sequence[tuple[float, float, int]], mode: str = "drop", **more
 
 ENDS = (
     Case(ONE, [[1]], (9,), []),
-    one([(0, 5, 1), (1, 1, 1)], failures=[(100.0, 0, 1.0)]),  # nothing more is asked when the server fails
-    one([(0, 5, 1), (1, 1, 1), (9, 1, 1)], "stop"),
-    one([(0, inf, 1)] * 9, "expand", by=2, limit=4),
-    one([(0, inf, 1), (1, 1, 1), (2, 1, 1)], "wait"),  # for ever
-    one([(0, 1, 2), (1, 1, 1), (2, 1, 2)], "wait"),  # two are larger than the server
+    single_server([(0, 5, 1), (1, 1, 1)], failures=[(100.0, 0, 1.0)]),  # nothing more is asked when the server fails
+    single_server([(0, 5, 1), (1, 1, 1), (9, 1, 1)], "stop"),
+    single_server([(0, inf, 1)] * 9, "expand", by=2, limit=4),
+    single_server([(0, inf, 1), (1, 1, 1), (2, 1, 1)], "wait"),  # for ever
+    single_server([(0, 1, 2), (1, 1, 1), (2, 1, 2)], "wait"),  # two are larger than the server
     # Who lasts no time is gone before the next is offered, also in a line of which several are placed at one instant.
-    one([(0, 2, 1), (1, 0, 1), (1, 0, 1)], capacity=[[[1]], [[1]]]),
-    one([(0, 2, 1), (0, 2, 1), (1, 0, 1), (1, 3, 1)], "wait", capacity=[[[1]], [[1]]]),
-    *(one([(0, 10, 1), (20, 1, 1)], "wait", failures=[(4.0, 0, 2.0)], requeue=requeue) for requeue in (False, True)),
+    single_server([(0, 2, 1), (1, 0, 1), (1, 0, 1)], capacity=[[[1]], [[1]]]),
+    single_server([(0, 2, 1), (0, 2, 1), (1, 0, 1), (1, 3, 1)], "wait", capacity=[[[1]], [[1]]]),
+    *(
+        single_server([(0, 10, 1), (20, 1, 1)], "wait", failures=[(4.0, 0, 2.0)], requeue=requeue)
+        for requeue in (False, True)
+    ),
 )
 """Runs in which one thing happens that a drawn one seldom has."""
 
@@ -155,7 +158,7 @@ def test_random_failures_are_the_same_for_all_agents_and_let_runs_end(
 
 def test_failure_times_follow_the_seed_and_the_means() -> None:
     def log(seed: int, servers: int = 2) -> list[tuple[float, str, int]]:
-        case = one([(0.0, 0, 1), (10_000.0, 0, 1)], capacity=[[[1]]] * servers)
+        case = single_server([(0.0, 0, 1), (10_000.0, 0, 1)], capacity=[[[1]]] * servers)
         simulation = simulate(case, [Faults(30.0, 10.0, (), False, seed)])
         drive(simulation, first_fit)
         return failures(simulation.changes)
@@ -277,7 +280,7 @@ def test_same_arguments_give_the_same_bytes(case: Case, decide: Decide, seed: in
 
 @scaled(0.5)
 @given(cases(), st.lists(st.integers(1, 4), max_size=5))
-@example(one([(0, 1, 1)] * 4), [])
+@example(single_server([(0, 1, 1)] * 4), [])
 def test_watch_is_called_when_it_asked_to_be(case: Case, pauses: list[int]) -> None:
     whole = simulate(case)
     play(whole, whole_agent := Scripted(first_fit))
@@ -299,14 +302,14 @@ def test_watch_is_called_when_it_asked_to_be(case: Case, pauses: list[int]) -> N
 
 
 def test_requests_that_are_taken_in_order_are_made_many_at_a_time() -> None:
-    rows = simulate(one([(0, 1, 1)] * 3 * CHUNK)).rows
+    rows = simulate(single_server([(0, 1, 1)] * 3 * CHUNK)).rows
     made = rows.requests = Mock(wraps=rows.requests)  # type: ignore[method-assign]
     assert [rows.request(row).index for row in range(CHUNK + 9, 3 * CHUNK)] == [*range(CHUNK + 9, 3 * CHUNK)]
     assert [len(call.args[0]) for call in made.mock_calls] == [4 << n for n in range(10)] + [2 * CHUNK - 9 - 4092]
 
 
 def test_requests_that_are_far_apart_are_made_few_at_a_time() -> None:
-    rows = simulate(one([(0, 1, 1)] * 3 * CHUNK)).rows
+    rows = simulate(single_server([(0, 1, 1)] * 3 * CHUNK)).rows
     made = rows.requests = Mock(wraps=rows.requests)  # type: ignore[method-assign]
     assert [rows.request(row).index for row in range(0, 3 * CHUNK, 20)] == [*range(0, 3 * CHUNK, 20)]
     assert sum(len(call.args[0]) for call in made.mock_calls) < CHUNK
@@ -327,11 +330,11 @@ def test_an_interruption_within_compiled_code_interrupts() -> None:
             raise SystemError("returned a result with an exception set") from KeyboardInterrupt()
 
     with pytest.raises(KeyboardInterrupt):
-        play(simulate(one([(0, 1, 1)])), Interrupted())
+        play(simulate(single_server([(0, 1, 1)])), Interrupted())
 
 
 def test_an_agent_that_raises_is_named_with_the_request() -> None:
-    simulation = simulate(one([(0, 1, 1), (1, 1, 1)]))
+    simulation = simulate(single_server([(0, 1, 1), (1, 1, 1)]))
     message = r"Broken raised KeyError\('no such thing'\) at .*test_engine.py:\d+ for request 1 \("
     with pytest.raises(AgentError, match=message) as caught:
         play(simulation, Broken())
@@ -356,7 +359,7 @@ class Rewriter(Agent):
 )
 @pytest.mark.parametrize("together", [0, 2])
 def test_agents_cannot_change_what_they_are_asked(field: str, value: Any, together: int) -> None:
-    simulation = simulate(one([(0, 9, 1), (0, 9, 1)], "wait" if together else "drop", together=together))
+    simulation = simulate(single_server([(0, 9, 1), (0, 9, 1)], "wait" if together else "drop", together=together))
     with pytest.raises(AgentError, match=r"Rewriter raised AttributeError.* request"):
         play(simulation, Rewriter(field, value))
     assert outcomes(simulation) == ["pending", "pending"]
@@ -368,7 +371,7 @@ def test_agents_cannot_change_the_time() -> None:
             view.now = -99.0
             return request.on(0, 0) if view.free[0, 0, 0] else None
 
-    simulation = simulate(one([(0, 9, 1), (1, 9, 1)]))
+    simulation = simulate(single_server([(0, 9, 1), (1, 9, 1)]))
     play(simulation, Backdater())
     assert outcomes(simulation) == ["placed", "rejected"]
     assert simulation.record.decided[0] == 0.0

@@ -61,8 +61,8 @@ def test_a_command_says_at_once_what_it_needs(
     real = importlib.util.find_spec
     monkeypatch.setattr(extras, "find_spec", lambda name: None if name == package else real(name))
     code = main(arguments.split())
-    said = "".join(capsys.readouterr())
+    output = "".join(capsys.readouterr())
     assert code == (0 if arguments.startswith("reproduce") else MISTAKE)
-    assert f"needs {package}, which is not installed" in said or f"need {package}, which is not installed" in said
-    assert f"pip install -c constraints.txt -e '.[{extra}]' in {ROOT}." in said
+    assert f"needs {package}, which is not installed" in output or f"need {package}, which is not installed" in output
+    assert f"pip install -c constraints.txt -e '.[{extra}]' in {ROOT}." in output
     assert not list(tmp_path.iterdir())

@@ -27,15 +27,15 @@ def told(workload: Workload, predictor: Predictor | None) -> Workload:
     """Give agents a predictor's foresight, or none."""
     if predictor is None:
         return replace(workload, foresight=LifetimeInfo(np.full(len(workload), np.nan)))
-    found = predictor.predict(workload, np.random.default_rng(0))
-    return replace(workload, foresight=LifetimeInfo(found, partial(predictor.again, workload)))
+    problem = predictor.predict(workload, np.random.default_rng(0))
+    return replace(workload, foresight=LifetimeInfo(problem, partial(predictor.again, workload)))
 
 
 def played(case: Case, predictor: Predictor | None, patch: pytest.MonkeyPatch) -> Simulation:
     """Put a case on the engine whose agents have such foresight."""
     with patch.context() as context:
         plain = workload_of
-        context.setattr(simulations, "workload_of", lambda *given: told(plain(*given), predictor))
+        context.setattr(simulations, "workload_of", lambda *inputs: told(plain(*inputs), predictor))
         return simulate(case)
 
 
@@ -74,12 +74,12 @@ spans = st.sampled_from([0.5, 1.0, 2.0, 30.0, 700.0])
 @scaled(0.5)
 @given(spans, spans, st.sampled_from([0.1, 1.0, 2.0]))
 def test_noise_asked_again_says_the_median_of_what_is_left(first: float, elapsed: float, sigma: float) -> None:
-    found = Noise(sigma=sigma).again(workload_of([]), 0, first, elapsed)
+    result = Noise(sigma=sigma).again(workload_of([]), 0, first, elapsed)
     law = NormalDist(np.log(first), sigma)
     beyond = 1 - law.cdf(np.log(elapsed))
-    assert found >= elapsed
+    assert result >= elapsed
     if beyond > 1e-9:
-        assert (1 - law.cdf(np.log(found))) / beyond == pytest.approx(0.5, abs=1e-5)
+        assert (1 - law.cdf(np.log(result))) / beyond == pytest.approx(0.5, abs=1e-5)
 
 
 requests = st.lists(st.tuples(st.just(0.0), st.sampled_from([0.0, 1.0, 3.0, 9.0, inf]), st.tuples(st.integers(1, 3))))
@@ -87,7 +87,7 @@ requests = st.lists(st.tuples(st.just(0.0), st.sampled_from([0.0, 1.0, 3.0, 9.0,
 
 @scaled(1)
 @given(requests.filter(bool), requests.filter(bool), st.sampled_from([0.5, 1.0, 3.0, 20.0]), st.sampled_from([1, 3]))
-def test_a_table_of_survival_is_its_definition(training: Any, asked: Any, elapsed: float, least: int) -> None:
+def test_a_table_of_survival_is_its_definition(training: Any, requested: Any, elapsed: float, least: int) -> None:
     def middle(demand: tuple[int, ...], beyond: float) -> float:
         same = [stays for _, stays, other in training if other == demand]
         known = same if len(same) >= least else [stays for _, stays, _ in training]
@@ -96,10 +96,10 @@ def test_a_table_of_survival_is_its_definition(training: Any, asked: Any, elapse
 
     predictor = Survival(least=least)
     predictor.fit(workload_of(training))
-    workload = workload_of(asked)
-    found = predictor.predict(workload, np.random.default_rng(0))
-    assert found.tolist() == [middle(demand, -1.0) for _, _, demand in asked]
-    assert predictor.again(workload, 0, 0.0, elapsed) == middle(asked[0][2], elapsed)
+    workload = workload_of(requested)
+    topology = predictor.predict(workload, np.random.default_rng(0))
+    assert topology.tolist() == [middle(demand, -1.0) for _, _, demand in requested]
+    assert predictor.again(workload, 0, 0.0, elapsed) == middle(requested[0][2], elapsed)
 
 
 def test_a_table_goes_by_labels_and_groups_too() -> None:

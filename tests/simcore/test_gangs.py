@@ -111,41 +111,41 @@ def simulation_of(case: Reference, **options: object) -> Simulation:
         servers = len(capacity)
         labels = ServerLabels(servers, {"rack": numbered(servers, 2), "zone": numbered(servers, 4)})
         ledger = WatchedLedger(cluster, rules=rule_book(labels, ()))
-    faults, told = Faults(scheduled=tuple(case.failures), requeue=case.requeue), case.preempt
-    overflow = Overflow("wait" if case.waits else "drop", preempt=told is not None, **options)  # type: ignore[arg-type]
+    faults, reported = Faults(scheduled=tuple(case.failures), requeue=case.requeue), case.preempt
+    overflow = Overflow("wait" if case.waits else "drop", preempt=reported is not None, **options)  # type: ignore[arg-type]
     simulation = Simulation(workload, ledger, overflow, faults=[faults])
-    if told:
-        Preemption(simulation, preempt_of(told))
+    if reported:
+        Preemption(simulation, preempt_of(reported))
     return simulation
 
 
 def became(simulation: Simulation) -> list[tuple[object, ...]]:
     """Say of every gang its outcome, when it was decided, where its parts lie, and when it ends or was interrupted."""
-    record, asked = simulation.record, simulation.as_workload()
-    assert asked.gangs is not None
-    assert asked.gangs.first is not None
-    found: list[tuple[object, ...]] = []
-    for first in asked.leads(np.arange(record.rows)).tolist():
-        rows = np.flatnonzero(asked.gangs.first == first)
+    record, workload = simulation.record, simulation.as_workload()
+    assert workload.gangs is not None
+    assert workload.gangs.first is not None
+    result: list[tuple[object, ...]] = []
+    for first in workload.leads(np.arange(record.rows)).tolist():
+        rows = np.flatnonzero(workload.gangs.first == first)
         outcome = OUTCOMES[record.outcome[first]]
         if outcome not in ("placed", "interrupted"):
-            found.append((outcome,))
+            result.append((outcome,))
             assert (record.outcome[rows] == record.outcome[first]).all()
             continue
         rows = rows[record.outcome[rows] == record.outcome[first]]
-        end = float(record.decided[first] + asked.duration[first])
+        end = float(record.decided[first] + workload.duration[first])
         cut = float(record.interruption[first])
         places = list(zip(record.server[rows].tolist(), record.node[rows].tolist(), strict=True))
         assert len(set(record.decided[rows].tolist())) == 1
-        found.append((outcome, float(record.decided[first]), places, None if isnan(cut) else cut, end))
-    return found
+        result.append((outcome, float(record.decided[first]), places, None if isnan(cut) else cut, end))
+    return result
 
 
 def expected(gangs: list[Became]) -> list[tuple[object, ...]]:
     """Say the same of the reference."""
     return [
-        (one.outcome, one.decided, one.places, one.interruption, one.end) if one.places else (one.outcome,)
-        for one in gangs
+        (each.outcome, each.decided, each.places, each.interruption, each.end) if each.places else (each.outcome,)
+        for each in gangs
     ]
 
 
@@ -186,21 +186,21 @@ def test_nobody_gives_way_to_an_equal_and_nothing_is_lost(case: Reference, toget
     case = replace(case, waits=True, requeue=True, preempt=replace(case.preempt, grace=grace, requeue=True))
     simulation = simulation_of(case, together=together)
     play(simulation, Picks(case.pick))
-    record, asked, preempts = simulation.record, simulation.as_workload(), simulation.preempting
+    record, workload, preempts = simulation.record, simulation.as_workload(), simulation.preempting
     assert isinstance(preempts, Preemption)
-    assert asked.priority is not None
-    assert asked.gangs is not None
-    assert asked.gangs.first is not None
+    assert workload.priority is not None
+    assert workload.gangs is not None
+    assert workload.gangs.first is not None
     lost = {each.row: each.lost for each in preempts.log if each.outcome == "evicted"}
     for each in preempts.log:
-        assert asked.priority[each.row] < asked.priority[each.by]
-        gang = np.flatnonzero(asked.gangs.first == asked.gangs.first[each.row])
+        assert workload.priority[each.row] < workload.priority[each.by]
+        gang = np.flatnonzero(workload.gangs.first == workload.gangs.first[each.row])
         ran = gang[~np.isnan(record.interruption[gang])]
         assert each.outcome != "evicted" or {*ran.tolist()} <= {*lost}
     for row in range(len(simulation.workload), record.rows):
         before = int(record.origin[row])
         done = record.interruption[before] - record.decided[before] - lost.get(before, 0.0)
-        assert asked.duration[row] == pytest.approx(asked.duration[before] - done)
+        assert workload.duration[row] == pytest.approx(workload.duration[before] - done)
 
 
 @scaled(1)

@@ -49,26 +49,26 @@ def start(folder: Path, cache: Path) -> subprocess.Popen[str]:
 def ask(folder: Path, cache: Path) -> list[int]:
     """Ask for the answer of the outer kernel, and how often it came from disk."""
     process = start(folder, cache)
-    said, _ = process.communicate()
+    output, _ = process.communicate()
     assert process.returncode == 0
-    return [int(word) for word in said.split()]
+    return [int(word) for word in output.split()]
 
 
 @pytest.mark.long
 def test_kept_kernels_are_found_until_something_in_them_changes(tmp_path: Path) -> None:
-    cache, one = tmp_path / "cache", tmp_path / "one"
-    assert ask(write(one), cache) == [20, 0]
-    assert ask(one, cache) == [20, 1]
+    cache, folder = tmp_path / "cache", tmp_path / "one"
+    assert ask(write(folder), cache) == [20, 0]
+    assert ask(folder, cache) == [20, 1]
     assert ask(write(tmp_path / "another"), cache) == [20, 1], "a copy of the code elsewhere finds the same kernels"
-    assert ask(write(one, inner=INNER.replace("x + ADDED", "x - ADDED")), cache) == [0, 0]
-    assert ask(write(one, added=2), cache) == [30, 0], "a constant of another module was compiled into it"
-    assert ask(write(one, inner=INNER.replace("@kernel", "# A comment.\n@kernel")), cache) == [20, 1]
+    assert ask(write(folder, inner=INNER.replace("x + ADDED", "x - ADDED")), cache) == [0, 0]
+    assert ask(write(folder, added=2), cache) == [30, 0], "a constant of another module was compiled into it"
+    assert ask(write(folder, inner=INNER.replace("@kernel", "# A comment.\n@kernel")), cache) == [20, 1]
     for file in cache.glob("outer*.kernel"):
         file.write_bytes(file.read_bytes()[:100])
-    assert ask(one, cache) == [20, 0], "damaged files are compiled anew"
-    assert ask(one, cache) == [20, 1]
+    assert ask(folder, cache) == [20, 0], "damaged files are compiled anew"
+    assert ask(folder, cache) == [20, 1]
     (tmp_path / "file").touch()
-    assert ask(one, tmp_path / "file" / "below") == [20, 0], "a folder that cannot be written does no harm"
+    assert ask(folder, tmp_path / "file" / "below") == [20, 0], "a folder that cannot be written does no harm"
 
 
 @pytest.mark.long
@@ -182,9 +182,9 @@ def module(**contents: object) -> ModuleType:
 
 def plain(text: str, **names: object) -> Callable[..., object]:
     """Make a function of our own from its text."""
-    found: dict[str, Any] = {"__name__": "mine", **names}
-    exec(text, found)
-    return cast(Callable[..., object], found["f"])
+    actual: dict[str, Any] = {"__name__": "mine", **names}
+    exec(text, actual)
+    return cast(Callable[..., object], actual["f"])
 
 
 USE = "def f(x):\n    return rules.A"
@@ -212,6 +212,6 @@ DIFFERENT: dict[str, tuple[Callable[..., object], ...]] = {
 
 @pytest.mark.parametrize("what", DIFFERENT)
 def test_stamps_differ_by(what: str) -> None:
-    one, other = (kernel_cache.stamp_of(function, {}) for function in DIFFERENT[what])
-    assert one != other
-    assert one == kernel_cache.stamp_of(DIFFERENT[what][0], {})
+    each, other = (kernel_cache.stamp_of(function, {}) for function in DIFFERENT[what])
+    assert each != other
+    assert each == kernel_cache.stamp_of(DIFFERENT[what][0], {})

@@ -22,13 +22,13 @@ from tests.support.properties import first
 
 def resident(array: np.ndarray) -> int:
     """Count the bytes of the array's file that this process has in memory."""
-    address, found = array.__array_interface__["data"][0], 0
+    address, results = array.__array_interface__["data"][0], 0
     for line in Path("/proc/self/smaps").read_text().splitlines():
         if "-" in (span := line.split()[0]) and not span.endswith(":"):
             begin, end = (int(number, 16) for number in span.split("-"))
         elif span == "Rss:" and begin <= address < end:
-            found = int(line.split()[1]) * 1024
-    return found
+            results = int(line.split()[1]) * 1024
+    return results
 
 
 def test_released_pages_of_large_arrays_are_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,10 +67,10 @@ def test_a_full_disk_leaves_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_blocks_are_the_rows_in_order(first: int, rows: int, size: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(memmap, "BLOCK", size)
-        found = [*blocks(rows, first)]
-    assert [row for some in found for row in range(some.start, some.stop)] == [*range(first, rows)]
-    assert all(some.stop - some.start <= size for some in found)
-    assert found
+        result = [*blocks(rows, first)]
+    assert [row for some in result for row in range(some.start, some.stop)] == [*range(first, rows)]
+    assert all(some.stop - some.start <= size for some in result)
+    assert result
 
 
 RUN = ["workload.requests=700", "cluster.servers=6", "replications=1", "record=[requests, samples]"]

@@ -88,10 +88,10 @@ def test_requests_wait_and_rescheduling_goes_on_until_the_last_of_all_that_faile
     for seed in range(5):
         case = Case([[[1]], [[0]]], [[1]], (9,), [(0.0, 10.0, (1,)), (0.0, 10.0, (1,))], "wait")
         simulation = simulate(case, [Faults(8.0, 50.0, (), True, seed), rack])
-        asked: list[float] = []
+        requested: list[float] = []
 
         def plans(free: Room, running: Runs, moves: int, request: int, may: May) -> list[tuple[int, Where]]:
-            asked.append(simulation.now)  # noqa: B023
+            requested.append(simulation.now)  # noqa: B023
             return []
 
         move_in(simulation, Rules(every=1), Told(plans))
@@ -102,6 +102,6 @@ def test_requests_wait_and_rescheduling_goes_on_until_the_last_of_all_that_faile
         ends = np.fmin(begins + simulation.as_workload().duration, record.interruption[: record.rows])
         runs = list(zip(begins.tolist(), ends.tolist(), strict=True))
         ticks = range(1, int(np.ceil(simulation.now)))
-        assert asked == [tick for tick in ticks if any(begin < tick < end for begin, end in runs)]
+        assert requested == [tick for tick in ticks if any(begin < tick < end for begin, end in runs)]
         outages += sum(later - end > 10 for (_, end), (later, _) in pairwise(sorted(runs)))
     assert outages

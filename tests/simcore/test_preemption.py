@@ -99,17 +99,19 @@ def held_to(case: Case, decide: Decide) -> tuple[Simulation, Preemption]:
 
 def check(simulation: Simulation, preempting: Preemption) -> None:
     """Nobody gives way to an equal, work is neither lost nor made but what the log says."""
-    record, asked = simulation.record, simulation.as_workload()
-    assert asked.priority is not None
+    record, workload = simulation.record, simulation.as_workload()
+    assert workload.priority is not None
     lost = {each.row: each.lost for each in preempting.log if each.outcome == "evicted"}
     for each in preempting.log:
-        assert asked.priority[each.row] < asked.priority[each.by]
+        assert workload.priority[each.row] < workload.priority[each.by]
         assert isnan(each.end) if each.outcome == "noticed" else each.end == each.notice + preempting.spec.grace
     for row in range(len(simulation.workload), record.rows):
         before = int(record.origin[row])
         ran = record.interruption[before] - record.decided[before]
         done = ran - lost.get(before, 0.0)
-        assert asked.duration[row] == pytest.approx(asked.duration[before] - done) or asked.duration[row] == inf
+        assert (
+            workload.duration[row] == pytest.approx(workload.duration[before] - done) or workload.duration[row] == inf
+        )
     for row in lost:
         assert OUTCOMES[record.outcome[row]] == "interrupted"
         assert not isnan(record.interruption[row])
@@ -250,15 +252,15 @@ def test_preemption_follows_the_keys_of_the_scenario(victims: str, tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("overflow", "said"),
+    ("overflow", "message"),
     [
         ({"preempt": {"victims": "lowst"}}, "lowest"),
         ({"preempt": {}, "wait": {"together": 3}}, "more than one way"),
         ({"preempt": {"otherwise": "requeue"}}, "is no known value"),
     ],
 )
-def test_mistakes_are_named(overflow: Any, said: str) -> None:
-    with pytest.raises(UserError, match=said):
+def test_mistakes_are_named(overflow: Any, message: str) -> None:
+    with pytest.raises(UserError, match=message):
         scenario(overflow)
 
 
@@ -274,6 +276,6 @@ def test_spot_requests_pay_a_share(tmp_path: Path) -> None:
     batch = requests["priority"].to_numpy() == 10
     assert full["income"] == pytest.approx(held.sum())
     assert less["income"] == pytest.approx(held[~batch].sum() + held[batch].sum() / 4)
-    for said, more in (("no such priority", {"of": ["gold"]}), ("nothing has a price", {"of": ["batch"]})):
-        with pytest.raises(UserError, match=said):
+    for output, more in (("no such priority", {"of": ["gold"]}), ("nothing has a price", {"of": ["batch"]})):
+        with pytest.raises(UserError, match=output):
             scenario("wait", **(prices if "gold" in more["of"] else {}), spot={**more, "pays": "25 %"})

@@ -19,7 +19,7 @@ def scenario(folder: Path, jobs: str, queues: dict[str, Any], agent: Any = "in-l
     """Make a scenario of a server of 4 cpu, and of jobs that are known: id,arrival,lifetime,cpu,who,queue."""
     (folder / "jobs.csv").write_text(f"id,arrival,lifetime,cpu,who,queue\n{jobs}")
     workload = {"trace": "table", "path": str(folder / "jobs.csv"), "labels": {"who": "who", "queue": "queue"}}
-    given = {
+    inputs = {
         "cluster": {"servers": 1, "node": {"cpu": 4}},
         "workload": workload,
         "overflow": {"wait": {"together": 100, "queues": queues}},
@@ -27,13 +27,13 @@ def scenario(folder: Path, jobs: str, queues: dict[str, Any], agent: Any = "in-l
         "agents": [agent],
         "record": ["requests"],
     }
-    return scenario_from({**given, **more})
+    return scenario_from({**inputs, **more})
 
 
-def decided(folder: Path, *given: Any, **more: Any) -> dict[int, float | None]:
+def decided(folder: Path, *inputs: Any, **more: Any) -> dict[int, float | None]:
     """Return when each job started, by its id."""
-    row, requests = first_run(scenario(folder, *given, **more), folder)
-    assert row["compiled"] == ("commit" not in str(given))
+    row, requests = first_run(scenario(folder, *inputs, **more), folder)
+    assert row["compiled"] == ("commit" not in str(inputs))
     placed = requests.with_columns(pl.when(pl.col("outcome") == "placed").then("decided").alias("decided"))
     return dict(placed.select("id", "decided").rows())
 
@@ -53,9 +53,9 @@ SHORT = {"of": {"queue": "s"}}
     ],
 )
 def test_others_pass_whom_a_limit_keeps_waiting(tmp_path: Path, agent: Any, limits: Any, third: float) -> None:
-    found = decided(tmp_path, JOBS, {"short": {**SHORT, **limits}, "long": {}}, agent)
-    assert found[2] == third
-    assert found[3] == 1.0
+    result = decided(tmp_path, JOBS, {"short": {**SHORT, **limits}, "long": {}}, agent)
+    assert result[2] == third
+    assert result[3] == 1.0
 
 
 @pytest.mark.parametrize("agent", ["in-line", "best-fit", {"in-line": {"order": "sjf", "backfilling": "easy"}}])
@@ -68,8 +68,8 @@ def test_queue_of_highest_priority_goes_first(tmp_path: Path, agent: Any) -> Non
 def test_a_queue_takes_no_longer_requests_and_the_next_one_may(tmp_path: Path) -> None:
     short = {"longest": "20 s", "running": {"cpu": 1}}
     assert decided(tmp_path, JOBS, {"short": short, "long": {"priority": 5}})[4] == 2.0
-    found = decided(tmp_path, JOBS, {"short": short})
-    assert (found[4], found[3]) == (None, 30.0)  # one after another
+    topology = decided(tmp_path, JOBS, {"short": short})
+    assert (topology[4], topology[3]) == (None, 30.0)  # one after another
 
 
 def test_gangs_and_those_that_failed_count_as_long_as_they_run(tmp_path: Path) -> None:
@@ -79,8 +79,8 @@ def test_gangs_and_those_that_failed_count_as_long_as_they_run(tmp_path: Path) -
     workload = {"trace": "table", "path": str(tmp_path / "jobs.csv"), "parts": {"by": "cpu"}}
     workload["labels"] = {"who": "who", "queue": "queue"}
     jobs = "0,0,10,3,a,s\n1,0,10,1,a,s\n2,0,10,1,a,s\n"
-    found = scenario(tmp_path, jobs, queues, "best-fit", cluster=cluster, workload=workload)
-    _, rows = first_run(found, tmp_path)
+    result = scenario(tmp_path, jobs, queues, "best-fit", cluster=cluster, workload=workload)
+    _, rows = first_run(result, tmp_path)
     assert sorted(rows.filter(pl.col("outcome") == "placed")["decided"].to_list()) == [5, 5, 5, 10, 20]
 
 
@@ -91,8 +91,8 @@ def test_a_gang_that_a_limit_closes_out_waits_whole(tmp_path: Path, agent: Any) 
     cluster = {"servers": 2, "node": {"cpu": 4}}
     queues = {"a": {"of": {"who": "a"}, "running": {"requests": 1}}, "all": {}}
     jobs = "0,0,10,2,a,s\n1,0,10,2,a,s\n2,0,10,2,b,s\n"
-    found = scenario(tmp_path, jobs, queues, agent, cluster=cluster, workload=workload)
-    _, rows = first_run(found, tmp_path)
+    result = scenario(tmp_path, jobs, queues, agent, cluster=cluster, workload=workload)
+    _, rows = first_run(result, tmp_path)
     assert rows["decided"].to_list() == [0, 0, 10, 10, 0, 0]
 
 
@@ -107,7 +107,7 @@ def test_why_names_the_limit(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("queues", "more", "said"),
+    ("queues", "more", "message"),
     [
         ({"running": {"cup": 1}}, {}, r"queues\.a\.running\.cup: the cluster has no such resource"),
         ({"running": {"requests": 1.5}}, {}, r"running\.requests: is not a whole number"),
@@ -118,6 +118,6 @@ def test_why_names_the_limit(tmp_path: Path) -> None:
         ({}, {"agents": ["two-stage"]}, "agents.0.*TwoStage chooses among requests that wait, and knows no queues"),
     ],
 )
-def test_mistakes_are_named(tmp_path: Path, queues: dict[str, Any], more: dict[str, Any], said: str) -> None:
-    with pytest.raises(UserError, match=said):
+def test_mistakes_are_named(tmp_path: Path, queues: dict[str, Any], more: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message):
         check_scenario(scenario(tmp_path, JOBS, {"a": queues}, **more))

@@ -43,7 +43,7 @@ class Watched(QuotaBook):
     def usage(self) -> list[int]:
         """Add up what everybody uses."""
         simulation, used = self._simulation, [0] * len(self.names)
-        rows = {one.index: one.demand for one in simulation.line}
+        rows = {each.index: each.demand for each in simulation.line}
         rows |= {row: simulation.request(row).demand for row in simulation.ledger.running}
         for row, demand in rows.items():
             if (tenant := int(self.tenants(row))) >= 0:
@@ -53,13 +53,13 @@ class Watched(QuotaBook):
     def check(self) -> None:
         """Nobody is above a quota, and who is held has no room in it."""
         queues = [
-            Queue(own, _most(one.borrow), _most(one.lend), one.cohort)
-            for own, one in zip(self.nominal[:, 0].tolist(), self.spec.of.values(), strict=True)
+            Queue(own, _most(quota.borrow), _most(quota.lend), quota.cohort)
+            for own, quota in zip(self.nominal[:, 0].tolist(), self.spec.of.values(), strict=True)
         ]
         used = self.usage()
         assert used == self.by_tenant(self.table.used)[:, 0].tolist()
         assert kept(queues, used)
-        assert all(self.lacks(one.index) for one in self.held)
+        assert all(self.lacks(quota.index) for quota in self.held)
 
     def _borrowers(self, request: Request) -> list[int]:
         rows = super()._borrowers(request)
@@ -82,9 +82,9 @@ def watched(case: Case, salt: int) -> tuple[Simulation, Watched]:
     quotas, decide = simulation.quotas, moody(salt) if salt % 2 else first_fit
     assert isinstance(quotas, Watched)
 
-    def looking(*asked: Any) -> Any:
+    def looking(*requested: Any) -> Any:
         quotas.check()
-        return decide(*asked)
+        return decide(*requested)
 
     taken = drive(simulation, looking)
     quotas.check()
@@ -179,7 +179,7 @@ FAILURES = {"cluster": {"failures": {"mtbf": "20 min", "mttr": "1 min", "on_fail
 @pytest.mark.parametrize("above", ["wait", "refuse"])
 @pytest.mark.parametrize("overflow", ["wait", "drop", {"preempt": {"otherwise": "wait"}}])
 def test_quotas_hold_alike_in_the_loop_and_in_python(above: str, overflow: Any, tmp_path: Path) -> None:
-    kept = {"seconds", "decision_us", "compiled"}
+    retained = {"seconds", "decision_us", "compiled"}
     changes: list[dict[str, Any]] = [{}, GANGS, FAILURES]
     for number, more in enumerate(changes):
         quotas = {"of": COHORT, "above": above, "reclaim": ("any", "never", "lower")[number]}
@@ -194,12 +194,12 @@ def test_quotas_hold_alike_in_the_loop_and_in_python(above: str, overflow: Any, 
             first_run(scenario_from(deepcopy(data)), tmp_path / f"{way}{number}", way) for way in WAYS
         )
         assert (row["compiled"], other["compiled"]) == (False, True)
-        assert {key: row[key] for key in row.keys() - kept} == {key: other[key] for key in row.keys() - kept}
+        assert {key: row[key] for key in row.keys() - retained} == {key: other[key] for key in row.keys() - retained}
         assert_frame_equal(requests, others, check_exact=True)
 
 
 @pytest.mark.parametrize(
-    ("quotas", "said"),
+    ("quotas", "message"),
     [
         ({"of": {"d": {"nominal": {"cpu": 4}}}}, "no request is of this group"),
         ({"of": {"a": {"nominal": {"gpu": 4}}}}, "no such resource"),
@@ -208,8 +208,8 @@ def test_quotas_hold_alike_in_the_loop_and_in_python(above: str, overflow: Any, 
         ({"of": {}}, "quotas.of"),
     ],
 )
-def test_mistakes_are_named(quotas: dict[str, Any], said: str) -> None:
-    with pytest.raises(UserError, match=said):
+def test_mistakes_are_named(quotas: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message):
         scenario(quotas)
 
 
@@ -221,7 +221,7 @@ def reclaimed(folder: Path, jobs: str = GANG, parts: str | None = "cpu", **chang
     (folder / "jobs.csv").write_text(f"id,arrival,lifetime,cpu,who\n{jobs}")
     workload = {"trace": "table", "path": str(folder / "jobs.csv"), "labels": {"who": "who"}}
     halves = {name: {"nominal": {"cpu": 2}, "cohort": "all"} for name in "ab"}
-    given = {
+    options = {
         "cluster": {"servers": 1, "node": {"cpu": 4}},
         "workload": {**workload, **({"parts": {"by": parts}} if parts else {})},
         "quotas": {"by": "who", "of": halves, "reclaim": "any", "checkpoint": 7},
@@ -229,7 +229,7 @@ def reclaimed(folder: Path, jobs: str = GANG, parts: str | None = "cpu", **chang
         "agents": ["best-fit"],
         "record": ["requests"],
     }
-    _, requests = first_run({**given, **changes}, folder)
+    _, requests = first_run({**options, **changes}, folder)
     return requests.select("labels.who", "duration", "decided", "end", "outcome").rows()
 
 
@@ -252,13 +252,13 @@ def test_reclaimed_requests_continue_as_quotas_say_beside_preemption(tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("quotas", "overflow", "said"),
+    ("quotas", "overflow", "message"),
     [
         ({"by": "usr", "of": COHORT}, "wait", r"quotas\.by: the requests have no such label \(got 'usr'\)"),
         ({"of": COHORT, "only": {"models": "A100"}}, "wait", r"quotas\.only: the requests have no such label"),
         ({"of": COHORT, "checkpoint": "1 min"}, "wait", "checkpoint: is for those that are evicted, and nobody is"),
     ],
 )
-def test_labels_that_no_request_has_are_refused_before_anything_runs(quotas: Any, overflow: Any, said: str) -> None:
-    with pytest.raises(UserError, match=said):
+def test_labels_that_no_request_has_are_refused_before_anything_runs(quotas: Any, overflow: Any, message: str) -> None:
+    with pytest.raises(UserError, match=message):
         check_scenario(scenario(quotas, overflow=overflow))

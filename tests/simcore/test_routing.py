@@ -69,8 +69,8 @@ def score(simulation: Simulation, name: str) -> Callable[[int, float, list[Fract
 
     def now(series: list[Any], time: float) -> list[Any]:
         return [
-            Fraction(float(PUE[one])) * Fraction(values[int((start + time) // every) % len(values)])
-            for one, (values, every, start) in enumerate(series)
+            Fraction(float(PUE[each])) * Fraction(values[int((start + time) // every) % len(values)])
+            for each, (values, every, start) in enumerate(series)
         ]
 
     scores: dict[str, Callable[[int, float, list[Fraction]], list[Any]]] = {
@@ -78,9 +78,9 @@ def score(simulation: Simulation, name: str) -> Callable[[int, float, list[Fract
         "price": lambda row, time, loads: now(COURSES[:count], time),
         "carbon": lambda row, time, loads: now(COURSES[:count][::-1], time),
         "latency": lambda row, time, loads: LATENCY[row % 2, :count].tolist(),
-        "home": lambda row, time, loads: [one != routing.sites.home[row] for one in range(count)],
+        "home": lambda row, time, loads: [each != routing.sites.home[row] for each in range(count)],
         "random": lambda row, time, loads: routing.chances[row].tolist(),
-        "round-robin": lambda row, time, loads: [(one - row) % count for one in range(count)],
+        "round-robin": lambda row, time, loads: [(each - row) % count for each in range(count)],
     }
     return scores[name]
 
@@ -111,11 +111,11 @@ def test_requests_go_where_the_reference_sends_them(case: dict[str, Any], router
     scores = [score(simulation, name) for name in routers]
 
     def order(row: int, time: float, loads: list[Fraction]) -> list[int]:
-        each = [one(row, time, loads) for one in scores]
-        return sorted(range(len(loads)), key=lambda site: [*(said[site] for said in each), site])
+        each = [item(row, time, loads) for item in scores]
+        return sorted(range(len(loads)), key=lambda site: [*(output[site] for output in each), site])
 
-    times, there = (case["arrival"], case["duration"]), (case["capacity"], case["site"])
-    server, since, spilled = reference.play(*times, case["demand"], *there, order, case["wait"])
+    times, present = (case["arrival"], case["duration"]), (case["capacity"], case["site"])
+    server, since, spilled = reference.play(*times, case["demand"], *present, order, case["wait"])
     record, routing = simulation.record, simulation.routing
     assert isinstance(routing, SiteRouting)
     assert record.server[: record.rows].tolist() == server
@@ -150,9 +150,9 @@ def test_a_request_that_a_router_keeps_from_all_sites_is_refused(monkeypatch: py
     assert {record.reasons[reason] for reason in record.reason[:4].tolist()} == {"only other sites have room"}
 
 
-@pytest.mark.parametrize("said", [None, [1.0], [1.0, np.nan]])
-def test_a_router_returns_a_number_per_site(said: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ROUTERS, "load", lambda name: lambda routing, request: said)
+@pytest.mark.parametrize("message", [None, [1.0], [1.0, np.nan]])
+def test_a_router_returns_a_number_per_site(message: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ROUTERS, "load", lambda name: lambda routing, request: message)
     with pytest.raises(RunError, match="which is not a number per site"):
         simulated(FULL, "mine")
 

@@ -24,12 +24,12 @@ numbers = st.floats(0, 1e9)
 
 @given(st.lists(st.tuples(numbers, st.integers(0, 10**9)), max_size=40))
 def test_products_add_up(pairs: list[tuple[float, int]]) -> None:
-    left = np.array([one for one, _ in pairs])
+    left = np.array([each for each, _ in pairs])
     right = np.array([other for _, other in pairs], np.int64)
-    exact = fsum(one * other for one, other in pairs)
+    exact = fsum(each * other for each, other in pairs)
     assert dot(left, right) == pytest.approx(exact, rel=1e-12)
-    [found] = rows_dot(right[None], left)
-    assert found == pytest.approx(exact, rel=1e-12)
+    [result] = rows_dot(right[None], left)
+    assert result == pytest.approx(exact, rel=1e-12)
 
 
 def test_no_result_is_a_matrix_product() -> None:

@@ -39,14 +39,14 @@ class Mine(Agent):
 """The file of an agent that is first-fit, with a line to be put before every decision."""
 
 
-def changed(given: dict[str, Any], *path: str | int, to: Any) -> dict[str, Any]:
+def changed(options: dict[str, Any], *path: str | int, to: Any) -> dict[str, Any]:
     """Copy a scenario, with another value at this path."""
-    found = deepcopy(given)
-    at: Any = found
+    topology = deepcopy(options)
+    at: Any = topology
     for key in path[:-1]:
         at = at[key]
     at[path[-1]] = to
-    return found
+    return topology
 
 
 def data(**changes: Any) -> dict[str, Any]:

@@ -106,13 +106,13 @@ class Books:
             for row, (places, wires) in self.held.items()
             if (kind == "server" and any(server == part for server, _, _ in places)) or not links.isdisjoint(wires)
         ]
-        found = self._fail(part, kind)
-        assert sorted(found) == sorted(hit)
+        actual = self._fail(part, kind)
+        assert sorted(actual) == sorted(hit)
         assert not set(hit) & set(self.held)
         self.down |= {part} if kind == "server" else set()
         self.cut.update(links)
         self._compare()
-        return found
+        return actual
 
     def repair(self, part: int, kind: Kind = "server") -> None:
         """Bring a part back."""

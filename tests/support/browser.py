@@ -37,8 +37,8 @@ class Browser:
     def __init__(self, port: int) -> None:
         self._url = f"http://127.0.0.1:{port}"
         chrome = {"binary": CHROMIUM, "args": FLAGS}
-        asked = {"browserName": "chrome", "goog:chromeOptions": chrome, "goog:loggingPrefs": {"browser": "ALL"}}
-        session = self._call("POST", "/session", {"capabilities": {"alwaysMatch": asked}})
+        options = {"browserName": "chrome", "goog:chromeOptions": chrome, "goog:loggingPrefs": {"browser": "ALL"}}
+        session = self._call("POST", "/session", {"capabilities": {"alwaysMatch": options}})
         self._url += f"/session/{session['sessionId']}"
 
     def _call(self, method: str, path: str, body: object = None) -> Any:
@@ -85,17 +85,17 @@ class Browser:
         self._call("POST", f"/element/{self._find(selector)}/click", {})
 
     def _find(self, selector: str) -> str:
-        found: str = self._call("POST", "/element", {"using": "css selector", "value": selector})[ELEMENT]
-        return found
+        topology: str = self._call("POST", "/element", {"using": "css selector", "value": selector})[ELEMENT]
+        return topology
 
     def inaccessible(self) -> list[str]:
         """Violations of WCAG 2.1 AA and of good practice that axe-core finds in the page as it is."""
         self.run(f"{(files('axe_core_python') / 'axe.min.js').read_text()}; return null")
-        found: list[str] = self.run(
+        result: list[str] = self.run(
             "const found = await axe.run(); return found.violations.flatMap((rule) =>"
             " rule.nodes.map((node) => `${rule.id}: ${node.html.slice(0, 200)}`))"
         )
-        return found
+        return result
 
     def errors(self) -> list[str]:
         """Errors in the console since the last call; what the page's policy refused to fetch is among them."""
@@ -113,14 +113,14 @@ def browser() -> Iterator[Browser]:
     assert DRIVER
     driver = subprocess.Popen([DRIVER, "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     assert driver.stdout
-    with driver.stdout as said:
+    with driver.stdout as output:
         try:
-            port = next(int(line.rpartition(" ")[2].rstrip(".\n")) for line in said if "successfully on port" in line)
-            found = Browser(port)
+            port = next(int(line.rpartition(" ")[2].rstrip(".\n")) for line in output if "successfully on port" in line)
+            result = Browser(port)
             try:
-                yield found
+                yield result
             finally:
-                found.close()
+                result.close()
         finally:
             driver.terminate()
             driver.wait(10)

@@ -97,9 +97,17 @@ class Looker:
     seen: list[Any] = field(default_factory=list)
 
     def __call__(self) -> int:
-        one = self.simulation
-        counts = one.offered, one.stopped, one.waiting, list(one.record.sequence), len(one.changes)
-        self.seen.append((one.now, *counts, one.view.everything_free.tolist(), one.view.capacity.tolist()))
+        simulation = self.simulation
+        counts = (
+            simulation.offered,
+            simulation.stopped,
+            simulation.waiting,
+            list(simulation.record.sequence),
+            len(simulation.changes),
+        )
+        self.seen.append(
+            (simulation.now, *counts, simulation.view.everything_free.tolist(), simulation.view.capacity.tolist())
+        )
         return 0 if len(self.seen) == self.last else self.looks[len(self.seen) % len(self.looks)]
 
 
@@ -122,13 +130,13 @@ def played(case: Case, simulation: Simulation, play_one: Callable[[Any, Looker],
     return warm.seen + rest.seen
 
 
-def assert_same(one: Simulation, other: Simulation) -> None:
+def assert_same(simulation: Simulation, other: Simulation) -> None:
     """Compare everything that two runs leave behind."""
-    assert one.changes == other.changes
-    assert one.record.sequence.tolist() == other.record.sequence.tolist()
-    assert one.record.reasons == other.record.reasons
+    assert simulation.changes == other.changes
+    assert simulation.record.sequence.tolist() == other.record.sequence.tolist()
+    assert simulation.record.reasons == other.record.reasons
     for name in Record.COLUMNS:
-        np.testing.assert_array_equal(getattr(one.record, name), getattr(other.record, name), name)
+        np.testing.assert_array_equal(getattr(simulation.record, name), getattr(other.record, name), name)
 
 
 def busy(n: int, resources: int = 2) -> tuple[Workload, Cluster]:

@@ -16,8 +16,8 @@ def picky(free: Ints, capacity: Ints, taken: Ints, node: int) -> float:
 @cheapest
 def choosy(free: Ints, capacity: Ints, taken: Ints, node: int) -> tuple[float, float]:
     """Return the same for servers and nodes."""
-    here = (2 * node + free[node, 0]) % 3
-    return (np.inf if free[0, 1] == 4 else free[0, 1] % 2), (np.inf if here == 2 else float(here))
+    local = (2 * node + free[node, 0]) % 3
+    return (np.inf if free[0, 1] == 4 else free[0, 1] % 2), (np.inf if local == 2 else float(local))
 
 
 @cheapest
@@ -29,8 +29,8 @@ def bounded(free: Ints, capacity: Ints, taken: Ints, node: int) -> tuple[int, in
 @cheapest
 def even(free: Ints, capacity: Ints, taken: Ints, node: int) -> float:
     """Return the largest share that a request leaves free of anything: arrays, and no word of spread requests."""
-    found: float = ((free - taken) / capacity).max()
-    return found
+    result: float = ((free - taken) / capacity).max()
+    return result
 
 
 @cheapest

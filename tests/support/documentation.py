@@ -36,31 +36,31 @@ def name_of(page: Path) -> str:
 def blocks(*languages: str) -> list[Block]:
     """Find the fenced blocks of these languages."""
     return [
-        Block(name_of(page), found[1], text[: found.start()].count("\n") + 1, found[2])
+        Block(name_of(page), result[1], text[: result.start()].count("\n") + 1, result[2])
         for page in pages()
         for text in [page.read_text(encoding="utf-8")]
-        for found in _FENCED.finditer(text)
-        if found[1] in languages
+        for result in _FENCED.finditer(text)
+        if result[1] in languages
     ]
 
 
 @cache
 def commands() -> list[Block]:
     """Find every command: lines of `sh` blocks, and indented ones; those that go on with a backslash are joined."""
-    found: list[Block] = []
+    result: list[Block] = []
     for page in pages():
         text = page.read_text(encoding="utf-8")
         plain = _FENCED.sub(_blank, text)
-        indented = [(plain[: one.start()].count("\n") + 1, one[0]) for one in _INDENTED.finditer(plain)]
-        shell = [(one.line, one.text) for one in blocks("sh") if one.page == name_of(page)]
+        indented = [(plain[: each.start()].count("\n") + 1, each[0]) for each in _INDENTED.finditer(plain)]
+        shell = [(each.line, each.text) for each in blocks("sh") if each.page == name_of(page)]
         for line, several in [*indented, *shell]:
             for number, command in enumerate(several.replace("\\\n", "  \n").split("\n")):
                 stripped = command.strip().removeprefix("$ ")
-                if command.startswith("  ") and found and several.split("\n")[number - 1].rstrip().endswith("\\"):
-                    found[-1] = found[-1]._replace(text=f"{found[-1].text} {stripped}")
+                if command.startswith("  ") and result and several.split("\n")[number - 1].rstrip().endswith("\\"):
+                    result[-1] = result[-1]._replace(text=f"{result[-1].text} {stripped}")
                 elif stripped.startswith(_STARTS):
-                    found += [Block(name_of(page), "sh", line + number, part.strip()) for part in stripped.split("&&")]
-    return found
+                    result += [Block(name_of(page), "sh", line + number, part.strip()) for part in stripped.split("&&")]
+    return result
 
 
 def _blank(block: re.Match[str]) -> str:

@@ -100,20 +100,20 @@ def contents(folder: Path) -> object:
     """Read what a folder has, but for what no two commands agree on."""
     if (folder / "seed-0").is_dir():
         return sound(folder)
-    found: dict[str, object] = {}
+    results: dict[str, object] = {}
     for file in sorted(folder.rglob("*")):
         name = file.relative_to(folder).as_posix()
         if file.suffix == ".parquet":
             frame = pl.read_parquet(file)
-            said = pl.read_parquet_metadata(file).get("binwright")
-            found[name] = frame.drop(*TIMES, "seconds", strict=False).to_dicts(), said
+            output = pl.read_parquet_metadata(file).get("binwright")
+            results[name] = frame.drop(*TIMES, "seconds", strict=False).to_dicts(), output
         elif file.is_file() and file.suffix not in (".jsonl", ".png") and not name.startswith("."):
-            found[name] = file.read_bytes()
-    return found
+            results[name] = file.read_bytes()
+    return results
 
 
 def every_change_fails(
-    asked: list[str], out: Path, numbers: Sequence[int] = (errno.ENOSPC, errno.EIO), every: int = 1
+    requested: list[str], out: Path, numbers: Sequence[int] = (errno.ENOSPC, errno.EIO), every: int = 1
 ) -> int:
     """Fail one in `every` changes below the folder `out` in turn, of a command that writes there; returns the last one.
 
@@ -123,27 +123,27 @@ def every_change_fails(
     without failures.
     """
     shutil.rmtree(out, ignore_errors=True)
-    assert said_by(asked)[0] == 0
+    assert said_by(requested)[0] == 0
     whole = contents(out)
     for at in count(step=every):
         shutil.rmtree(out)
         with failing(out.parent, at, numbers[at // every % len(numbers)]) as faults:
-            code, said = said_by(asked)
+            code, output = said_by(requested)
         if len(faults.seen) <= at:
             assert code == 0
             return at
-        assert code in (0, FAILED, MISTAKE), (faults.seen[at], said)
-        assert "Traceback" not in said
-        assert (code == MISTAKE) == ("binwright: " in said), faults.seen[at]
-        code, said = said_by(asked)
-        assert code == 0, (faults.seen[at], said)
+        assert code in (0, FAILED, MISTAKE), (faults.seen[at], output)
+        assert "Traceback" not in output
+        assert (code == MISTAKE) == ("binwright: " in output), faults.seen[at]
+        code, output = said_by(requested)
+        assert code == 0, (faults.seen[at], output)
         assert contents(out) == whole, faults.seen[at]
     raise AssertionError
 
 
-def said_by(asked: list[str]) -> tuple[int, str]:
+def said_by(requested: list[str]) -> tuple[int, str]:
     """Give a command; returns its exit code and its messages."""
     err = io.StringIO()
     with redirect_stdout(io.StringIO()), redirect_stderr(err):
-        code = main(asked)
+        code = main(requested)
     return code, err.getvalue()

@@ -23,10 +23,10 @@ def forms(draw: st.DrawFn) -> Problem:
     balls, bins = draw(st.integers(3, 9)), draw(st.integers(1, 5))
     demand = draw(st.lists(st.integers(0, 3), min_size=balls, max_size=balls))
     peers: list[list[int]] = [[] for _ in range(balls)]
-    for one, other in draw(st.sets(st.tuples(st.integers(0, balls - 1), st.integers(0, balls - 1)), max_size=5)):
-        if one < other:
-            peers[one].append(other)
-            peers[other].append(one)
+    for each, other in draw(st.sets(st.tuples(st.integers(0, balls - 1), st.integers(0, balls - 1)), max_size=5)):
+        if each < other:
+            peers[each].append(other)
+            peers[other].append(each)
     lines = [f"TABLE D = {demand} BALLS {balls} BINS {bins}"]
     lines.append(f"RESOURCES C[b in BINS] => {draw(st.integers(1, 6))}, Z[a in 2, z in 2] => {draw(st.integers(1, 5))}")
     if draw(st.booleans()):

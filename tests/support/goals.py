@@ -49,17 +49,17 @@ def aims(draw: st.DrawFn) -> Problem:
     return problem(" ".join(lines))
 
 
-def every(given: Problem) -> dict[tuple[int, ...], tuple[int, ...]]:
+def every(inputs: Problem) -> dict[tuple[int, ...], tuple[int, ...]]:
     """All right allocations of all balls, and what they come to, so that less is better."""
-    found = {}
-    for alloc in product(range(given.bins), repeat=given.balls):
-        if not faults(given, alloc):
-            found[alloc] = said(given, alloc)
-    return found
+    workload = {}
+    for alloc in product(range(inputs.bins), repeat=inputs.balls):
+        if not faults(inputs, alloc):
+            workload[alloc] = said(inputs, alloc)
+    return workload
 
 
-def said(given: Problem, alloc: Sequence[int]) -> tuple[int, ...]:
+def said(inputs: Problem, alloc: Sequence[int]) -> tuple[int, ...]:
     """What the text says that goals come to, so that less is better."""
-    assert given.objective is not None
-    values = zip(given.objective.goals, goals_from_text(given, alloc), strict=True)
-    return tuple(-raw if one.aim == "MAXIMISE" else raw for one, raw in values)
+    assert inputs.objective is not None
+    values = zip(inputs.objective.goals, goals_from_text(inputs, alloc), strict=True)
+    return tuple(-raw if goal.aim == "MAXIMISE" else raw for goal, raw in values)

@@ -19,27 +19,27 @@ def in_use(seed: int, servers: int = 4, requests: int = 14, nodes: int = 2, most
     for row in range(requests):
         spread = bool(nodes > 1 and rng.random() < 0.25)
         demand = tuple(int(amount) for amount in rng.choice([1, 2, 3, 4, 6, 8], 2) * (1 + spread))
-        one = {"demand": demand, "spread": spread}
-        there = [
+        each = {"demand": demand, "spread": spread}
+        present = [
             (server, node)
             for server in range(servers)
             for node in range(1 if spread else nodes)
-            if slow.fits(free.tolist(), one, server, node)
+            if slow.fits(free.tolist(), each, server, node)
         ]
-        if there:
-            server, node = there[int(rng.integers(len(there)))]
-            for n in slow.nodes_of(one, node, nodes):
-                free[server, n] -= slow.taken(one, n, nodes)
+        if present:
+            server, node = present[int(rng.integers(len(present)))]
+            for n in slow.nodes_of(each, node, nodes):
+                free[server, n] -= slow.taken(each, n, nodes)
             rows.append((row * 3, server, -1 if spread else node, demand, rng.exponential(100.0)))
-    asked = {row: Request(row, 0.0, left, demand, node < 0) for row, _, node, demand, left in rows}
+    scenario = {row: Request(row, 0.0, left, demand, node < 0) for row, _, node, demand, left in rows}
     columns: Any = list(zip(*rows, strict=True)) if rows else [()] * 5
     running = Running(
         np.array(columns[0], np.int64),
         np.array(columns[1], np.int64),
         np.array(columns[2], np.int64),
         np.array(columns[3], np.int64).reshape(-1, 2),
-        asked.__getitem__,
-        {row: place(asked[row], (server, node), nodes) for row, server, node, _, _ in rows}.__getitem__,
+        scenario.__getitem__,
+        {row: place(scenario[row], (server, node), nodes) for row, server, node, _, _ in rows}.__getitem__,
     )
     return View(("cpu", "mem"), capacity, free), running
 
@@ -59,11 +59,11 @@ def made(view: View, running: Running, plan: list[Move], moves: int) -> Any:
     free, requests = as_slow(view, running)
     rows = running.row.tolist()
     for row, placement in plan:
-        one, nodes = requests[rows.index(row)], view.free.shape[1]
+        each, nodes = requests[rows.index(row)], view.free.shape[1]
         server, node, _ = placement.shares[0]
         request = running.request(row)
-        right = request.across(server, nodes) if one["spread"] else request.on(server, node)
+        right = request.across(server, nodes) if each["spread"] else request.on(server, node)
         assert placement == right
-        assert slow.may(free, one, server, node)
-        slow.move(free, one, server, node)
+        assert slow.may(free, each, server, node)
+        slow.move(free, each, server, node)
     return free

@@ -74,14 +74,14 @@ def going_on(scenario: dict[str, Any], folder: Path, rows: int = 2) -> pl.DataFr
         with pytest.raises(KeyboardInterrupt):
             train(scenario_from(scenario), folder / "parts", watch=interrupt)
     again = train(scenario_from(scenario), folder / "parts")
-    kept = [name for name in whole.columns if "seconds" not in name]
-    assert whole.select(kept).equals(again.select(kept))
-    one, other = (read(next((folder / part).glob("*/best.safetensors")))[0] for part in ("whole", "parts"))
-    assert one.keys() == other.keys()
-    for name, array in one.items():
+    retained = [name for name in whole.columns if "seconds" not in name]
+    assert whole.select(retained).equals(again.select(retained))
+    each, other = (read(next((folder / part).glob("*/best.safetensors")))[0] for part in ("whole", "parts"))
+    assert each.keys() == other.keys()
+    for name, array in each.items():
         np.testing.assert_array_equal(array, other[name])
-    one, other = (plain(torch.load(next((folder / part).glob("*/state.pt")))) for part in ("whole", "parts"))
-    assert one == other
+    each, other = (plain(torch.load(next((folder / part).glob("*/state.pt")))) for part in ("whole", "parts"))
+    assert each == other
     return whole
 
 

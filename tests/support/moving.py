@@ -24,7 +24,7 @@ def shuffler(salt: int) -> Plans:
         rng = Random(digest)
         free = [[list(node) for node in server] for server in free]
         at = {row: where for row, where, _, _ in running}
-        found = []
+        result = []
         for _ in range(rng.randint(0, moves)):
             row, _, demand, spread = rng.choice(running)
             open_to = may(row)
@@ -36,8 +36,8 @@ def shuffler(salt: int) -> Plans:
                         for r, amount in enumerate(amounts):
                             free[server][node][r] += sign * amount
                 at[row] = where
-                found.append((row, where))
-        return found
+                result.append((row, where))
+        return result
 
     return plans
 
@@ -51,16 +51,16 @@ class Told(Mover):
     def plan(self, view: View, running: Running, moves: int, request: Request | None = None) -> Sequence[Move]:
         runs: Runs = []
         for row, server, node in zip(running.row.tolist(), running.server.tolist(), running.node.tolist(), strict=True):
-            one = running.request(row)
-            runs.append((row, (server, node), one.demand, one.spread))
+            each = running.request(row)
+            runs.append((row, (server, node), each.demand, each.spread))
         servers, nodes, _ = view.free.shape
 
         def may(row: int) -> list[bool]:
-            found: list[bool] = running.may(row).tolist() if running.may else [True] * servers
-            return found
+            result: list[bool] = running.may(row).tolist() if running.may else [True] * servers
+            return result
 
-        found = self.plans(view.free.tolist(), runs, moves, -1 if request is None else request.index, may)
-        return [Move(row, place(running.request(row), where, nodes)) for row, where in found]
+        result = self.plans(view.free.tolist(), runs, moves, -1 if request is None else request.index, may)
+        return [Move(row, place(running.request(row), where, nodes)) for row, where in result]
 
 
 def move_in(simulation: Simulation, rules: Rules, mover: Mover) -> Moving:

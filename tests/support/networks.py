@@ -84,18 +84,18 @@ def links_between(routing: Routing, a: int, b: int) -> list[tuple[int, ...]]:
     if a == b:
         return [()]
     low, high = min(a, b), max(a, b)
-    found = routing.routes.paths[high * (high - 1) // 2 + low]
-    paths = [tuple(path[1 : 1 + path[0]].tolist()) for path in found if path[0]]
+    sampler = routing.routes.paths[high * (high - 1) // 2 + low]
+    paths = [tuple(path[1 : 1 + path[0]].tolist()) for path in sampler if path[0]]
     return paths if a < b else [links[::-1] for links in paths]
 
 
 def paths_between(routing: Routing, a: int, b: int) -> list[tuple[int, ...]]:
     """List the same paths as vertices, both racks included."""
-    found = []
+    result = []
     for links in links_between(routing, a, b):
         path = [a]
         for link in links:
-            one, other = routing.topology.link_ends[link].tolist()
-            path.append(other if path[-1] == one else one)
-        found.append(tuple(path))
-    return found
+            each, other = routing.topology.link_ends[link].tolist()
+            path.append(other if path[-1] == each else each)
+        result.append(tuple(path))
+    return result

@@ -21,16 +21,16 @@ def opencl_device() -> Device:
         pytest.skip(error.problem)
 
 
-def _attempts(*given: Any) -> Iterator[Found]:
+def _attempts(*inputs: Any) -> Iterator[Found]:
     opencl_device()
-    return opencl.attempts(*given)
+    return opencl.attempts(*inputs)
 
 
-def _beside(*given: Any) -> Iterator[Found]:
+def _beside(*inputs: Any) -> Iterator[Found]:
     """Have four attempts beside one another in a work-group, on processors, too."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(opencl, "ON_PROCESSORS", 4)
-        yield from _attempts(*given)
+        yield from _attempts(*inputs)
 
 
 def answer(backend: Callable[..., Iterator[Found]], problem: Problem, seed: int, first: int, count: int) -> object:
@@ -39,11 +39,11 @@ def answer(backend: Callable[..., Iterator[Found]], problem: Problem, seed: int,
     return last.where.tolist(), last.left, last.attempt
 
 
-def generated(problem: Problem, *given: Any) -> Iterator[Found]:
+def generated(problem: Problem, *inputs: Any) -> Iterator[Found]:
     """Make attempts with UTILFN alone."""
     general = replace(problem)
     vars(general)["matrix"] = None
-    return cpu.attempts(general, *given)
+    return cpu.attempts(general, *inputs)
 
 
 BACKENDS: dict[str, Callable[..., Iterator[Found]]] = {

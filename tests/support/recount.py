@@ -58,10 +58,10 @@ def _links(ledger: Ledger) -> None:
 def _peaks(ledger: Ledger) -> None:
     """Count what is asked for, and hold to it what is reserved."""
     peaks = ledger.peaks
-    asked = np.zeros_like(peaks.requested)
+    requested = np.zeros_like(peaks.requested)
     for row, holding in ledger.held.items():
         for at, (server, node, amounts) in zip(peaks._parts[row], holding.shares, strict=True):
-            asked[server, node] += amounts
+            requested[server, node] += amounts
             assert (peaks._reserved[at] >= 0).all()
             assert (peaks._reserved[at] <= amounts).all(), f"request {row} reserves more than it asks for"
-    assert np.array_equal(asked, peaks.requested), "what is asked for is not the sum over the requests"
+    assert np.array_equal(requested, peaks.requested), "what is asked for is not the sum over the requests"

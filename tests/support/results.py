@@ -42,8 +42,8 @@ def write_results(folder: Path, rows: list[dict[str, Any]] | pl.DataFrame) -> No
     write_runs(folder, frame, columns)
 
 
-def made(folder: Path, rows: list[dict[str, Any]], said: str = "name: made\n") -> Results:
+def made(folder: Path, rows: list[dict[str, Any]], message: str = "name: made\n") -> Results:
     """Write made-up rows beside what a scenario says, and read them."""
     write_results(folder, rows)
-    (folder / "scenario.yaml").write_text(said)
+    (folder / "scenario.yaml").write_text(message)
     return Results(folder)

@@ -19,8 +19,8 @@ def cases(draw: st.DrawFn) -> Case:
     free: Room = []
     capacity: Room = []
     for _ in range(servers):
-        there = [size if alike else [draw(st.sampled_from([0, 2, 3, 5, 10])) for _ in size] for _ in range(nodes)]
-        capacity.append([list(node) for node in there])
-        free.append([[draw(st.integers(0, c)) for c in node] for node in there])
+        present = [size if alike else [draw(st.sampled_from([0, 2, 3, 5, 10])) for _ in size] for _ in range(nodes)]
+        capacity.append([list(node) for node in present])
+        free.append([[draw(st.integers(0, c)) for c in node] for node in present])
     demand = tuple(draw(st.integers(0, 6)) for _ in range(resources))
     return free, capacity, demand, draw(st.booleans())

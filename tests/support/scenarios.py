@@ -53,10 +53,10 @@ def run_as(way: Way, batch: Batch) -> Results:
 
 
 def first_run(
-    given: Scenario | dict[str, Any], folder: Path, way: Way = "compiled"
+    scenario: Scenario | dict[str, Any], folder: Path, way: Way = "compiled"
 ) -> tuple[dict[str, Any], pl.DataFrame]:
     """Play the first run of a scenario and record its requests; returns the row of its metrics, and the requests."""
-    run = plan(given if isinstance(given, Scenario) else scenario_from({"record": ["requests"], **given}))[0]
+    run = plan(scenario if isinstance(scenario, Scenario) else scenario_from({"record": ["requests"], **scenario}))[0]
     with deciding(way):
         row = execute(run, folder)
     return row, pl.read_parquet(folder / "details" / f"{run.name}.requests.parquet")

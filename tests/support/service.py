@@ -63,9 +63,9 @@ class Server:
         with self.log.open("a") as log:
             self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
         assert self.process.stdout
-        said = self.process.stdout.readline()
-        assert said, self.log.read_text()
-        self.url = said.split()[2]
+        output = self.process.stdout.readline()
+        assert output, self.log.read_text()
+        self.url = output.split()[2]
         self.port = int(self.url.rpartition(":")[2])
 
     def warm(self) -> None:
@@ -108,14 +108,14 @@ class Server:
 
     def family(self) -> list[int]:
         """The server's process and all that it started."""
-        found, todo = [], [self.process.pid]
+        result, todo = [], [self.process.pid]
         while todo:
             pid = todo.pop()
-            found.append(pid)
+            result.append(pid)
             for task in Path(f"/proc/{pid}/task").glob("*/children"):
                 with suppress(FileNotFoundError, ProcessLookupError):  # a thread that has ended meanwhile
                     todo += map(int, task.read_text().split())
-        return found
+        return result
 
     def kill(self) -> None:
         """As kill -9."""

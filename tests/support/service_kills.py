@@ -18,7 +18,7 @@ Told = dict[int, list[tuple[int, dict[str, Any]]]]
 """What clients were told, by seed of the submission: statuses of answers, and jobs."""
 
 
-def use(server: Server, told: Told, number: int, drawn: random.Random, over: Event) -> None:
+def use(server: Server, reported: Told, number: int, drawn: random.Random, over: Event) -> None:
     """Submit and look, whether there is a server or not."""
     seeds: list[int] = []
     while not over.is_set():
@@ -28,20 +28,20 @@ def use(server: Server, told: Told, number: int, drawn: random.Random, over: Eve
         try:
             got = server.ask("POST", "/v1/problems", {"text": SMALL, "seed": seed, "time": 0.05})
             assert got.status in (200, 202), got
-            told.setdefault(seed, []).append((got.status, got.json))
+            reported.setdefault(seed, []).append((got.status, got.json))
         except (OSError, HTTPException):
             pass
         over.wait(drawn.random() * 0.3)
 
 
-def check(told: Told, data: Path) -> None:
+def check(reported: Told, data: Path) -> None:
     """Compare what clients were told with what the service has in the end, when all is over."""
     base = sqlite3.connect(data / "jobs.sqlite")
     rows = base.execute("select id, key, state, tries from jobs").fetchall()
     base.close()
     assert len({key for _, key, *_ in rows}) == len(rows), "a submission became two jobs"
     states = {name: (state, tries > 0) for name, _, state, tries in rows}
-    for seed, answers in told.items():
+    for seed, answers in reported.items():
         jobs = [job for _, job in answers]
         assert len({job["id"] for job in jobs}) == 1, (seed, "has several jobs")
         assert [status for status, _ in answers].count(202) <= 1, (seed, "was new twice")
@@ -55,16 +55,16 @@ def kill_service(data: Path, kills: int, seed: int) -> int:
 
     Returns how many submissions that was.
     """
-    told: Told = {}
+    reported: Told = {}
     drawn, over = random.Random(seed), Event()
     with serving(data, "--workers", "2") as server, ThreadPoolExecutor(2) as threads:
         server.warm()
         clients = [
-            threads.submit(use, server, told, number, random.Random(f"{seed} {number}"), over) for number in (1, 2)
+            threads.submit(use, server, reported, number, random.Random(f"{seed} {number}"), over) for number in (1, 2)
         ]
         try:
             killed = 0
-            while killed < kills or len(told) < LEAST:
+            while killed < kills or len(reported) < LEAST:
                 killed += 1
                 sleep(drawn.choice([0.1, 0.5, 3]) * drawn.random())
                 family = server.family()
@@ -78,11 +78,11 @@ def kill_service(data: Path, kills: int, seed: int) -> int:
         for client in clients:
             client.result()
         until = monotonic() + 120
-        for answers in told.values():
+        for answers in reported.values():
             job = server.wait(answers[0][1]["id"], seconds=until - monotonic())
             assert (job["result"]["status"], job["result"]["bins"]) == ("optimal", 2), job
             answers.append((200, job))
         assert server.ask("GET", "/v1/health").status == 200
         server.stop()
-        check(told, data)
-    return len(told)
+        check(reported, data)
+    return len(reported)

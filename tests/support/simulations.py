@@ -223,13 +223,13 @@ def _planned(case: Case) -> list[Faults]:
     return [alone, together] if case.blackouts else [alone]
 
 
-def preempt_of(told: Preempt) -> PreemptSpec:
+def preempt_of(reported: Preempt) -> PreemptSpec:
     """Say in a scenario's words who is evicted."""
     return PreemptSpec.model_construct(
-        victims=told.rule,
-        grace=told.grace,
-        then="requeue" if told.requeue else "drop",
-        checkpoint=none_if_never(told.checkpoint),
+        victims=reported.rule,
+        grace=reported.grace,
+        then="requeue" if reported.requeue else "drop",
+        checkpoint=none_if_never(reported.checkpoint),
     )
 
 
@@ -278,21 +278,23 @@ def compare(simulation: Simulation, taken: list[Taken], reference: Reference, la
     assert sorted(changes) == sorted(reference.changes)
     assert len(simulation.view.capacity) == len(reference.capacity)
     assert record.rows == len(reference.rows)
-    asked = simulation.as_workload()
+    workload = simulation.as_workload()
     cut = late or any(row.interruption is not None for row in reference.rows)
     for i, row in enumerate(reference.rows):
         code = record.reason[i]
-        found = (
+        actual = (
             OUTCOMES[record.outcome[i]],
             int(record.origin[i]),
             record.reasons[code] if row.bound else int(code),
             none_if_nan(record.interruption[i]),
             (int(record.server[i]), int(record.node[i])),
-            (asked.arrival[i], asked.duration[i], tuple(asked.demand[i])),
+            (workload.arrival[i], workload.duration[i], tuple(workload.demand[i])),
         )
         where = row.where or (-1, -1)
         request = (row.arrival, row.duration, row.demand)
-        assert found == (row.outcome, row.origin, row.bound or row.reason, row.interruption, where, request), f"row {i}"
+        assert actual == (row.outcome, row.origin, row.bound or row.reason, row.interruption, where, request), (
+            f"row {i}"
+        )
         if not (row.gave_up and cut):
             assert none_if_nan(record.decided[i]) == row.decided, f"row {i}"
 
@@ -412,13 +414,13 @@ def decided(todo: Case, agent: Agent) -> list[float | None]:
 
 def drawn_quotas(rng: Random, most: int = 8) -> dict[str, Queue]:
     """Draw the quotas of some tenants, with and without limits, some in a cohort."""
-    found = {}
+    result = {}
     for name in "abc":
         cohort = rng.choice(["", "x", "x", "x", "y"])
         borrow = rng.randint(0, 4) if cohort and rng.random() < 0.4 else inf
         lend = rng.randint(0, 6) if cohort and rng.random() < 0.4 else inf
-        found[name] = Queue(rng.randint(0, most), borrow, lend, cohort)
-    return found
+        result[name] = Queue(rng.randint(0, most), borrow, lend, cohort)
+    return result
 
 
 def drawn_case(seed: int) -> Case:

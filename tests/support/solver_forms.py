@@ -31,11 +31,11 @@ def cut(rng: np.random.Generator, has: Ints, each: int, slack: float) -> tuple[I
 
 def spread(rng: np.random.Generator, place: Ints) -> list[list[int]]:
     """Split balls into sets of two to eight, each as evenly over places [balls] as may be."""
-    left = {int(one): np.flatnonzero(place == one).tolist() for one in np.unique(place)}
+    left = {int(each): np.flatnonzero(place == each).tolist() for each in np.unique(place)}
     sets: list[list[int]] = []
     while any(left.values()):
         members: list[int] = []
-        fullest = sorted(left, key=lambda one: -len(left[one]))
+        fullest = sorted(left, key=lambda each: -len(left[each]))
         for number in range(int(rng.integers(2, 9))):
             members += left[fullest[number % len(fullest)]][-1:]
             del left[fullest[number % len(fullest)]][-1:]
@@ -148,11 +148,11 @@ def links(seed: int, racks: int = 4, slack: float = 0.1) -> Problem:
     peers: list[list[int]] = [[] for _ in home]
     each: list[list[int]] = [[] for _ in home]
     for (a, b), rate in rates.items():
-        for one, other in ((a, b), (b, a)):
-            peers[one].append(int(other))
-            each[one].append(rate)
-            wire[home[one]] += rate * (home[a] != home[b])
-            up[home[one] // 5] += rate * (home[a] // 5 != home[b] // 5)
+        for item, other in ((a, b), (b, a)):
+            peers[item].append(int(other))
+            each[item].append(rate)
+            wire[home[item]] += rate * (home[a] != home[b])
+            up[home[item] // 5] += rate * (home[a] // 5 != home[b] // 5)
     wire, up = (np.ceil(amount * (1 + slack)).astype(int) + 10 for amount in (wire, up))
     return problem(LINKS, tables={"PEERS": peers, "RATES": each, "LINK": wire, "UP": up})
 
@@ -191,8 +191,8 @@ def tenants(seed: int, racks: int = 4, slack: float = 0.1) -> Problem:
     for counts in use:
         crossing = np.minimum(counts, np.array(sizes)[:, None] - counts) * rate[:, None]
         limits.append(np.ceil(crossing.sum(axis=0) * (1 + slack)).astype(int))
-    given = {"TENANT": tenant, "SIZE": sizes, "RATE": rate, "LINK": limits[0], "UP": limits[1]}
-    return problem(TENANTS, tables=given)
+    options = {"TENANT": tenant, "SIZE": sizes, "RATE": rate, "LINK": limits[0], "UP": limits[1]}
+    return problem(TENANTS, tables=options)
 
 
 FORMS: dict[str, Callable[[int], Problem]] = {

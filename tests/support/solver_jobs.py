@@ -64,9 +64,9 @@ class Jobs:
         """State it in the language, with more declarations."""
         job = np.repeat(np.arange(len(self.size)), self.size)
         workers = np.split(np.arange(len(job)), np.cumsum(self.size)[:-1])
-        tables = {"JOB": job, "WORKERS": [one.tolist() for one in workers], "RATE": self.rate, "FREE": self.free}
-        given = {"RACKS": len(self.free) // PER_RACK, "PER_RACK": PER_RACK, "WIDTH": self.link, "UP": self.uplink}
-        head = "".join(f"PARAM {name} = {value}\n" for name, value in given.items())
+        tables = {"JOB": job, "WORKERS": [each.tolist() for each in workers], "RATE": self.rate, "FREE": self.free}
+        options = {"RACKS": len(self.free) // PER_RACK, "PER_RACK": PER_RACK, "WIDTH": self.link, "UP": self.uplink}
+        head = "".join(f"PARAM {name} = {value}\n" for name, value in options.items())
         text = TEXT.replace("BINS RACKS * PER_RACK", f"BINS {bins}").replace("procedure", f"{more}\nprocedure")
         return problem(head + text, tables=tables | more_tables)
 

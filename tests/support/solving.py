@@ -56,14 +56,14 @@ def problem(
 ) -> Problem:
     """Make a problem from UTILFN's text, and the rest as values: capacities are numbers, texts, or arrays."""
     head = [f"{word} {count}" for word, count in (("BALLS", balls), ("BINS", bins)) if count is not None]
-    given = dict(tables or {})
+    options = dict(tables or {})
     for name, capacity in (resources or {}).items():
         if np.ndim(capacity):
             table = f"_{name.partition('[')[0]}"
-            given[table] = capacity
+            options[table] = capacity
             capacity = f"{table}[{', '.join(re.findall(r'([A-Za-z_]+) in', name))}]"
         head.append(f"RESOURCES {name} => {capacity}")
-    return solver.problem(" ".join([*head, text]), tables=given, now=now)
+    return solver.problem(" ".join([*head, text]), tables=options, now=now)
 
 
 def changed(problem: Problem, now: Any, moves: int | None = None, drain: Iterable[int] = ()) -> Problem:
@@ -120,17 +120,17 @@ def servers(count: int = 6) -> View:
     return view_of(free.tolist(), np.full((count, 2, 2), 10 * QUANTUM).tolist())
 
 
-def right(given: Problem, places: Sequence[int]) -> bool:
+def right(inputs: Problem, places: Sequence[int]) -> bool:
     """Tell whether an allocation of all balls keeps every rule, by the definition."""
-    pins = zip(given.pins.tolist(), places, strict=True)
+    pins = zip(inputs.pins.tolist(), places, strict=True)
     bins_of = [[{places[ball] for ball in members} for members, chance in sets if chance == MICRO]
-               for sets in (given.friends, given.foes)]  # fmt: skip
+               for sets in (inputs.friends, inputs.foes)]  # fmt: skip
     if any(pin not in (NULL, place) for pin, place in pins) or any(len(at) > 1 for at in bins_of[0]):
         return False
-    used, rejected = evaluate(given, places)
-    over = np.array(used) > given.capacity
-    many = (over[given.soft_group == group].sum() > most for group, most in enumerate(given.soft_allowed))
-    above = (np.array(used) > given.ceiling).any()
+    used, rejected = evaluate(inputs, places)
+    over = np.array(used) > inputs.capacity
+    many = (over[inputs.soft_group == group].sum() > most for group, most in enumerate(inputs.soft_allowed))
+    above = (np.array(used) > inputs.ceiling).any()
     return not (rejected or above or any(many) or any(len(at) == 1 for at in bins_of[1]))
 
 
@@ -139,6 +139,6 @@ def stated(word: str, sets: Iterable[Iterable[int]]) -> str:
     return " ".join(f"{word} {', '.join(map(str, members))}" for members in sets)
 
 
-def possible(given: Problem) -> bool:
+def possible(inputs: Problem) -> bool:
     """Tell whether any allocation of all balls keeps every rule."""
-    return any(right(given, places) for places in product(range(given.bins), repeat=given.balls))
+    return any(right(inputs, places) for places in product(range(inputs.bins), repeat=inputs.balls))

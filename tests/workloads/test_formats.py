@@ -58,8 +58,8 @@ def test_standard_workload_format(name: str, tmp_path: Path) -> None:
         (4, 30, 50, 2, "4", "2"),
         (7, 35, 7.5, 1, "4", "2"),
     ]
-    asked, *unknown = frame["requested_time"].to_list()
-    assert asked == 3600
+    requested, *unknown = frame["requested_time"].to_list()
+    assert requested == 3600
     assert all(map(isnan, unknown))
     assert frame["mem"].to_list() == pytest.approx([8 * 1024 * 1.024e-6, 0, 0, 0])  # per processor, in kilobytes
 
@@ -152,15 +152,15 @@ def test_a_snapshot_of_kubernetes(snapshot: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ('{"kind": "List"}', "not as Kubernetes has it: 'items' is missing"),
         ('{"items": [{}, {"kind": "Pod", "metadata": {}}]}', "items.1 is not as Kubernetes has it: 'spec' is missing"),
     ],
 )
-def test_what_a_snapshot_lacks_is_named(text: str, said: str, tmp_path: Path) -> None:
+def test_what_a_snapshot_lacks_is_named(text: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "k.json").write_text(text)
-    assert said in refused("kubernetes", tmp_path / "k.json")
+    assert message in refused("kubernetes", tmp_path / "k.json")
 
 
 @pytest.mark.parametrize(
@@ -204,9 +204,9 @@ def test_azure_2019(tmp_path: Path) -> None:
 
 def event(time: float, kind: int | str, collection: int, instance: int = 0, cpus: float = 0.1, **more: Any) -> str:
     """An event as it is downloaded: whole numbers are texts, since JSON has no 64 bits."""
-    asked = {"cpus": cpus, "memory": 0.02}
+    options = {"cpus": cpus, "memory": 0.02}
     about = {"time": str(int(time * 1e6)), "type": kind, "collection_id": str(collection), "instance_index": instance}
-    return json.dumps({**about, "priority": "103", "resource_request": asked, "alloc_collection_id": "0", **more})
+    return json.dumps({**about, "priority": "103", "resource_request": options, "alloc_collection_id": "0", **more})
 
 
 GOOGLE = [
@@ -275,13 +275,13 @@ def test_containers_of_alibaba_2018(tmp_path: Path) -> None:
     path = tmp_path / "container_meta.csv"
     path.write_text(CONTAINERS)
     assert recognised(path) == "alibaba-containers-2018"
-    found = read("alibaba-containers-2018", path)
-    assert found.drop("mem").rows() == [
+    frame = read("alibaba-containers-2018", path)
+    assert frame.drop("mem").rows() == [
         ("c_1", 0, 86400, 4, "app_1"),
         ("c_2", 0, INF, 8, "app_1"),
         ("c_4", 300, INF, 16, "app_2"),
     ]
-    assert found["mem"].to_list() == pytest.approx([0.0156, 0.0313, 0.0625])
+    assert frame["mem"].to_list() == pytest.approx([0.0156, 0.0313, 0.0625])
 
 
 # -- OpenDC ------------------------------------------------------------------------------------------------------------
@@ -326,7 +326,7 @@ def test_damaged_traces_are_read_or_refused(name: str, tmp_path: Path) -> None:
         for _ in range(drawn.randint(1, 3)):
             if name == "kubernetes":  # whole values
                 values = re.finditer(rb'(?<=: )("[^"]*"|\[[^][]*\])', data)
-                first, last = drawn.choice([found.span() for found in values])
+                first, last = drawn.choice([result.span() for result in values])
             else:
                 first = drawn.randrange(len(data))
                 last = first + drawn.choice([0, 1, 5, 50])

@@ -105,8 +105,8 @@ def test_superposed_windows(
     # More windows draw further starts and leave the first ones alone.
     more = select(frame, met.model_copy(update={"superpose": superpose + 1}), ("cpu", "mem"), seed)
     if superpose > 1:
-        kept = [name for name in more.id.tolist() if not name.startswith(f"w{superpose + 1}:")]
-        assert kept == workload.id.tolist()
+        retained = [name for name in more.id.tolist() if not name.startswith(f"w{superpose + 1}:")]
+        assert retained == workload.id.tolist()
 
 
 @pytest.mark.parametrize(

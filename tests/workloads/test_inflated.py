@@ -22,27 +22,27 @@ def test_draws_what_go_draws() -> None:
 def base() -> Workload:
     """Three requests for .5, 1 and 2."""
     units = {"cpu": [1.0, 2.0, 3.0], "gpu": [0.5, 1.0, 2.0]}
-    found = Workload.of_units(np.arange(3.0), 5.0, units)
-    return Workload(**{**found.__dict__, "id": np.array(["c", "a", "b"]), "models": np.array(["", "A", "B"])})
+    workload = Workload.of_units(np.arange(3.0), 5.0, units)
+    return Workload(**{**workload.__dict__, "id": np.array(["c", "a", "b"]), "models": np.array(["", "A", "B"])})
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_goes_on_until_so_much_is_asked_for(seed: int) -> None:
-    found = Inflated(base(), "gpu", 10, 1.3).draw(seed)
-    gpu = found.demand[:, 1] / QUANTUM
+    workload = Inflated(base(), "gpu", 10, 1.3).draw(seed)
+    gpu = workload.demand[:, 1] / QUANTUM
     assert sorted(gpu[:3]) == [0.5, 1, 2]
     assert 11 < gpu.sum() <= 14  # whose last request may be too much by all but one of its devices
-    assert found.models is not None
-    assert found.models.tolist() == [{0.5: "", 1: "A", 2: "B"}[one] for one in gpu]
-    assert found.usual == 3
-    assert np.isinf(found.duration).all()
-    assert found.arrival.tolist() == list(range(len(gpu)))
+    assert workload.models is not None
+    assert workload.models.tolist() == [{0.5: "", 1: "A", 2: "B"}[each] for each in gpu]
+    assert workload.usual == 3
+    assert np.isinf(workload.duration).all()
+    assert workload.arrival.tolist() == list(range(len(gpu)))
 
 
 def test_seeds_differ_and_repeat_themselves() -> None:
     inflated = Inflated(base(), "gpu", 100, 1.0)
-    one, again, other = (inflated.draw(seed).demand[:, 1].tolist() for seed in (1, 1, 2))
-    assert one == again != other
+    each, again, other = (inflated.draw(seed).demand[:, 1].tolist() for seed in (1, 1, 2))
+    assert each == again != other
     orders = [fgd_order(20, seed, Inflated(base(), "gpu", 10, 1.0)).tolist() for seed in (1, 1, 2)]
     assert orders[0] == orders[1] != orders[2]
     assert sorted(orders[0]) == list(range(20))
@@ -51,11 +51,11 @@ def test_seeds_differ_and_repeat_themselves() -> None:
 def test_of_what_is_too_much_already_the_last_ones_are_left_out() -> None:
     """They come in the order that they would have if there were room for all."""
     every = Inflated(base(), "gpu", 3.5, 1.0).draw(4)
-    found = Inflated(base(), "gpu", 2, 1.0).draw(4)
+    result = Inflated(base(), "gpu", 2, 1.0).draw(4)
     gpus = every.demand[:, 1].cumsum()
-    assert 0 < len(found) < len(every)
-    assert found.demand.tolist() == every.demand[gpus <= 2 * 10**6][: len(found)].tolist()
-    assert gpus[len(found)] > 2 * 10**6
+    assert 0 < len(result) < len(every)
+    assert result.demand.tolist() == every.demand[gpus <= 2 * 10**6][: len(result)].tolist()
+    assert gpus[len(result)] > 2 * 10**6
 
 
 def test_refuses_what_leaves_no_request() -> None:

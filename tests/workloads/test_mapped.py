@@ -72,17 +72,17 @@ def test_a_table_of_a_stranger(form: str, tmp_path: Path) -> None:
         path.write_text(HEADER + ROWS)
     else:
         parquet(path)
-    asked = build_world(scenario(path)).draw(0)
-    assert asked.id.tolist() == ["a-2", "a-1", "a-3"]  # in order of arrival
-    assert asked.arrival.tolist() == [0, 4500, 7200]
-    assert asked.duration.tolist() == [INF, 7200, 86400]
-    assert asked.demand.tolist() == [[2_000_000, 4_294_967], [4_000_000, 8_589_935], [16_000_000, 34_359_738]]
-    assert {name: words.tolist() for name, words in asked.labels.items()} == {
+    workload = build_world(scenario(path)).draw(0)
+    assert workload.id.tolist() == ["a-2", "a-1", "a-3"]  # in order of arrival
+    assert workload.arrival.tolist() == [0, 4500, 7200]
+    assert workload.duration.tolist() == [INF, 7200, 86400]
+    assert workload.demand.tolist() == [[2_000_000, 4_294_967], [4_000_000, 8_589_935], [16_000_000, 34_359_738]]
+    assert {name: words.tolist() for name, words in workload.labels.items()} == {
         "tenant": ["Beta Ltd", "acme", ""],
         "state": ["Running", "Running", "stopped"],
     }
-    assert asked.roles is not None
-    assert [asked.roles.all[role] for role in asked.roles.of] == [
+    assert workload.roles is not None
+    assert [workload.roles.all[role] for role in workload.roles.of] == [
         Role("Beta Ltd", (("zone", ("eu-1b",)),)),
         Role("acme", (("zone", ("eu-1a",)),)),
         Role(),
@@ -103,11 +103,11 @@ def test_numbers_in_units_and_rows_without_names(tmp_path: Path) -> None:
         "empty": {"lifetime": "2 h", "gpu": 1},
     }
     cluster = {"servers": 1, "node": {"cpu": 9, "gpu": 9}}
-    asked = build_world(scenario_from({"cluster": cluster, "workload": workload, "agents": ["first-fit"]})).draw(0)
-    assert asked.id.tolist() == [1, 0, 2]
-    assert asked.arrival.tolist() == [0, 0.5, 1]
-    assert asked.duration.tolist() == [7200, 90, INF]
-    assert asked.demand.tolist() == [[1_000_000, 4_000_000], [2_000_000, 1_000_000], [1_000_000, 0]]
+    requested = build_world(scenario_from({"cluster": cluster, "workload": workload, "agents": ["first-fit"]})).draw(0)
+    assert requested.id.tolist() == [1, 0, 2]
+    assert requested.arrival.tolist() == [0, 0.5, 1]
+    assert requested.duration.tolist() == [7200, 90, INF]
+    assert requested.demand.tolist() == [[1_000_000, 4_000_000], [2_000_000, 1_000_000], [1_000_000, 0]]
 
 
 KEEPS = [
@@ -137,8 +137,8 @@ def test_which_rows_are_kept(keep: dict[str, Any], rows: list[int], form: str, t
         frame.with_columns(pl.col("day").str.to_date()).write_parquet(path)
     workload = {"trace": "table", "path": str(path), "keep": keep}
     cluster = {"servers": 1, "node": {"cpu": 9}}
-    asked = build_world(scenario_from({"cluster": cluster, "workload": workload, "agents": ["first-fit"]})).draw(0)
-    assert asked.id.tolist() == rows
+    requested = build_world(scenario_from({"cluster": cluster, "workload": workload, "agents": ["first-fit"]})).draw(0)
+    assert requested.id.tolist() == rows
 
 
 WRONG = [
@@ -228,8 +228,8 @@ def test_dates_are_what_python_says(rows: list[tuple[datetime, int, str]]) -> No
         sign, minutes = "-" if quarters < 0 else "+", abs(15 * quarters)
         local = (moment + shift).replace(tzinfo=None).isoformat(between)
         texts.append(f"{local}{sign}{minutes // 60:02}:{minutes % 60:02}")
-    found = moments(pl.DataFrame({"at": texts}), "at", Path("t"), 1.0)
-    assert found.to_list() == [moment.timestamp() for moment, _, _ in rows]
+    result = moments(pl.DataFrame({"at": texts}), "at", Path("t"), 1.0)
+    assert result.to_list() == [moment.timestamp() for moment, _, _ in rows]
 
 
 def test_lines_are_those_of_the_file_where_cells_have_line_breaks(tmp_path: Path) -> None:

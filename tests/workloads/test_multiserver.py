@@ -117,16 +117,16 @@ def test_alibaba_containers(tmp_path: Path, name: str, header: bool) -> None:
 
 def test_a_split_is_the_same_every_time_and_takes_every_row_once(tmp_path: Path) -> None:
     rows = "".join(f"c_{cpu},m,0,a,started,{16 * cpu},,1\n" for cpu in range(1, 101))
-    found = {
+    problem = {
         (part, name): {cpu for cpu, _ in table(Alibaba(put(tmp_path / name, rows), part).law())}
         for part in ("train", "test")
         for name in ("a.csv", "b.csv")
     }
-    train, test = found["train", "a.csv"], found["test", "a.csv"]
+    train, test = problem["train", "a.csv"], problem["test", "a.csv"]
     assert (len(train), len(test)) == (80, 20)
     assert train | test == set(range(1, 101))
     assert train != set(range(1, 81))  # rows of one kind stand together in these tables
-    assert (train, test) == (found["train", "b.csv"], found["test", "b.csv"])
+    assert (train, test) == (problem["train", "b.csv"], problem["test", "b.csv"])
 
 
 def test_azure_packing_2020(tmp_path: Path) -> None:

@@ -54,9 +54,9 @@ def test_flavours_have_priorities_and_mixes_are_drawn_by_weight() -> None:
 def test_labels_of_traces_are_classes_or_numbers() -> None:
     base = Workload.of_units([0, 1, 2, 3], 1, {"cpu": 1})
     words = np.array(["production", "7", "", "system-node-critical"])
-    found = prioritised(replace(base, labels={"priority": words}), CLASSES, 0)
-    assert found.priority is not None
-    assert found.priority.tolist() == [1000, 7, 0, 2_000_001_000]
+    workload = prioritised(replace(base, labels={"priority": words}), CLASSES, 0)
+    assert workload.priority is not None
+    assert workload.priority.tolist() == [1000, 7, 0, 2_000_001_000]
     assert [number_of(each, {}) for each in ("+3", str(LARGEST), str(LARGEST + 1), "3.5")] == [3, LARGEST, None, None]
 
 
@@ -90,13 +90,13 @@ def test_a_text_label_is_refused_where_something_compares_priorities(
 
 
 @pytest.mark.parametrize(
-    ("flavour", "classes", "said"),
+    ("flavour", "classes", "message"),
     [
         ({"priority": "prodction"}, CLASSES, "there is no such priority"),
         ({"priority": {"batch": 0}}, CLASSES, "no weight above zero"),
         ({}, {"5": 7}, "is a number"),
     ],
 )
-def test_mistakes_are_named(flavour: dict[str, Any], classes: dict[str, int], said: str) -> None:
-    with pytest.raises(UserError, match=said):
+def test_mistakes_are_named(flavour: dict[str, Any], classes: dict[str, int], message: str) -> None:
+    with pytest.raises(UserError, match=message):
         scenario([{"cpu": 1, **flavour}], classes)

@@ -45,19 +45,19 @@ def test_every_block_of_a_drawn_trace_is_one_of_the_old_at_its_time_of_day(
     assert (np.diff(drawn["arrival"].to_numpy()) >= 0).all()
     assert not len(of) or 0 <= of.min() <= of.max() < wanted
     for place in range(wanted):
-        here = drawn.filter(of == place)
-        since = here["arrival"].to_numpy() - begin - place * size
+        frame = drawn.filter(of == place)
+        since = frame["arrival"].to_numpy() - begin - place * size
         assert ((since >= 0) & (since < size)).all()
         alike = [
             source
             for source in range(number[-1] + 1)
-            if here["id"].to_list() == table["id"].filter(number == source).to_list()
+            if frame["id"].to_list() == table["id"].filter(number == source).to_list()
         ]
         assert alike
-        was = table.filter(pl.col("id").is_in(here["id"].to_list()))
+        was = table.filter(pl.col("id").is_in(frame["id"].to_list()))
         for name in ("lifetime", "cpu"):
-            assert here[name].to_list() == was[name].to_list()
-        assert (here["arrival"] % DAY).to_list() == pytest.approx((was["arrival"] % DAY).to_list())
+            assert frame[name].to_list() == was[name].to_list()
+        assert (frame["arrival"] % DAY).to_list() == pytest.approx((was["arrival"] % DAY).to_list())
 
 
 @given(tables, st.integers(0, 30), st.integers(0, 3))
@@ -80,8 +80,8 @@ def test_a_window_of_events_begins_with_the_first_request_from_the_event_on(
 
 
 def scenario(path: Path, **workload: Any) -> Any:
-    asked = {"trace": "huawei-east-1", "path": str(path), "running": "drop", **workload}
-    return scenario_from({"cluster": {"servers": 1, "node": {"cpu": 9}}, "workload": asked, "agents": ["first-fit"]})
+    options = {"trace": "huawei-east-1", "path": str(path), "running": "drop", **workload}
+    return scenario_from({"cluster": {"servers": 1, "node": {"cpu": 9}}, "workload": options, "agents": ["first-fit"]})
 
 
 def test_a_scenario_keeps_then_draws_then_counts_events(tmp_path: Path) -> None:
@@ -115,8 +115,8 @@ def test_a_scenario_keeps_then_draws_then_counts_events(tmp_path: Path) -> None:
     assert large.drawn
     taken_over = build_world(scenario(path, resample={"block": "1 d"}, start="2 d", running="keep"))
     for seed in range(3):
-        found, whole = taken_over.draw(seed), build_world(scenario(path, resample={"block": "1 d"})).draw(seed)
-        assert found.running == (whole.arrival + whole.duration > 2 * DAY)[: len(whole) - 8].sum() > 0
+        workload, whole = taken_over.draw(seed), build_world(scenario(path, resample={"block": "1 d"})).draw(seed)
+        assert workload.running == (whole.arrival + whole.duration > 2 * DAY)[: len(whole) - 8].sum() > 0
     assert large.requests.windows(0, 5) is None
 
 

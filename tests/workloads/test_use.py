@@ -38,7 +38,7 @@ def test_use_does_not_depend_on_the_order_of_questions() -> None:
 
 
 @pytest.mark.parametrize(
-    "said",
+    "message",
     [
         {"mean": 0.3, "peak": 0.8},
         {"mean": 0.3, "peak": 0.8, "p95": 0.7, "daily": 0.5},
@@ -47,14 +47,14 @@ def test_use_does_not_depend_on_the_order_of_questions() -> None:
     ],
     ids=str,
 )
-def test_shares_have_the_mean_the_percentile_and_the_peak(said: dict[str, object]) -> None:
+def test_shares_have_the_mean_the_percentile_and_the_peak(message: dict[str, object]) -> None:
     rows = range(400)
-    found = shares(cpu(workload(400), said), rows, 288 * 2)
-    assert found.mean() == pytest.approx(said["mean"], rel=0.04)
-    assert 0.9 * said["peak"] < found.max() <= said["peak"]  # type: ignore[operator]
-    assert found.min() >= 0
-    if "p95" in said:
-        assert np.quantile(found, 0.95) == pytest.approx(said["p95"], rel=0.04)
+    result = shares(cpu(workload(400), message), rows, 288 * 2)
+    assert result.mean() == pytest.approx(message["mean"], rel=0.04)
+    assert 0.9 * message["peak"] < result.max() <= message["peak"]  # type: ignore[operator]
+    assert result.min() >= 0
+    if "p95" in message:
+        assert np.quantile(result, 0.95) == pytest.approx(message["p95"], rel=0.04)
 
 
 def test_use_follows_the_day_and_itself() -> None:
@@ -62,9 +62,9 @@ def test_use_follows_the_day_and_itself() -> None:
     daily = shares(cpu(base, {"mean": 0.5, "daily": 0.9}), range(40), 288).mean(axis=0)
     assert 12 * 12 < daily.argmax() < 16 * 12
     assert daily.argmin() < 4 * 12
-    found = shares(cpu(base, {"mean": 0.5}), range(40), 2000)
-    assert abs(np.corrcoef(found)[:20, 20:].mean()) < 0.2
-    again = [np.mean([np.corrcoef(row[lag:], row[:-lag])[0, 1] for row in found]) for lag in (1, 24)]
+    topology = shares(cpu(base, {"mean": 0.5}), range(40), 2000)
+    assert abs(np.corrcoef(topology)[:20, 20:].mean()) < 0.2
+    again = [np.mean([np.corrcoef(row[lag:], row[:-lag])[0, 1] for row in topology]) for lag in (1, 24)]
     assert again[0] > 0.9
     assert abs(again[1]) < 0.1
 
@@ -93,7 +93,7 @@ def test_a_shape_has_its_moments(low: float, p95: float, peak: float) -> None:
     shape = shape_of(mean, peak, p95)
     u = (np.arange(10_000) + 0.5) / 10_000
     above = shape.knee + (shape.top - shape.knee) * np.clip((u - shape.cut) / (1 - shape.cut), 0, 1) ** shape.tail
-    found = np.where(u <= shape.cut, shape.knee * np.minimum(u / shape.cut, 1) ** shape.body, above)
-    assert found.mean() == pytest.approx(mean, abs=1e-3)
-    assert found.max() <= peak + 1e-12
-    assert (np.diff(found) >= -1e-12).all()
+    result = np.where(u <= shape.cut, shape.knee * np.minimum(u / shape.cut, 1) ** shape.body, above)
+    assert result.mean() == pytest.approx(mean, abs=1e-3)
+    assert result.max() <= peak + 1e-12
+    assert (np.diff(result) >= -1e-12).all()

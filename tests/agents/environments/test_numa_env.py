@@ -47,7 +47,7 @@ class Again(Agent):
     def decide(self, view: View, request: Request) -> Placement | None:
         nodes = view.free.shape[1]
         parts = (request.across(s, nodes) if request.spread else request.on(s, n) for s in range(3) for n in range(2))
-        if not any(all((view.free[s, n] >= part).all() for s, n, part in one.shares) for one in parts):
+        if not any(all((view.free[s, n] >= part).all() for s, n, part in placement.shares) for placement in parts):
             return None
         code = next(self.answers)
         server, node = divmod(code, nodes)
@@ -92,7 +92,7 @@ def test_gymnasiums_own_checker_is_content(reward: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "options", "said"),
+    ("changed", "options", "message"),
     [
         ({"overflow": "wait"}, {}, "dropped here"),
         ({"pacing": {"step": "1 s"}}, {}, "without network, pacing and rules"),
@@ -106,6 +106,8 @@ def test_gymnasiums_own_checker_is_content(reward: str) -> None:
         ),
     ],
 )
-def test_numa_environment_refuses_other_scenarios(changed: dict[str, Any], options: dict[str, Any], said: str) -> None:
-    with pytest.raises(UserError, match=said):
+def test_numa_environment_refuses_other_scenarios(
+    changed: dict[str, Any], options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UserError, match=message):
         gymnasium.make(NAME, scenario=small(**changed), **options)

@@ -91,21 +91,21 @@ def test_episodes_begin_again_as_in_gymnasiums_own_vector(seeds: Any) -> None:
     ours.reset(seed=seeds)  # forgets what it had
     for _ in range(120):
         actions = (seen["mask"] * rng.random(seen["mask"].shape)).argmax(axis=1)
-        found, expected = ours.step(actions), theirs.step(actions)
+        result, expected = ours.step(actions), theirs.step(actions)
         seen, ended = expected[0], expected[2]
         ends += int(ended.sum())
-        for one, other in zip(found[:4], expected[:4], strict=True):
-            same(one, other)
+        for each, other in zip(result[:4], expected[:4], strict=True):
+            same(each, other)
         for name in ("placed", "action_mask"):
-            same(found[4][name], expected[4][name])
+            same(result[4][name], expected[4][name])
     assert ends > 3
 
 
-def same(one: Any, other: Any) -> None:
+def same(each: Any, other: Any) -> None:
     if isinstance(other, dict):
-        assert one.keys() == other.keys()
+        assert each.keys() == other.keys()
         for name in other:
-            same(one[name], other[name])
+            same(each[name], other[name])
     else:
-        assert one.dtype == other.dtype
-        np.testing.assert_array_equal(one, other)
+        assert each.dtype == other.dtype
+        np.testing.assert_array_equal(each, other)

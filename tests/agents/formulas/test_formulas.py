@@ -101,10 +101,10 @@ def test_a_function_is_followed_and_means_what_python_means(meaning: str, case: 
     assert played(Formula.of(formula), case) == formulas.chosen(meaning, *in_units(case))
 
 
-@pytest.mark.parametrize("said", NO_FORMULA)
-def test_python_that_is_no_formula_is_one_message(said: str) -> None:
-    with pytest.raises(UserError, match=re.escape(said)):
-        source(NO_FORMULA[said])
+@pytest.mark.parametrize("message", NO_FORMULA)
+def test_python_that_is_no_formula_is_one_message(message: str) -> None:
+    with pytest.raises(UserError, match=re.escape(message)):
+        source(NO_FORMULA[message])
 
 
 MISTAKES = {
@@ -117,10 +117,10 @@ MISTAKES = {
 }
 
 
-@pytest.mark.parametrize("said", MISTAKES)
-def test_a_wrong_expression_is_one_message(said: str) -> None:
-    with pytest.raises(UserError, match=re.escape(said)):
-        expression(MISTAKES[said])
+@pytest.mark.parametrize("message", MISTAKES)
+def test_a_wrong_expression_is_one_message(message: str) -> None:
+    with pytest.raises(UserError, match=re.escape(message)):
+        expression(MISTAKES[message])
 
 
 def test_an_unknown_feature_is_named_with_the_nearest() -> None:

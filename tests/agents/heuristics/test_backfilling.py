@@ -37,9 +37,9 @@ def played(servers: list[int], jobs: list[Job], agent: InLine, before: int = 0) 
     The first decisions, `before` of them or some more, are another agent's, of the same kind.
     """
     case = Case([[[amount]] for amount in servers], [[0]], (99,), [(j.arrival, j.ran, (j.need,)) for j in jobs])
-    asked = LifetimeInfo(np.array([job.asked for job in jobs], np.float64), lambda row, first, elapsed: first)
+    info = LifetimeInfo(np.array([job.asked for job in jobs], np.float64), lambda row, first, elapsed: first)
     gangs = Gangs.of_parts([job.parts for job in jobs])
-    workload = replace(workload_of(case.requests), foresight=asked, gangs=gangs).in_parts
+    workload = replace(workload_of(case.requests), foresight=info, gangs=gangs).in_parts
     simulation = Simulation(workload, WatchedLedger(cluster_of(case)), Overflow("wait", together=99))
     agent.start(simulation.view, rng.stream(0, "agent"))
     if before:
@@ -123,9 +123,9 @@ def test_orders_are_as_published() -> None:
     view = view_of([[[0]]], [[[1]]])
     view.now, view.origin = 500.0, 1000.0
     request = Request(0, 100.0, 50.0, (8 * QUANTUM,), False)
-    found = {name: ORDERS.load(name)(view, request) for name in ORDERS}
+    result = {name: ORDERS.load(name)(view, request) for name in ORDERS}
     since = log10(1100)
-    assert found == pytest.approx(
+    assert result == pytest.approx(
         {
             "fcfs": 0,
             "priority": 0,
@@ -150,7 +150,7 @@ def test_an_order_of_ones_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"backfilling": "any", "commit": True}, "backfilling: does not go with commit"),
         ({"order": "randon"}, "order: unknown order (got 'randon')\n  Did you mean 'random'"),
@@ -159,10 +159,10 @@ def test_an_order_of_ones_own(tmp_path: Path) -> None:
         ({"agent": "best-fit", "options": {"nodes": "loose"}}, "options.nodes: unknown option\n  Did you mean 'node'"),
     ],
 )
-def test_wrong_options(options: dict[str, object], said: str) -> None:
+def test_wrong_options(options: dict[str, object], message: str) -> None:
     with pytest.raises(UserError) as error:
         InLine(**options)  # type: ignore[arg-type]
-    assert said in str(error.value)
+    assert message in str(error.value)
 
 
 # -- what users ask for ------------------------------------------------------------------------------------------------
@@ -171,7 +171,7 @@ def test_wrong_options(options: dict[str, object], said: str) -> None:
 def jobs_log(tmp_path: Path, *jobs: tuple[int, int, int, int]) -> Path:
     """Write a log of jobs: when each came, how long it ran, its processors, and for how long it asked."""
     path = tmp_path / "log.swf"
-    lines = (f"{n} {at} -1 {ran} {of} -1 -1 {of} {asked}" for n, (at, ran, of, asked) in enumerate(jobs, 1))
+    lines = (f"{n} {at} -1 {ran} {of} -1 -1 {of} {wanted}" for n, (at, ran, of, wanted) in enumerate(jobs, 1))
     path.write_text("".join(f"{line} -1 1 1 1 1 1 1 -1 -1\n" for line in lines))
     return path
 
@@ -195,5 +195,5 @@ def test_requested_times_are_apart_from_real_ones(tmp_path: Path) -> None:
     but asked for more; the fourth passes.
     """
     path = jobs_log(tmp_path, (0, 9, 3, 6), (1, 2, 4, 2), (2, 1, 1, 50), (2, 1, 1, 3))
-    found = Batch(queue(path), tmp_path / "out").run().done
-    assert [found["wait_p95"].item(), found["wait_total"].item()] == [9, 17]
+    frame = Batch(queue(path), tmp_path / "out").run().done
+    assert [frame["wait_p95"].item(), frame["wait_total"].item()] == [9, 17]

@@ -31,13 +31,13 @@ def answer(agent: Agent, ledger: Ledger, ask: Ask) -> tuple[int, tuple[int, ...]
     """Return the server and the devices that an agent chooses, after the ledger has taken them."""
     agent.start(ledger.view, stream(0, "agent"))
     request = request_of(ask, 1)
-    found = agent.decide(ledger.view, request)
-    if found is None:
+    result = agent.decide(ledger.view, request)
+    if result is None:
         return None
-    assert isinstance(found, Placement)
-    ledger.apply(request, found)
+    assert isinstance(result, Placement)
+    ledger.apply(request, result)
     ledger.release(1)
-    return found.shares[0][0], found.devices if isinstance(found, OnDevices) else ()
+    return result.shares[0][0], result.devices if isinstance(result, OnDevices) else ()
 
 
 @pytest.mark.parametrize("name", SCORES)
@@ -49,17 +49,17 @@ def test_agrees_with_its_reference(name: str, case: Case, ask: Ask) -> None:
     assert answer(AGENTS.load(name)(), ledger, ask) == reference.choose(name, servers, ask, CPU, gpu)
 
 
-usual_kinds = st.lists(st.tuples(asks(), st.integers(1, 8)), min_size=1, max_size=5, unique_by=lambda one: one[0])
+usual_kinds = st.lists(st.tuples(asks(), st.integers(1, 8)), min_size=1, max_size=5, unique_by=lambda each: each[0])
 
 
 def shares_of(ledger: Ledger, kinds: list[tuple[Ask, int]], top: float = 1.0) -> reference.Typical:
     """The most usual kinds for the slow rules, once the ledger was told of them."""
     rows = [(ask.cpu, ask.mem, ask.gpu, sum(1 << model for model in ask.models), count) for ask, count in kinds]
     ledger.view.usual = np.array(rows, np.int64)
-    found, share = typical(ledger.view, top)
-    bits = [frozenset(model for model in (0, 1) if row[3] >> model & 1) for row in found.tolist()]
-    kept = zip(found.tolist(), bits, share.tolist(), strict=True)
-    return [(row[0], row[1], row[2], models, share) for row, models, share in kept]
+    result, share = typical(ledger.view, top)
+    bits = [frozenset(model for model in (0, 1) if row[3] >> model & 1) for row in result.tolist()]
+    retained = zip(result.tolist(), bits, share.tolist(), strict=True)
+    return [(row[0], row[1], row[2], models, share) for row, models, share in retained]
 
 
 @given(case=clusters(), ask=asks(), kinds=usual_kinds, steps=st.sampled_from([100, 40]))
@@ -94,9 +94,9 @@ def test_most_frequent_kinds_of_requests_make_up_the_share() -> None:
     """Memory tells no kinds apart; of equally usual ones more cpu is first."""
     ledger = ledger_of([2], [0])
     kinds = [(Ask(UNIT, 1, 500_000), 3), (Ask(UNIT, 2, 500_000), 3), (Ask(2 * UNIT, 1, UNIT), 2), (Ask(0, 1, UNIT), 2)]
-    found = shares_of(ledger, kinds, 0.75)
-    assert [(cpu, each, count) for cpu, each, count, _, _ in found] == [(UNIT, 500_000, 1), (2 * UNIT, UNIT, 1)]
-    assert [share for *_, share in found] == pytest.approx([0.75, 0.25])
+    actual = shares_of(ledger, kinds, 0.75)
+    assert [(cpu, each, count) for cpu, each, count, _, _ in actual] == [(UNIT, 500_000, 1), (2 * UNIT, UNIT, 1)]
+    assert [share for *_, share in actual] == pytest.approx([0.75, 0.25])
 
 
 @given(case=clusters(), kinds=st.lists(asks(), min_size=1, max_size=3))
@@ -106,32 +106,32 @@ def test_stranded_is_what_no_flavour_can_use(case: Case, kinds: list[Ask]) -> No
     lost = [0, 0, 0]
     for server in servers:
         plain = [Ask(ask.cpu, ask.mem, ask.gpu) for ask in kinds]
-        there = [ask for ask in plain if choices(server, ask)]
-        usable = {device for ask in there for chosen in choices(server, ask) for device in chosen}
-        lost[0] += 0 if there else server.cpu
-        lost[1] += 0 if there else server.mem
+        present = [ask for ask in plain if choices(server, ask)]
+        usable = {device for ask in present for chosen in choices(server, ask) for device in chosen}
+        lost[0] += 0 if present else server.cpu
+        lost[1] += 0 if present else server.mem
         lost[2] += sum(left for device, left in enumerate(server.left) if device not in usable)
     flavours = np.array([[ask.cpu, ask.mem, ask.gpu] for ask in kinds])
     assert stranded(ledger.view.free, ledger.view.devices, flavours, 2).tolist() == lost
 
 
 # Each of the other agents is compiled anew for this, which takes seconds.
-@pytest.mark.parametrize("name", [*FEW, "gpu-random", *(pytest.param(one, marks=pytest.mark.long) for one in OTHERS)])
+@pytest.mark.parametrize("name", [*FEW, "gpu-random", *(pytest.param(each, marks=pytest.mark.long) for each in OTHERS)])
 @given(case=clusters(), ask=asks())
 @scaled(1)
 def test_places_whatever_fits(name: str, case: Case, ask: Ask) -> None:
     """Agents for servers too, which get the tightest devices of the server that they choose."""
     ledger, servers = case
     agent = AGENTS.load(name)()
-    found = answer(agent if agent.on_devices else WithDevices(agent), ledger, ask)
+    result = answer(agent if agent.on_devices else WithDevices(agent), ledger, ask)
     places = [number for number, server in enumerate(servers) if choices(server, ask)]
-    assert (found is None) == (not places)
-    if found:
-        assert found[0] in places
+    assert (result is None) == (not places)
+    if result:
+        assert result[0] in places
         if not agent.on_devices:
-            assert found[1] == reference.tightest(servers[found[0]], ask)
+            assert result[1] == reference.tightest(servers[result[0]], ask)
         if name == "first-fit":
-            assert found[0] == places[0]
+            assert result[0] == places[0]
 
 
 def test_agents_for_devices_refuse_servers_without() -> None:

@@ -38,16 +38,16 @@ class Checked(InLine):
         self.simulation, self.rule, self.compared = simulation, rule, 0
 
     def in_order(self, view: View, requests: Sequence[Request]) -> list[Request]:
-        found = super().in_order(view, requests)
+        result = super().in_order(view, requests)
         ran = self.ran()
         scores = [fair_share(ran, self.owner(each), self.shares, self.simulation.now, self.rule.half_life)
-                  for each in found]  # fmt: skip
+                  for each in result]  # fmt: skip
         for i, (before, after) in enumerate(pairwise(scores)):
             assert before >= after - 1e-9
-            if before == after and self.owner(found[i]) == self.owner(found[i + 1]):
-                assert requests.index(found[i]) < requests.index(found[i + 1])
+            if before == after and self.owner(result[i]) == self.owner(result[i + 1]):
+                assert requests.index(result[i]) < requests.index(result[i + 1])
         self.compared += len(scores)
-        return found
+        return result
 
     def owner(self, request: Request) -> tuple[str, ...]:
         labels, row = self.simulation.workload.labels, self.simulation.source(request.index)
@@ -63,10 +63,10 @@ class Checked(InLine):
         record = simulation.record
         for row in range(record.rows):
             if record.server[row] >= 0:
-                one = simulation.request(row)
+                each = simulation.request(row)
                 ends = record.decided[row] + simulation.rows.holding_time(row)
                 end = np.nanmin([ends, record.interruption[row], simulation.now])
-                ran.append(Ran(self.owner(one), record.decided[row], end, one.demand[0] / QUANTUM))
+                ran.append(Ran(self.owner(each), record.decided[row], end, each.demand[0] / QUANTUM))
         return ran
 
 
@@ -84,12 +84,12 @@ def test_fair_share_follows_slurms_formula(seed: int) -> None:
     users = [rng_of.choice(USERS) for _ in case.requests]
     workload = replace(plain.workload, labels={"user": np.array(users)})
     simulation = Simulation(workload, WatchedLedger(cluster_of(case)), plain.overflow)
-    said = {
+    output = {
         "by": "user",
         "half_life": rng_of.choice([1.0, 8.0, 1e6]),
         "shares": rng_of.choice([{}, {"x": 3.0}]),
     }
-    rule = FairShare.model_validate(said)
+    rule = FairShare.model_validate(output)
     agent = Checked(simulation, rule)
     agent.start(simulation.view, rng.stream(0, "agent"))
     play(simulation, agent)
@@ -97,7 +97,7 @@ def test_fair_share_follows_slurms_formula(seed: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"order": "fair"}, r"agents\.0 \(in-line\(order=fair\)\): the requests have no such label .*\(got 'tenant'\)"),
         ({"order": {"fair": {"by": "usr"}}}, r"to share fairly by \(got 'usr'\)\n  Known: group; `fair: {by: LABEL}`"),
@@ -106,8 +106,8 @@ def test_fair_share_follows_slurms_formula(seed: int) -> None:
         ({"order": "fairr"}, "order: unknown order .*\n  Did you mean 'fair'"),
     ],
 )
-def test_mistakes_are_named(options: dict[str, object], said: str) -> None:
-    with pytest.raises(UserError, match=said):
+def test_mistakes_are_named(options: dict[str, object], message: str) -> None:
+    with pytest.raises(UserError, match=message):
         check_scenario(
             scenario_from(
                 {

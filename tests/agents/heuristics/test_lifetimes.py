@@ -45,8 +45,8 @@ class First(Agent):
 
     def decide(self, view: View, request: Request) -> Placement | None:
         """Take the first place."""
-        found = next(iter(feasible(view.free.tolist(), request.demand, request.spread)), None)
-        return found and placed(request, found, view)
+        result = next(iter(feasible(view.free.tolist(), request.demand, request.spread)), None)
+        return result and placed(request, result, view)
 
 
 def placed(request: Request, where: Where, view: View) -> Placement:
@@ -62,21 +62,21 @@ class Written(Agent):
 
     def decide(self, view: View, request: Request) -> Placement | Refusal | None:
         """Take the first place with the least step."""
-        here: dict[int, list[tuple[Request, float]]] = {}
+        local: dict[int, list[tuple[Request, float]]] = {}
         for _, other, server, _, began in view.placed.since(0):
             if other.index in view.placed.running:
-                here.setdefault(server, []).append((other, began))
+                local.setdefault(server, []).append((other, began))
                 end = self.ends.setdefault(other.index, began + other.duration)
                 if end <= view.now:
-                    asked = began + view.expected(other, view.now - began)
-                    self.ends[other.index] = max(asked, float(np.nextafter(view.now, inf)))
+                    scenario = began + view.expected(other, view.now - began)
+                    self.ends[other.index] = max(scenario, float(np.nextafter(view.now, inf)))
         places = list(feasible(view.free.tolist(), request.demand, request.spread))
-        best = min(places, key=lambda where: self.cost(view, request, where[0], here), default=None)
+        best = min(places, key=lambda where: self.cost(view, request, where[0], local), default=None)
         return best and placed(request, best, view)
 
-    def cost(self, view: View, request: Request, server: int, here: Any) -> Any:
+    def cost(self, view: View, request: Request, server: int, local: Any) -> Any:
         """Return the step by which the server would be outlived."""
-        last = max([view.now, *(self.ends[other.index] for other, _ in here.get(server, []))])
+        last = max([view.now, *(self.ends[other.index] for other, _ in local.get(server, []))])
         after = view.now + request.duration - last if view.now + request.duration > last else 0.0
         return next((step for step, most in enumerate([0.0, *STEPS]) if after <= most), len(STEPS) + 1)
 
@@ -84,8 +84,8 @@ class Written(Agent):
 def played(case: Case, agent: Agent) -> tuple[list[int], list[int]]:
     """Let an agent play a case by wrong predictions; returns each request's server and node."""
 
-    def told(*given: Any) -> Workload:
-        workload, predictor = workload_of(*given), Rounded()
+    def told(*inputs: Any) -> Workload:
+        workload, predictor = workload_of(*inputs), Rounded()
         expected = predictor.predict(workload, np.random.default_rng(len(workload)))
         foresight = LifetimeInfo(expected, partial(predictor.again, workload))
         return replace(workload, foresight=foresight)
@@ -126,7 +126,7 @@ class OnDevices(Nilas):
         cpu, mem, gpu = request.demand
         ask = devices.Ask(cpu, mem, gpu)
         most = [int(view.capacity[:, 0, resource].max()) for resource in (0, 2)]
-        found = None
+        evaluation = None
         for step in sorted(set(steps.values())):
             servers = [
                 devices.Server(free[0], free[1], left[: view.devices.installed[server]].tolist())
@@ -134,23 +134,25 @@ class OnDevices(Nilas):
                 else devices.Server(-1, -1, [])
                 for server, (free, left) in enumerate(zip(view.free[:, 0].tolist(), view.devices.free, strict=True))
             ]
-            found = found or devices.choose("gpu-best-fit", servers, ask, most[0], max(1, most[1]))
+            evaluation = evaluation or devices.choose("gpu-best-fit", servers, ask, most[0], max(1, most[1]))
         taken = (answer.shares[0][0], getattr(answer, "devices", ())) if isinstance(answer, Placement) else None
-        assert found == taken
-        if found:
-            self.lies[request.index] = found[0], view.now + request.duration
+        assert evaluation == taken
+        if evaluation:
+            self.lies[request.index] = evaluation[0], view.now + request.duration
         return answer
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(1, 6), asks()), min_size=1, max_size=12))
 def test_an_agent_may_choose_devices_among_the_servers_that_are_outlived_least(
-    asked: list[tuple[int, int, devices.Ask]],
+    requested: list[tuple[int, int, devices.Ask]],
 ) -> None:
-    demand = np.array([(ask.cpu, ask.mem, ask.gpu) for _, _, ask in asked], np.int64)
-    arrival, stays = (np.array(times, float) for times in zip(*((gap, stay) for gap, stay, _ in asked), strict=True))
+    demand = np.array([(ask.cpu, ask.mem, ask.gpu) for _, _, ask in requested], np.int64)
+    arrival, stays = (
+        np.array(times, float) for times in zip(*((gap, stay) for gap, stay, _ in requested), strict=True)
+    )
     arrival = np.cumsum(arrival) - arrival[0]
     simulation = Simulation(
-        Workload(("cpu", "mem", "gpu"), arrival, stays, demand, np.arange(len(asked))),
+        Workload(("cpu", "mem", "gpu"), arrival, stays, demand, np.arange(len(requested))),
         ledger_of([2, 4, 0, 2], [0, 1, 0, 0]),
     )
     agent = OnDevices()

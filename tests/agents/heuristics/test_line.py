@@ -20,8 +20,8 @@ from tests.support.simulations import WatchedLedger, decided, simulate
 def case(capacity: list[int], *requests: tuple[float, float, int]) -> Case:
     """Servers of one resource; requests are (arrival, duration, demand)."""
     servers = [[[amount]] for amount in capacity]
-    asked: list[tuple[float, float, Demand]] = [(at, duration, (demand,)) for at, duration, demand in requests]
-    return Case(servers, [[1]], (99,), asked, "wait", together=9)
+    requested: list[tuple[float, float, Demand]] = [(at, duration, (demand,)) for at, duration, demand in requests]
+    return Case(servers, [[1]], (99,), requested, "wait", together=9)
 
 
 TIGHT = case([2], (0, 4, 1), (0, 4, 2), (0, 2, 1), (0, 9, 1))
@@ -87,8 +87,8 @@ class Looking(FirstFit):
         seen = Counter(self.running.look(view))
         soon = nextafter(view.now, inf)
         held = [self.jobs[row] for row in self.ledger.running]
-        there = Counter(job._replace(end=max(job.end, soon)) for job in held)
-        assert seen == there
+        counter = Counter(job._replace(end=max(job.end, soon)) for job in held)
+        assert seen == counter
         placement = super().decide(view, request)
         if placement is not None:
             self.jobs[request.index] = Job(view.now + request.duration, placement.shares, request)

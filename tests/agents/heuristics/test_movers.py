@@ -62,11 +62,11 @@ def planned(
     plan = mover.plan(ledger.view, running, moves, wanted)
     assert len(plan) <= moves
     ledger.rehearse((running.request(move.row), move.placement) for move in plan)
-    found = []
+    result = []
     for row, placement in plan:
         server, node, _ = placement.shares[0]
-        found.append((row, (server, SPREAD if running.request(row).spread else node)))
-    return found
+        result.append((row, (server, SPREAD if running.request(row).spread else node)))
+    return result
 
 
 @pytest.mark.long
@@ -80,8 +80,8 @@ def test_make_room_takes_fewest_moves(
     wanted = Request(99, 0.0, 9.0, demand, spread)
     free = ledger.view.free.tolist()
     if runs and not feasible(free, demand, spread):
-        found = planned(MakeRoom(), ledger, listed(runs, requests), moves, wanted)
-        assert found == make_room(free, runs, moves, demand, spread)
+        result = planned(MakeRoom(), ledger, listed(runs, requests), moves, wanted)
+        assert result == make_room(free, runs, moves, demand, spread)
 
 
 @given(packed(), st.integers(1, 9))
@@ -95,11 +95,11 @@ def test_an_agents_moves_pack_more_tightly_and_end(drawn: tuple[Ledger, Runs, di
 
     for _ in range(40):
         before = packing()
-        found = planned(ByAgent("first-fit"), ledger, listed(runs, requests), moves, None)
-        if not found:
+        evaluation = planned(ByAgent("first-fit"), ledger, listed(runs, requests), moves, None)
+        if not evaluation:
             return
-        at = dict(found)
-        for row, where in found:
+        at = dict(evaluation)
+        for row, where in evaluation:
             ledger.begin_move(requests[row], place(requests[row], where, 2))
             ledger.end_move(row, arrived=True)
         runs = [(row, at.get(row, where), demand, spread) for row, where, demand, spread in runs]
@@ -135,8 +135,8 @@ def test_emptying_is_as_the_slow_one_says(seed: int, ruled: bool, moves: int) ->
     plan = list(mover.plan(view, running, moves))
     free, requests = as_slow(view, running)
     order = np.argsort(-running.demand[:, 0], kind="stable").tolist()
-    said = allowed.tolist() if ruled else None
-    expected = slow.empty(free, view.capacity.tolist(), requests, order, moves, said)
+    output = allowed.tolist() if ruled else None
+    expected = slow.empty(free, view.capacity.tolist(), requests, order, moves, output)
     assert places(plan, running) == expected
     after = np.array(made(view, running, plan, moves))
     in_use_of = [(part != view.capacity).any(axis=(1, 2)).sum() for part in (after, view.free)]

@@ -75,22 +75,22 @@ SHAPES = [
 def cases(draw: st.DrawFn) -> tuple[NetworkView, Request, Case]:
     """Small networks and small numbers, so that ties are common."""
     routing = draw(st.sampled_from(SHAPES))
-    found, nodes, resources = routing.topology, draw(st.integers(1, 2)), draw(forms(2, 1, 3))
+    topology, nodes, resources = routing.topology, draw(st.integers(1, 2)), draw(forms(2, 1, 3))
     size = draw(st.lists(st.sampled_from([2, 3, 5, 10]), min_size=resources, max_size=resources))
     alike = draw(st.booleans())
     sizes = st.just(size) if alike else st.tuples(*(st.sampled_from([0, s]) for s in size)).map(list)
-    capacity = [[list(draw(sizes)) for _ in range(nodes)] for _ in range(found.servers)]
+    capacity = [[list(draw(sizes)) for _ in range(nodes)] for _ in range(topology.servers)]
     capacity[0] = [list(size) for _ in range(nodes)]
     free = [[[draw(st.integers(0, most)) for most in node] for node in server] for server in capacity]
     tight = draw(st.booleans())
     quarters = st.sampled_from([0, 1, 2, 3, 4] if tight else [3, 4])
-    link_free = [draw(quarters) * most // 4 for most in found.link_capacity.tolist()]
-    for failed in draw(st.sets(st.integers(0, found.links - 1), max_size=draw(st.sampled_from([0, 0, 2])))):
+    link_free = [draw(quarters) * most // 4 for most in topology.link_capacity.tolist()]
+    for failed in draw(st.sets(st.integers(0, topology.links - 1), max_size=draw(st.sampled_from([0, 0, 2])))):
         link_free[failed] = FAILED
     demand = tuple(draw(st.integers(0, 3 * most)) for most in size)
     bandwidth = draw(st.sampled_from([0, 1, 2, 3, 4, 8])) * UNIT // 4
     view = view_of(routing, capacity, free, link_free)
-    case = Case(found, capacity, free, link_free, demand, bandwidth, weighted=False, masked=draw(st.booleans()))
+    case = Case(topology, capacity, free, link_free, demand, bandwidth, weighted=False, masked=draw(st.booleans()))
     return view, Request(0, 0.0, 1.0, demand, False, bandwidth), case
 
 
@@ -99,30 +99,30 @@ def view_of(routing: Routing, capacity: Any, free: Any, link_free: Any) -> Netwo
     arrays = [np.array(values, np.int64) for values in (capacity, free, link_free)]
     for array in arrays:
         array.flags.writeable = False
-    found = routing.topology
+    result = routing.topology
     return NetworkView(
         tuple("abc"[: arrays[0].shape[2]]),
         arrays[0],
         arrays[1],
-        topology=found,
+        topology=result,
         routing=routing,
-        link_capacity=found.link_capacity,
+        link_capacity=result.link_capacity,
         link_free=arrays[2],
         holding=lambda row: Holding(0, (), ()),
     )
 
 
-def same(said: object, expected: Answer | None) -> None:
+def same(message: object, expected: Answer | None) -> None:
     """Is what the agent says what the rule says?"""
     if expected is None:
-        assert said is None
+        assert message is None
     elif expected.tier:
-        assert said == Refusal(f"no path: {expected.tier}")
+        assert message == Refusal(f"no path: {expected.tier}")
     else:
-        assert isinstance(said, Provisioned)
-        assert list(said.shares) == expected.shares
-        assert sorted(said.links) == sorted(expected.links)
-        assert list(said.chosen) == expected.servers
+        assert isinstance(message, Provisioned)
+        assert list(message.shares) == expected.shares
+        assert sorted(message.links) == sorted(expected.links)
+        assert list(message.chosen) == expected.servers
 
 
 def rack_of(free: list[list[int]], link_free: list[float], size: int = 10) -> NetworkView:
@@ -133,13 +133,13 @@ def rack_of(free: list[list[int]], link_free: list[float], size: int = 10) -> Ne
 
 
 def by_hand(
-    free: list[list[int]], link_free: list[float], asked: tuple[int, int, float], masked: bool = False
+    free: list[list[int]], link_free: list[float], requested: tuple[int, int, float], masked: bool = False
 ) -> tuple[NetworkView, Request, Case]:
     """One rack, and a request for so much cpu, memory and bandwidth."""
-    view, (cpu, mem, bandwidth) = rack_of(free, link_free), asked
+    view, (cpu, mem, bandwidth) = rack_of(free, link_free), requested
     request = Request(0, 0.0, 1.0, (cpu * UNIT, mem * UNIT), False, round(bandwidth * UNIT))
-    there = view.capacity.tolist(), view.free.tolist(), view.link_free.tolist()
-    return view, request, Case(view.topology, *there, request.demand, request.bandwidth, False, masked)
+    present = view.capacity.tolist(), view.free.tolist(), view.link_free.tolist()
+    return view, request, Case(view.topology, *present, request.demand, request.bandwidth, False, masked)
 
 
 CASES = (
@@ -240,7 +240,7 @@ def ledger_of(routing: Routing, nodes: int = 1) -> Ledger:
 def test_all_or_nothing(name: str, masked: bool, shape: Routing, nodes: int, seed: int) -> None:
     """What is placed fits and is connected; what is not changes nothing; what is released leaves nothing behind."""
     ledger = ledger_of(shape, nodes)
-    view, found = ledger.view, shape.topology
+    view, topology = ledger.view, shape.topology
     agent, rng = make(name, masked), np.random.default_rng(seed)
     agent.start(view, stream(seed, "agent"))
     held: list[int] = []
@@ -251,11 +251,11 @@ def test_all_or_nothing(name: str, masked: bool, shape: Routing, nodes: int, see
         placement = agent.decide(view, request)
         if isinstance(placement, Provisioned):
             assert {server for server, _, _ in placement.shares} <= set(placement.chosen)
-            assert joined(found, placement.chosen, placement.links)
+            assert joined(topology, placement.chosen, placement.links)
             assert placement.links or len(placement.chosen) == 1
             ledger.apply(request, placement)
             [spans] = ledger.network.spans(np.array([index]))
-            assert spans[:2].tolist() == [len(placement.chosen), span(found, placement.chosen)]
+            assert spans[:2].tolist() == [len(placement.chosen), span(topology, placement.chosen)]
             held.append(index)
         assert isinstance(placement, Provisioned) or (
             np.array_equal(view.free, before[0]) and np.array_equal(view.link_free, before[1])

@@ -46,8 +46,8 @@ def named(free: Room, capacity: Room, demand: Demand, spread: bool, best: int, i
         lost = sizes_lost(free, capacity, demand, spread, where)
         return lost, remaining(free, server), server, -free[server][node][0], node
 
-    found = sorted(places, key=by_best_fit)[:best]
-    return found + [where for where in sorted(places, key=by_internal)[:internal] if where not in found]
+    result = sorted(places, key=by_best_fit)[:best]
+    return result + [where for where in sorted(places, key=by_internal)[:internal] if where not in result]
 
 
 @st.composite
@@ -63,9 +63,9 @@ def cases(draw: st.DrawFn) -> tuple[Room, Room, Demand, bool]:
 @scaled(4)
 def test_filter_selects_the_candidates_of_its_reference(case: Any, best: int, by_internal: int) -> None:
     free, capacity, demand, spread = case
-    found = candidates(np.array(free), np.array(capacity), demand, spread, best, by_internal).tolist()
+    result = candidates(np.array(free), np.array(capacity), demand, spread, best, by_internal).tolist()
     named_here = named(free, capacity, demand, spread, best, by_internal)
-    assert found == [server * 2 + node for server, node in named_here]
+    assert result == [server * 2 + node for server, node in named_here]
 
 
 def test_filters_share_out_the_candidates() -> None:
@@ -106,11 +106,11 @@ def said(
                 nodes.append((np.array(left[n]) / of).tolist())
             else:
                 nodes.append([*(room / of).tolist(), *((room - left[n]) / of).tolist()])
-        asked = [] if ahead else [*(np.array(demand) / capacity[server][0]).tolist(), float(spread)]
-        seen.append([*np.ravel(sorted(nodes)).tolist(), *asked])
+        requested = [] if ahead else [*(np.array(demand) / capacity[server][0]).tolist(), float(spread)]
+        seen.append([*np.ravel(sorted(nodes)).tolist(), *requested])
     if not parts:
         return network(weights, sizes(how, len(free)), np.ravel(seen).tolist())
-    return sum(network(weights, sizes(how, len(free)), one) for one in seen)
+    return sum(network(weights, sizes(how, len(free)), each) for each in seen)
 
 
 @given(cases(), st.integers(0, 2**32), st.booleans(), st.booleans())
@@ -179,10 +179,10 @@ MADE: dict[str, Agent] = {
 
 
 def test_every_switch_makes_a_difference_and_compiling_none() -> None:
-    found = {name: placements(agent, engine=True) for name, agent in MADE.items()}
+    table = {name: placements(agent, engine=True) for name, agent in MADE.items()}
     for name, agent in MADE.items():
-        np.testing.assert_array_equal(found[name], placements(agent, engine=False))
-    assert len({array.tobytes() for array in found.values()}) == len(MADE)
+        np.testing.assert_array_equal(table[name], placements(agent, engine=False))
+    assert len({array.tobytes() for array in table.values()}) == len(MADE)
 
 
 @pytest.mark.parametrize("whole", [SchedRL(), CvdRL("huawei-10-no-decomposition", decomposition=False)])

@@ -40,26 +40,26 @@ def test_every_place_is_tried_with_what_really_follows() -> None:
         offer = replay.follow(student, answers)
         assert offer is not None
         codes = places_of(offer, replay.simulation.view.free, cluster.capacity, NO_SIZES)[0]
-        found = replay.tried(codes, plan)
-        assert found.tolist() == replay.tried(codes, plan).tolist()
+        result = replay.tried(codes, plan)
+        assert result.tolist() == replay.tried(codes, plan).tolist()
         expected = []
         for code in codes:
             engine, count, placed = Simulation(workload, Ledger(cluster), Overflow("stop")), 0, 0
             while (request := engine.advance()) is not None:
                 view = engine.view
                 rule = best_fit if count < answers else internal
-                said = code if count == answers else rule(view.free, view.capacity, request.demand, request.spread)
-                there = said >= 0
-                if not there:
+                output = code if count == answers else rule(view.free, view.capacity, request.demand, request.spread)
+                present = output >= 0
+                if not present:
                     engine.answer(None)
                 elif request.spread:
-                    engine.answer(request.across(said // 2, 2))
+                    engine.answer(request.across(output // 2, 2))
                 else:
-                    engine.answer(request.on(said // 2, said % 2))
-                placed += there
+                    engine.answer(request.on(output // 2, output % 2))
+                placed += present
                 count += 1
             expected.append(placed)
-        assert found.tolist() == expected
+        assert result.tolist() == expected
     assert len(set(expected)) > 1
     placed = replay.placed(student)
     staying = replay.staying()

@@ -44,9 +44,9 @@ def slow(w: dict[str, Any], text: bool, net: Topology, nodes: Any, edges: Any, c
         after = []
         for vertex, own in enumerate(states):
             messages = [np.append(own, 0.0)]
-            for edge, (one, other) in enumerate(ends):
-                if vertex in (one, other):
-                    messages.append(np.append(states[other if vertex == one else one], edges[edge]))
+            for edge, (each, other) in enumerate(ends):
+                if vertex in (each, other):
+                    messages.append(np.append(states[other if vertex == each else each], edges[edge]))
             after.append(np.mean([relu(weight @ message + bias) for message in messages], axis=0))
         states = after
     servers = states[net.switches :]
@@ -86,10 +86,10 @@ def test_nara_network_passes_messages_as_written_out(net: Topology, text: bool, 
     cluster = rng.random((3, 3)).astype(np.float32)
     expected = [slow(tensors, text, net, nodes[i], edges[i], cluster[i]) for i in range(3)]
     scratch = np.zeros((2, net.switches + net.servers, WIDTH), np.float32)
-    found = np.zeros(net.servers, np.float32)
+    actual = np.zeros(net.servers, np.float32)
     for i in range(3):  # as in use
-        infer(wiring(net), joined(tensors, text), text, nodes[i], edges[i], cluster[i], scratch, found)
-        np.testing.assert_allclose(found, expected[i], rtol=2e-5, atol=5e-6)
+        infer(wiring(net), joined(tensors, text), text, nodes[i], edges[i], cluster[i], scratch, actual)
+        np.testing.assert_allclose(actual, expected[i], rtol=2e-5, atol=5e-6)
     if not text:
         return
     policy = PolicyNetwork(2)
@@ -112,13 +112,13 @@ def test_sums_are_in_the_order_of_the_inputs(inputs: int, units: int, seed: int)
     """In another order they would be rounded to others, and so might choices be."""
     rng = np.random.default_rng(seed)
     states, weight = (rng.normal(size=shape).astype(np.float32) for shape in ((5, 9), (9, units)))
-    bias, found = rng.normal(size=units).astype(np.float32), np.zeros((5, units), np.float32)
-    for state, out in zip(states, found, strict=True):
+    bias, actual = rng.normal(size=units).astype(np.float32), np.zeros((5, units), np.float32)
+    for state, out in zip(states, actual, strict=True):
         dense(state, inputs, np.append(weight[:inputs], bias), 0, out, len(bias), False)
     expected = np.tile(bias, (5, 1))
     for f in range(inputs):
         expected += states[:, f : f + 1] * weight[f]
-    assert np.array_equal(found, expected)
+    assert np.array_equal(actual, expected)
 
 
 # -- in use ----------------------------------------------------------------------------------------------------------
@@ -186,12 +186,12 @@ def test_weights_for_something_else_are_refused(weights: Path, tmp_path: Path) -
     with pytest.raises(UserError, match=r"trained with resources \['cpu', 'mem'\], not with"):
         started(nara(path=str(weights)), "cluster.node={mem: 10, cpu: 10}")
     other = tmp_path / "other.safetensors"
-    for arrays, changed, said in (
+    for arrays, changed, output in (
         ({}, {"agent": "value-es"}, "trained with agent value-es, not with nara"),
         ({"logit.bias": np.zeros(2, np.float32)}, {}, "not the weights of this network"),
     ):
         write(other, {**tensors, **arrays}, {**notes, **changed})
-        with pytest.raises(UserError, match=said):
+        with pytest.raises(UserError, match=output):
             started(nara(path=str(other)))
     other.write_bytes(b"nothing of the kind")
     with pytest.raises(UserError, match="has no weights"):
@@ -212,10 +212,10 @@ def test_weights_for_something_else_are_refused(weights: Path, tmp_path: Path) -
     discount=st.sampled_from([0.0, 0.5, 0.99, 1.0]),
 )
 def test_returns(rewards: list[float], discount: float) -> None:
-    found = ppo.returns_of(np.array(rewards), discount)
+    result = ppo.returns_of(np.array(rewards), discount)
     for t in range(len(rewards)):
         expected = sum(discount ** (k - t) * rewards[k] for k in range(t, len(rewards)))
-        assert found[t] == pytest.approx(expected)
+        assert result[t] == pytest.approx(expected)
 
 
 @given(seed=st.integers(0, 10**6))
@@ -243,8 +243,8 @@ def test_ppo_loss_equals_rllibs(seed: int) -> None:
     parts = [float(np.mean(part)) for part in (policy, value, kl, entropy)]
     t = torch.from_numpy
     batch = ppo.Batch([], t(chosen), t(mask), ppo.masked(t(old), t(mask)), t(before), t(returns), t(advantages))
-    loss, found = ppo.loss_of(t(new), t(values), batch, torch.arange(n), chosen_settings)
-    np.testing.assert_allclose(found, parts, rtol=1e-9, atol=1e-12)
+    loss, result = ppo.loss_of(t(new), t(values), batch, torch.arange(n), chosen_settings)
+    np.testing.assert_allclose(result, parts, rtol=1e-9, atol=1e-12)
     assert loss.item() == pytest.approx(parts[0] + weight * parts[2] + parts[1])
 
 

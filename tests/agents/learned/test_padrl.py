@@ -53,12 +53,12 @@ class Slow:
         enter, keep, new, out = gates.reshape(4, CELLS)
         self.cell = self.cell / (1 + np.exp(-keep)) + np.tanh(new) / (1 + np.exp(-enter))
         self.hidden = np.tanh(self.cell) / (1 + np.exp(-out))
-        said: Floats = of["forecast.weight"] @ self.hidden + of["forecast.bias"]
-        return said
+        output: Floats = of["forecast.weight"] @ self.hidden + of["forecast.bias"]
+        return output
 
     def scores(self, free: Ints, capacity: Ints, demand: tuple[int, int], spread: bool) -> dict[int, float]:
         """By code, of every place that fits."""
-        of, found = self.of, {}
+        of, result = self.of, {}
         seen = np.array([*np.sqrt(np.array(demand) / capacity[0, 0]), spread])
         total = free.sum(axis=(0, 1)) / capacity.sum(axis=(0, 1))
         shared = of["shared.weight"] @ np.concatenate([seen, total, self.forecast(seen)]) + of["shared.bias"]
@@ -71,8 +71,8 @@ class Slow:
                 if (left >= 0).all():
                     shares = [now[n] / capacity[server, n] for now in (free[server], left) for n in (node, 1 - node)]
                     hidden = np.maximum(shared + of["place.weight"] @ np.concatenate(shares), 0)
-                    found[server * 2 + node] = float(of["score.weight"] @ hidden)
-        return found
+                    result[server * 2 + node] = float(of["score.weight"] @ hidden)
+        return result
 
 
 @given(st.integers(0, 2**32))
@@ -84,10 +84,10 @@ def test_padrl_takes_the_place_with_the_highest_score(seed: int) -> None:
     slow, memory = Slow(tensors), np.zeros(MEMORY)
     for _ in range(3):
         free = rng.integers(0, capacity + 1)
-        asked = int(rng.integers(1, 30)), int(rng.integers(1, 30))
+        requested = int(rng.integers(1, 30)), int(rng.integers(1, 30))
         spread = bool(rng.integers(2))
-        code = padrl(free, capacity, asked, spread, flatten(tensors, SHAPES), memory, NONE)
-        possible = slow.scores(free, capacity, asked, spread)
+        code = padrl(free, capacity, requested, spread, flatten(tensors, SHAPES), memory, NONE)
+        possible = slow.scores(free, capacity, requested, spread)
         if not possible:
             assert code == -1
         else:

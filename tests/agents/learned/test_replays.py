@@ -96,6 +96,6 @@ def check(case: Case, ledger: Callable[[], Ledger], warm: int, answers: int) -> 
 @given(cases(most=5), st.sampled_from(["drop", "stop"]), st.integers(0, 12))
 @scaled(1)
 def test_a_replay_goes_as_the_run_from_its_beginning(case: Case, overflow: Any, answers: int) -> None:
-    asked = np.maximum(case.workload.demand, 1)  # where nothing is free, a demand for nothing fits
-    case.workload, case.overflow = replace(case.workload, demand=asked), Overflow(overflow)
+    requested = np.maximum(case.workload.demand, 1)  # where nothing is free, a demand for nothing fits
+    case.workload, case.overflow = replace(case.workload, demand=requested), Overflow(overflow)
     check(case, lambda: Ledger(case.cluster), case.warm, answers)

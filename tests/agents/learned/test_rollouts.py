@@ -47,15 +47,15 @@ def test_validation_against_itself_gains_nothing(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "problem"),
+    ("message", "problem"),
     [
         ("two-stage", "is not an agent for compiled episodes"),
         ({"best-fit": {}}, "against: expected text"),
     ],
 )
-def test_agents_that_training_cannot_be_judged_against_are_refused(said: Any, problem: str) -> None:
+def test_agents_that_training_cannot_be_judged_against_are_refused(message: Any, problem: str) -> None:
     with pytest.raises(UserError, match=problem):
-        scenario_from(trained({"cvd-rl": {"against": said}}))
+        scenario_from(trained({"cvd-rl": {"against": message}}))
 
 
 OWN = {"resource": "mem", "until": "40 %", "with": "self"}
@@ -65,11 +65,11 @@ OWN = {"resource": "mem", "until": "40 %", "with": "self"}
 def test_episodes_begin_with_the_scenarios_warm_start_as_runs_do(filler: str, tmp_path: Path) -> None:
     names = ["first-fit", "internal", "random-top"]
     cluster = small()["cluster"] | {"servers": 9}
-    asked = scenario_from(small(cluster=cluster, warm_start=OWN | {"with": filler}, agents=names, replications=3))
-    runs = {engine: run_as(engine, Batch(asked, tmp_path / engine)).runs for engine in ("python", "compiled")}
+    scenario = scenario_from(small(cluster=cluster, warm_start=OWN | {"with": filler}, agents=names, replications=3))
+    runs = {engine: run_as(engine, Batch(scenario, tmp_path / engine)).runs for engine in ("python", "compiled")}
     same = ["agent", "seed", "offered", "scheduled", "allocation_mem"]
     assert runs["python"][same].equals(runs["compiled"][same])
-    world, lengths = build_learning(asked, warm=True), []
+    world, lengths = build_learning(scenario, warm=True), []
     for seed in range(3):
         [replay] = replays_of(world, [seed], [0.4])
         for name in names:

@@ -82,8 +82,8 @@ def test_an_interrupted_training_goes_on_exactly(at: int, tmp_path: Path) -> Non
     bw.train(tiny(), out=tmp_path / "parts", on_progress=rows.append)
     assert 0 < len(rows) < 6
     assert sound(tmp_path / "parts") == sound(tmp_path / "whole")
-    one, other = (read(tmp_path / way / "seed-0" / "best.safetensors")[0] for way in ("whole", "parts"))
-    assert all(np.array_equal(one[name], other[name]) for name in one)
+    each, other = (read(tmp_path / way / "seed-0" / "best.safetensors")[0] for way in ("whole", "parts"))
+    assert all(np.array_equal(each[name], other[name]) for name in each)
 
 
 def test_what_is_interrupted_goes_on_from_its_last_checkpoint(tmp_path: Path) -> None:
@@ -159,8 +159,8 @@ def test_other_terms_are_not_mixed(tmp_path: Path) -> None:
 def test_settings_out_of_bounds_name_their_place(
     setting: str, problem: str, remedy: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    agent, _, given = setting.partition(".")
-    key, _, value = given.partition("=")
+    agent, _, source = setting.partition(".")
+    key, _, value = source.partition("=")
     file = tmp_path / "tiny.yaml"
     lines = "train:", "  iterations: 1", "  agent:", f"    {agent}:", f"      {key}: {value}"
     text = "\n".join([*lines, *(f"{key}: {json.dumps(TINY[key])}" for key in TINY if key != "train")])
@@ -168,9 +168,9 @@ def test_settings_out_of_bounds_name_their_place(
     assert main(["validate", str(file)]) == 2
     assert f"{file}:5: train.agent.{agent}.{problem}" in capsys.readouterr().out
     assert main(["train", str(file), "--out", str(tmp_path / "out")]) == 2
-    said = capsys.readouterr().err
-    assert f"{file}:5: train.agent.{agent}.{problem}" in said
-    assert remedy in said
+    output = capsys.readouterr().err
+    assert f"{file}:5: train.agent.{agent}.{problem}" in output
+    assert remedy in output
     assert not (tmp_path / "out").exists()
 
 

@@ -73,9 +73,9 @@ def expected(scan: Any, free: Any, demand: Any, spread: bool) -> Where | None:
             cost = (3 * node + amount + other) % 4
             allowed, key = cost != 3, (cost, server, 0)
         elif scan is choosy:
-            here = (2 * node + amount) % 3
-            allowed = other != 4 and (spread or here != 2)
-            key = other % 2, server, 0 if spread else here
+            local = (2 * node + amount) % 3
+            allowed = other != 4 and (spread or local != 2)
+            key = other % 2, server, 0 if spread else local
         elif scan is dear:
             cost = (amount + node) % 4
             allowed, key = cost != 3, (cost, server, 0)

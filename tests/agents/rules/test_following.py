@@ -90,20 +90,20 @@ def engines(case: Run, agent: ScanAgent, worth_it: int, moves: Rules | None = No
     return simulation
 
 
-def changing(nodes: int, kept: int, seed: int, demands: Any, steps: int = 60) -> Iterator[tuple[Any, Any]]:
+def changing(nodes: int, retained: int, seed: int, demands: Any, steps: int = 60) -> Iterator[tuple[Any, Any]]:
     """Ask for random demands while a cluster changes and grows: arguments of a scan, and those of the form beside."""
     rng = np.random.default_rng(seed)
     cluster = Changing(int(rng.integers(1, 70)), nodes, rng)
-    for known in followed(cluster, lambda free: standings(free, kept), steps):
+    for known in followed(cluster, lambda free: standings(free, retained), steps):
         demand, spread = demands[rng.integers(len(demands))], bool(rng.random() < 0.3)
         yield (cluster.free, cluster.capacity, demand, spread), (cluster.log, *known)
-        assert len(known.known) == kept
+        assert len(known.known) == retained
 
 
-def follow(rule: Compiled, nodes: int, kept: int, seed: int, demands: Any, steps: int = 60) -> None:
+def follow(rule: Compiled, nodes: int, retained: int, seed: int, demands: Any, steps: int = 60) -> None:
     """Ask both forms of a rule, each with numbers of its own, as a random stream changes."""
     scans, follows = ([each.copy() for each in rule.weights] for _ in range(2))
-    for state, changes in changing(nodes, kept, seed, demands, steps):
+    for state, changes in changing(nodes, retained, seed, demands, steps):
         assert rule.scan.incremental(*state, *follows, *changes) == rule.scan(*state, *scans)
 
 
@@ -114,16 +114,16 @@ RULES += [AGENTS.load(name).scan for name in ("balance-fit", "dot-product")]
 @pytest.mark.parametrize("rule", first(1, RULES))
 @given(st.integers(1, 3), st.integers(1, 5), st.integers(0, 2**32))
 @scaled(1)
-def test_rules_following_changes_decide_as_the_scan(rule: Any, nodes: int, kept: int, seed: int) -> None:
-    follow(Compiled(rule), nodes, kept, seed, DEMANDS)
+def test_rules_following_changes_decide_as_the_scan(rule: Any, nodes: int, retained: int, seed: int) -> None:
+    follow(Compiled(rule), nodes, retained, seed, DEMANDS)
 
 
 @given(st.integers(1, 5), st.integers(0, 2**32))
 @scaled(1)
-def test_learned_rules_following_changes_decide_as_the_scan(kept: int, seed: int) -> None:
+def test_learned_rules_following_changes_decide_as_the_scan(retained: int, seed: int) -> None:
     sizes = np.array([[1.0, 1.0, 0.0, 1.0], [2.0, 3.0, 1.0, 0.5]])
     weights, scale = beginning(sizes, np.random.default_rng(seed))
-    follow(value_of(weights * scale, sizes), 2, kept, seed, DEMANDS)
+    follow(value_of(weights * scale, sizes), 2, retained, seed, DEMANDS)
 
 
 @given(cases(), st.sampled_from([(best_fit, bounded), (bounded, bounded)]))
@@ -138,8 +138,8 @@ def test_a_compiled_run_that_follows_changes_is_the_engines(case: Case, rules: t
     expected = played(case, engine, lambda scan, watch: play(engine, agent_of(scan), watch))
     compiled = Simulation(case.workload, Ledger(case.cluster), case.overflow, expansion=case.expansion)
     compiled.loop.follows = True
-    found = played(case, compiled, lambda scan, watch: play_compiled(compiled, agent_of(scan), watch))
-    assert found == expected
+    actual = played(case, compiled, lambda scan, watch: play_compiled(compiled, agent_of(scan), watch))
+    assert actual == expected
     assert_same(compiled, engine)
 
 
@@ -163,12 +163,12 @@ def test_a_cluster_that_grows_past_the_limit_goes_on_the_same(compiled: bool) ->
         expected = Simulation(workload, Ledger(large), expansion=growth)
         play(expected, agent_of(rule))
     if compiled:
-        found: Simulation = Simulation(workload, Ledger(large), expansion=growth)
-        play_compiled(found, agent_of(rule))
+        simulation: Simulation = Simulation(workload, Ledger(large), expansion=growth)
+        play_compiled(simulation, agent_of(rule))
     else:
-        found, agent = Simulation(workload, Ledger(large), expansion=growth), agent_of(rule)
-        agent.start(found.view, stream(0, "agent"))
-        play(found, agent)
-        assert found.view.changed is not None
-    assert_same(found, expected)
+        simulation, agent = Simulation(workload, Ledger(large), expansion=growth), agent_of(rule)
+        agent.start(simulation.view, stream(0, "agent"))
+        play(simulation, agent)
+        assert simulation.view.changed is not None
+    assert_same(simulation, expected)
     assert (expected.record.server > servers + 5).any()

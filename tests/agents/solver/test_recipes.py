@@ -110,33 +110,33 @@ def test_there_is_a_recipe_for_everything() -> None:
     texts = list(recipes())
     assert [text for _, text in texts] == RECIPES
     for name in NAMES:
-        assert sum(one == name for one, _ in texts) == len(LIMITS.get(name, ())) + len(GOALS.get(name, ()))
+        assert sum(machines == name for machines, _ in texts) == len(LIMITS.get(name, ())) + len(GOALS.get(name, ()))
 
 
 @pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.long)])
 @pytest.mark.parametrize("name", NAMES)
 def test_a_recipe_means_what_it_should(name: str, step: int) -> None:
-    texts = [text for one, text in recipes() if one == name]
+    texts = [text for each, text in recipes() if each == name]
     limits, goals = list(LIMITS.get(name, ())), list(GOALS.get(name, ()))
     for text in texts:
-        found = said(text)
+        result = said(text)
         rule = None if "IMISE" in text else limits.pop(0)
         goal = goals.pop(0) if rule is None else None
-        fitting = kept = 0
+        fitting = retained = 0
         for alloc in islice(product(BINS, repeat=len(BALLS)), 0, None, step):
             fits = all(cores(alloc, n) <= HAS[n] for n in BINS)
             if rule is not None:
                 fitting += fits
-                kept += fits and rule(alloc)
-                enough = not found.bounded_below or goals_of(found, alloc)[0] == 0
-                assert (not faults(found, alloc) and enough) == (fits and rule(alloc)), alloc
+                retained += fits and rule(alloc)
+                enough = not result.bounded_below or goals_of(result, alloc)[0] == 0
+                assert (not faults(result, alloc) and enough) == (fits and rule(alloc)), alloc
             elif fits and goal is not None:
-                assert found.objective is not None
-                [goal_] = found.objective.goals
-                [raw] = goals_of(found, alloc)
+                assert result.objective is not None
+                [goal_] = result.objective.goals
+                [raw] = goals_of(result, alloc)
                 value = goal_.number(raw)
                 assert abs(value - goal(alloc)) < 1e-5, alloc
-        assert rule is None or 0 < kept < fitting
+        assert rule is None or 0 < retained < fitting
 
 
 def test_the_recipe_of_a_ratio_proves_what_reproduction_counts() -> None:

@@ -35,17 +35,17 @@ def results(folder: Path, rows: list[dict[str, Any]], name: str | None = None) -
 
 def runs(numbers: dict[str, list[float]], metric: str = "acceptance") -> list[dict[str, Any]]:
     """A run for every agent and seed from 0 on."""
-    return [row(agent, seed) | {metric: x} for agent, found in numbers.items() for seed, x in enumerate(found)]
+    return [row(agent, seed) | {metric: x} for agent, actual in numbers.items() for seed, x in enumerate(actual)]
 
 
 def only(comparison: Comparison, agent: str, metric: str = "acceptance", **where: Any) -> dict[str, Any]:
     """The one row of an agent."""
-    found = comparison.frame.filter(pl.col("agent") == agent, pl.col("metric") == metric)
+    result = comparison.frame.filter(pl.col("agent") == agent, pl.col("metric") == metric)
     for key, value in where.items():
-        found = found.filter(pl.col(key) == value)
-    assert len(found) == 1
-    one: dict[str, Any] = found.row(0, named=True)
-    return one
+        result = result.filter(pl.col(key) == value)
+    assert len(result) == 1
+    each: dict[str, Any] = result.row(0, named=True)
+    return each
 
 
 # -- the numbers -------------------------------------------------------------------------------------------------------
@@ -55,26 +55,26 @@ def only(comparison: Comparison, agent: str, metric: str = "acceptance", **where
 def test_every_number_is_what_scipy_says(tmp_path: Path, n: int) -> None:
     base = RNG.normal(0.5, 0.1, n)
     numbers = {"base": base, "up": base + RNG.normal(0.1, 0.05, n), "noise": RNG.normal(0.5, 0.1, n)}
-    found = Comparison(results(tmp_path, runs({agent: list(some) for agent, some in numbers.items()})))
-    assert (found.baseline, found.agents, found.keys) == ("base", list(numbers), [])
+    result = Comparison(results(tmp_path, runs({agent: list(some) for agent, some in numbers.items()})))
+    assert (result.baseline, result.agents, result.keys) == ("base", list(numbers), [])
     for agent in ("up", "noise"):
-        one, values = only(found, agent), numbers[agent]
+        folder, values = only(result, agent), numbers[agent]
         low, high = reference.t.interval(0.95, n - 1, values.mean(), reference.sem(values))
-        assert (one["n"], one["pairs"], one["interval"]) == (n, n, "t")
-        assert (one["mean"], one["low"], one["high"]) == pytest.approx((values.mean(), low, high))
+        assert (folder["n"], folder["pairs"], folder["interval"]) == (n, n, "t")
+        assert (folder["mean"], folder["low"], folder["high"]) == pytest.approx((values.mean(), low, high))
         t = reference.ttest_rel(values, base)
         interval = t.confidence_interval()
         wanted = ((values - base).mean(), interval.low, interval.high)
-        assert (one["diff"], one["diff_low"], one["diff_high"]) == pytest.approx(wanted, rel=1e-6)
-        assert one["relative"] == pytest.approx(100 * (values - base).mean() / base.mean())
+        assert (folder["diff"], folder["diff_low"], folder["diff_high"]) == pytest.approx(wanted, rel=1e-6)
+        assert folder["relative"] == pytest.approx(100 * (values - base).mean() / base.mean())
     tests = {"t": reference.ttest_rel, "wilcoxon": reference.wilcoxon}
     test = "wilcoxon" if n == 10 else "t"  # three comparisons: 3 x 2^-5 is above .05, 3 x 2^-9 is not
     every = (("up", "base"), ("noise", "base"), ("up", "noise"))
     p = [float(tests[test](numbers[agent], numbers[other]).pvalue) for agent, other in every]
-    rows = [only(found, agent) for agent in ("up", "noise")]
-    assert {one["test"] for one in rows} == {test}
-    assert [one["p_alone"] for one in rows] == pytest.approx(p[:2], rel=1e-6)
-    assert [one["p"] for one in rows] == pytest.approx(holm_slowly(p)[:2], rel=1e-6)
+    rows = [only(result, agent) for agent in ("up", "noise")]
+    assert {folder["test"] for folder in rows} == {test}
+    assert [folder["p_alone"] for folder in rows] == pytest.approx(p[:2], rel=1e-6)
+    assert [folder["p"] for folder in rows] == pytest.approx(holm_slowly(p)[:2], rel=1e-6)
 
 
 drawn = st.lists(
@@ -86,18 +86,18 @@ drawn = st.lists(
 
 @given(drawn, st.randoms(use_true_random=False))
 @scaled(0.4)
-def test_rows_in_any_order_and_either_agent_as_the_baseline(found: list[tuple[Any, ...]], luck: Any) -> None:
-    found = [*((1, agent, 0, 3) for agent in "abc"), *found]
-    rows = [row(agent, seed, point={"key": key}, acceptance=x) for key, agent, seed, x in found]
+def test_rows_in_any_order_and_either_agent_as_the_baseline(proposal: list[tuple[Any, ...]], luck: Any) -> None:
+    proposal = [*((1, agent, 0, 3) for agent in "abc"), *proposal]
+    rows = [row(agent, seed, point={"key": key}, acceptance=x) for key, agent, seed, x in proposal]
     with TemporaryDirectory() as folder:
-        one = Comparison(results(Path(folder), rows), "a", ["acceptance"], all_pairs=True)
+        comparison = Comparison(results(Path(folder), rows), "a", ["acceptance"], all_pairs=True)
         luck.shuffle(rows)
         shuffled = results(Path(folder), rows)
     turned = [Comparison(shuffled, agent, ["acceptance"], all_pairs=True) for agent in "bc"]
     other = Comparison(shuffled, "a", ["acceptance"], all_pairs=True)
-    assert_frame_equal(one.frame, other.frame, check_row_order=False)
+    assert_frame_equal(comparison.frame, other.frame, check_row_order=False)
     for back in turned:
-        both = one.frame.filter(agent=back.baseline).join(back.frame.filter(agent="a"), on="key", suffix="_back")
+        both = comparison.frame.filter(agent=back.baseline).join(back.frame.filter(agent="a"), on="key", suffix="_back")
         assert both["pairs"].to_list() == both["pairs_back"].to_list()
         for name in ("p", "p_alone"):
             assert both[name].to_list() == pytest.approx(both[f"{name}_back"].to_list())
@@ -108,32 +108,38 @@ def test_rows_in_any_order_and_either_agent_as_the_baseline(found: list[tuple[An
 
 
 def test_one_seed_has_a_difference_and_nothing_is_told(tmp_path: Path) -> None:
-    found = Comparison(results(tmp_path, runs({"a": [0.5], "b": [0.75]})))
-    one = only(found, "b")
-    assert (one["n"], one["pairs"], one["mean"], one["diff"], one["relative"]) == (1, 1, 0.75, 0.25, 50)
+    comparison = Comparison(results(tmp_path, runs({"a": [0.5], "b": [0.75]})))
+    machines = only(comparison, "b")
+    assert (machines["n"], machines["pairs"], machines["mean"], machines["diff"], machines["relative"]) == (
+        1,
+        1,
+        0.75,
+        0.25,
+        50,
+    )
     nulls = ("half", "low", "high", "interval", "diff_low", "p", "p_alone", "test")
-    assert [one[name] for name in nulls] == [None] * len(nulls)
-    assert one["verdict"] == "not tested"
-    assert found.legend.startswith("One seed")
+    assert [machines[name] for name in nulls] == [None] * len(nulls)
+    assert machines["verdict"] == "not tested"
+    assert comparison.legend.startswith("One seed")
 
 
 def test_pairs_are_the_seeds_that_both_finished(tmp_path: Path) -> None:
     rows = runs({"a": [0.1, 0.2, 0.3, 0.4]}) + [row("b", seed, acceptance=0.5) for seed in (2, 3, 8)]
     rows += [failed("b", 0), failed("b", 1)]
-    found = Comparison(results(tmp_path, rows))
-    one = only(found, "b")
-    assert (one["n"], one["failed"], one["pairs"]) == (3, 2, 2)
-    assert one["diff"] == pytest.approx(0.15)
-    assert "2 failed runs left out" in found.legend
-    assert "3/5 (2 pairs)" in found.markdown()
+    comparison = Comparison(results(tmp_path, rows))
+    each = only(comparison, "b")
+    assert (each["n"], each["failed"], each["pairs"]) == (3, 2, 2)
+    assert each["diff"] == pytest.approx(0.15)
+    assert "2 failed runs left out" in comparison.legend
+    assert "3/5 (2 pairs)" in comparison.markdown()
 
 
 def test_when_every_run_failed_there_is_nothing_to_compare(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = Comparison(results(tmp_path, [failed("a", 0), failed("b", 0)]))
-    assert found.markdown() == "No run finished: there is nothing to compare.\n"
-    assert len(found.frame) == 0
-    rendered(found, 80)
-    assert r"\bottomrule" in found.latex()
+    result = Comparison(results(tmp_path, [failed("a", 0), failed("b", 0)]))
+    assert result.markdown() == "No run finished: there is nothing to compare.\n"
+    assert len(result.frame) == 0
+    rendered(result, 80)
+    assert r"\bottomrule" in result.latex()
     assert main(["compare", str(tmp_path)]) == 2
     assert "every run failed" in capsys.readouterr().err
 
@@ -157,9 +163,9 @@ def test_mistakes_are_named(
     arguments: dict[str, Any],
     message: str,
 ) -> None:
-    found = results(tmp_path, rows)
+    result = results(tmp_path, rows)
     with pytest.raises(UserError, match=f"(?s){message}"):
-        Comparison(found, **arguments)
+        Comparison(result, **arguments)
     options = ["--baseline", arguments["baseline"]] if "baseline" in arguments else []
     options += [word for name in arguments.get("metrics", []) for word in ("--metric", name)]
     assert main(["compare", str(tmp_path), *options]) == 2
@@ -171,25 +177,27 @@ def test_mistakes_are_named(
 
 def named(rows: list[dict[str, Any]], mark: str) -> list[dict[str, Any]]:
     """The same rows as other runs: what another setting gives."""
-    return [one | {"run": f"{one['run']}{mark}"} for one in rows]
+    return [each | {"run": f"{each['run']}{mark}"} for each in rows]
 
 
 def test_folders_of_one_scenario_are_compared_on_its_seeds(tmp_path: Path) -> None:
     results(tmp_path / "one", runs({"a": [0.1, 0.2], "b": [0.3, 0.5]}), "s")
     results(tmp_path / "two", runs({"c": [0.2, 0.4]}), "s")
-    found = Comparison(load_many([tmp_path / "one", tmp_path / "two"]))
-    assert (found.agents, found.keys) == (["a", "b", "c"], [])
-    assert (only(found, "c")["pairs"], only(found, "c")["diff"]) == (2, pytest.approx(0.15))
+    comparison = Comparison(load_many([tmp_path / "one", tmp_path / "two"]))
+    assert (comparison.agents, comparison.keys) == (["a", "b", "c"], [])
+    assert (only(comparison, "c")["pairs"], only(comparison, "c")["diff"]) == (2, pytest.approx(0.15))
 
 
 def test_agents_are_told_apart_by_folder_where_they_must_be(tmp_path: Path) -> None:
     results(tmp_path / "old", runs({"a": [0.1, 0.2], "b": [0.3, 0.5]}), "s")
     results(tmp_path / "new", named(runs({"a": [0.2, 0.3], "c": [0.3, 0.3]}), "new"), "s")
     several = load_many([tmp_path / "old", tmp_path / "new"])
-    found = Comparison(several, "a")
-    assert found.agents == ["old/a", "old/b", "new/a", "new/c"], "of another cluster, c would seem to be of this one"
-    assert only(found, "old/a")["verdict"] == "baseline"
-    assert only(found, "new/a")["diff"] == pytest.approx(0.1)
+    comparison = Comparison(several, "a")
+    assert comparison.agents == ["old/a", "old/b", "new/a", "new/c"], (
+        "of another cluster, c would seem to be of this one"
+    )
+    assert only(comparison, "old/a")["verdict"] == "baseline"
+    assert only(comparison, "new/a")["diff"] == pytest.approx(0.1)
     assert only(Comparison(several, "b"), "old/b")["verdict"] == "baseline"
     assert Comparison(several, "new/a").frame.filter(verdict="baseline")["agent"].unique().to_list() == ["new/a"]
 
@@ -197,10 +205,10 @@ def test_agents_are_told_apart_by_folder_where_they_must_be(tmp_path: Path) -> N
 # -- what is written ---------------------------------------------------------------------------------------------------
 
 
-def rendered(found: Comparison, width: int, *, whole: bool = True) -> str:
+def rendered(comparison: Comparison, width: int, *, whole: bool = True) -> str:
     console = Console(width=width, color_system=None)
     with console.capture() as capture:
-        console.print(found.rich(width, whole=whole))
+        console.print(comparison.rich(width, whole=whole))
     return capture.get()
 
 
@@ -218,14 +226,14 @@ def test_a_terminal_shows_headlines_and_harm_unless_all_are_wanted(tmp_path: Pat
         for seed in range(5)
         for agent, bonus in (("a", seed / 100), ("b", 0.02 + seed / 90))
     ]
-    found = results(tmp_path, rows).compare()
-    titles = [sheet.title.partition(",")[0] for sheet in found.sheets(whole=False)]
+    comparison = results(tmp_path, rows).compare()
+    titles = [sheet.title.partition(",")[0] for sheet in comparison.sheets(whole=False)]
     assert titles == ["accepted %", "lost", "accepted cpu %"]
-    assert "--all has cpu %, µs/decision." in " ".join(rendered(found, 80, whole=False).split())
-    assert "--all" not in rendered(found, 80)
-    assert "cpu %, higher is better" in found.markdown()
-    found = Comparison(results(tmp_path, rows), metrics=["allocation_cpu"])
-    assert [sheet.title.partition(",")[0] for sheet in found.sheets(whole=False)] == ["cpu %"]
+    assert "--all has cpu %, µs/decision." in " ".join(rendered(comparison, 80, whole=False).split())
+    assert "--all" not in rendered(comparison, 80)
+    assert "cpu %, higher is better" in comparison.markdown()
+    comparison = Comparison(results(tmp_path, rows), metrics=["allocation_cpu"])
+    assert [sheet.title.partition(",")[0] for sheet in comparison.sheets(whole=False)] == ["cpu %"]
 
 
 # -- the command -------------------------------------------------------------------------------------------------------
@@ -234,9 +242,9 @@ def test_a_terminal_shows_headlines_and_harm_unless_all_are_wanted(tmp_path: Pat
 def test_compare_prints_and_writes_as_the_file_ends(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = results(tmp_path / "r", runs({"a": [0.5, 0.6], "b": [0.7, 0.75]}))
+    result = results(tmp_path / "r", runs({"a": [0.5, 0.6], "b": [0.7, 0.75]}))
     command = ["compare", str(tmp_path / "r"), "--baseline", "b", "--metric", "acceptance"]
-    wanted = found.compare("b", ["acceptance"])
+    wanted = result.compare("b", ["acceptance"])
     assert main(command) == 0
     printed = capsys.readouterr().out
     assert "accepted %" in printed
@@ -297,12 +305,12 @@ def test_verdicts_know_which_way_is_better(tmp_path: Path, metric: str, verdicts
         "down": [x - 0.1 + RNG.normal(0, 0.01) for x in base],
         "same": base,
     }
-    found = Comparison(results(tmp_path, runs(numbers, metric)), metrics=[metric])
-    told = tuple(only(found, agent, metric)["verdict"] for agent in ("up", "down", "same"))
-    assert told == (*verdicts, "not significant")
+    comparison = Comparison(results(tmp_path, runs(numbers, metric)), metrics=[metric])
+    reported = tuple(only(comparison, agent, metric)["verdict"] for agent in ("up", "down", "same"))
+    assert reported == (*verdicts, "not significant")
 
 
 def test_values_that_are_none_are_not_counted(tmp_path: Path) -> None:
     numbers = {"a": [0.1, 0.2, float("nan"), 0.4], "b": [0.2, None, 0.1, float("inf")]}
-    one = only(Comparison(results(tmp_path, runs(numbers))), "b")  # type: ignore[arg-type]
-    assert (one["n"], one["pairs"], one["diff"]) == (2, 1, pytest.approx(0.1))
+    answer = only(Comparison(results(tmp_path, runs(numbers))), "b")  # type: ignore[arg-type]
+    assert (answer["n"], answer["pairs"], answer["diff"]) == (2, 1, pytest.approx(0.1))

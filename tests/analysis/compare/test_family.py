@@ -26,8 +26,8 @@ def fixed(numbers: dict[str, float], seeds: int = 6, **more: Any) -> list[dict[s
     ]
 
 
-def said(found: Results) -> str:
-    table = found.table()
+def finding_of(results: Results) -> str:
+    table = results.table()
     return finding(table, table.metrics[0])
 
 
@@ -40,23 +40,23 @@ drawn = st.lists(st.tuples(*[eighths] * 4), min_size=4, max_size=10)
 @pytest.mark.long
 @given(drawn)
 @scaled(0.2)
-def test_pairs_have_the_same_p_and_verdict_in_tables_and_comparisons(found: list[tuple[float, ...]]) -> None:
-    rows = [row(f"agent-{n}", seed, acceptance=x) for seed, some in enumerate(found) for n, x in enumerate(some)]
+def test_pairs_have_the_same_p_and_verdict_in_tables_and_comparisons(actual: list[tuple[float, ...]]) -> None:
+    rows = [row(f"agent-{n}", seed, acceptance=x) for seed, some in enumerate(actual) for n, x in enumerate(some)]
     values = values_of(rows, "acceptance", [])
     wanted = slow_verdicts(values)
     with TemporaryDirectory() as folder:
         runs = made(Path(folder), rows)
         agents = [f"agent-{n}" for n in range(4)]
         for base in agents:
-            asked = slow_verdicts(values, base)
-            for all_pairs, slow in ((True, wanted), (False, asked)):
+            options = slow_verdicts(values, base)
+            for all_pairs, slow in ((True, wanted), (False, options)):
                 frame = Comparison(runs, base, "acceptance", all_pairs=all_pairs).frame
                 for agent, p, verdict in frame.filter(pl.col("agent") != base).select("agent", "p", "verdict").rows():
-                    slow_p, told = slow[(), agent, base]
+                    slow_p, reported = slow[(), agent, base]
                     assert p == (slow_p if slow_p is None else pytest.approx(slow_p))
-                    assert told == (verdict in ("better", "worse"))
+                    assert reported == (verdict in ("better", "worse"))
             # Who asks for fewer comparisons may be told more, but never less.
-            assert all(asked[pair][1] for pair, (_, told) in wanted.items() if told and base in pair)
+            assert all(options[pair][1] for pair, (_, reported) in wanted.items() if reported and base in pair)
         assert Comparison(runs, None, "acceptance").frame.equals(
             Comparison(runs, "agent-0", "acceptance", all_pairs=True).frame
         )
@@ -77,15 +77,15 @@ def test_pairs_have_the_same_p_and_verdict_in_tables_and_comparisons(found: list
 
 @pytest.mark.parametrize("seeds", [1, 2, 6])
 def test_without_chance_differences_are_exact(tmp_path: Path, seeds: int) -> None:
-    found = made(tmp_path, fixed({"low": 0.8712, "high": 0.8713, "same": 0.8712}, seeds))
-    comparison = Comparison(found, "low", ["acceptance"])
-    rows = {one["agent"]: one for one in comparison.frame.iter_rows(named=True)}
+    result = made(tmp_path, fixed({"low": 0.8712, "high": 0.8713, "same": 0.8712}, seeds))
+    comparison = Comparison(result, "low", ["acceptance"])
+    rows = {each["agent"]: each for each in comparison.frame.iter_rows(named=True)}
     for agent, verdict in (("high", "better"), ("same", "equal")):
-        one = rows[agent]
-        assert (one["verdict"], one["test"], one["interval"]) == (verdict, "exact", "exact")
-        assert (one["p"], one["p_alone"]) == (None, None)
-        assert one["diff_low"] == one["diff"] == one["diff_high"]
-        assert one["low"] == one["mean"] == one["high"]
+        each = rows[agent]
+        assert (each["verdict"], each["test"], each["interval"]) == (verdict, "exact", "exact")
+        assert (each["p"], each["p_alone"]) == (None, None)
+        assert each["diff_low"] == each["diff"] == each["diff_high"]
+        assert each["low"] == each["mean"] == each["high"]
     text = comparison.markdown()
     assert "±" not in text.split("\n\n")[1]
     assert "[" not in text
@@ -93,38 +93,38 @@ def test_without_chance_differences_are_exact(tmp_path: Path, seeds: int) -> Non
     assert "exact" in comparison.legend
     assert "paired" not in comparison.legend
     assert comparison.families == {"acceptance": 0}
-    table = found.table()
+    table = result.table()
     assert [line[2] for line in table.sheet.texts] == ["87.12", "87.13 *", "87.12"]
     assert table.legend.startswith("Exact")
-    assert said(found).startswith("high accepts most")
+    assert finding_of(result).startswith("high accepts most")
 
 
 def test_two_with_the_same_best_value_are_both_named(tmp_path: Path) -> None:
-    found = made(tmp_path, fixed({"one": 0.9, "other": 0.9, "third": 0.8}, 1))
-    assert said(found) == "one and other accept most, 10 points above third"
-    assert [line[2] for line in found.table().sheet.texts] == ["90.00 *", "90.00 *", "80.00"]
+    results = made(tmp_path, fixed({"one": 0.9, "other": 0.9, "third": 0.8}, 1))
+    assert finding_of(results) == "one and other accept most, 10 points above third"
+    assert [line[2] for line in results.table().sheet.texts] == ["90.00 *", "90.00 *", "80.00"]
     chance = [0.5, 0.6, 0.75, 0.5, 0.6, 0.8]
     rows = [row(agent, seed, acceptance=x) for agent in ("one", "other") for seed, x in enumerate(chance)]
     rows += [row("third", seed, acceptance=x - 0.25 - seed / 100) for seed, x in enumerate(chance)]
-    found = made(tmp_path, rows)
-    assert said(found).startswith("one and other accept most")
+    results = made(tmp_path, rows)
+    assert finding_of(results).startswith("one and other accept most")
 
 
 def test_an_agent_with_chance_beside_one_without_is_tested(tmp_path: Path) -> None:
     rows = fixed({"a": 0.5, "b": 0.25}) + [
         row("dice", seed, acceptance=0.3 + seed / 50, random=True) for seed in range(6)
     ]
-    found = Comparison(made(tmp_path, rows), "a", ["acceptance"])
-    by_agent = {one["agent"]: one for one in found.frame.iter_rows(named=True)}
+    comparison = Comparison(made(tmp_path, rows), "a", ["acceptance"])
+    by_agent = {each["agent"]: each for each in comparison.frame.iter_rows(named=True)}
     assert (by_agent["b"]["test"], by_agent["b"]["verdict"]) == ("exact", "worse")
     assert (by_agent["dice"]["test"], by_agent["dice"]["interval"], by_agent["dice"]["verdict"]) == ("t", "t", "worse")
-    assert found.families == {"acceptance": 1}
-    assert "values without an interval are exact" in found.legend
-    assert "Holm over" in found.legend
+    assert comparison.families == {"acceptance": 1}
+    assert "values without an interval are exact" in comparison.legend
+    assert "Holm over" in comparison.legend
 
 
 def test_runs_that_drew_nothing_but_differ_are_not_exact(tmp_path: Path) -> None:
     """An agent with dice of its own, which nobody gave it."""
     rows = fixed({"a": 0.5}) + [row("own", seed, acceptance=0.3 + seed / 50, random=False) for seed in range(6)]
-    found = Comparison(made(tmp_path, rows), "a", ["acceptance"])
-    assert found.frame.filter(agent="own")["test"].item() == "wilcoxon"
+    comparison = Comparison(made(tmp_path, rows), "a", ["acceptance"])
+    assert comparison.frame.filter(agent="own")["test"].item() == "wilcoxon"

@@ -49,9 +49,9 @@ def test_whole_numbers_have_the_mean_and_interval_of_floats() -> None:
 
 def test_equal_differences_are_equal_whatever_floats_say() -> None:
     assert 0.3 - 0.2 != 0.2 - 0.1
-    found = differences(np.array([0.3, 0.2, 0.1 + 0.2]), np.array([0.2, 0.1, 0.3]))
-    assert found[0] == found[1] == pytest.approx(0.1, rel=1e-11)
-    assert found[2] == 0
+    result = differences(np.array([0.3, 0.2, 0.1 + 0.2]), np.array([0.2, 0.1, 0.3]))
+    assert result[0] == result[1] == pytest.approx(0.1, rel=1e-11)
+    assert result[2] == 0
     assert differences(np.array([1e-320, np.nan]), np.array([0.0, 1.0]))[0] == 0
 
 
@@ -68,8 +68,8 @@ def test_a_difference_that_never_varies_is_told_and_none_is_not() -> None:
 @pytest.mark.parametrize("n", [2, 3, 8, 30, 300])
 def test_paired_t_is_scipys(n: int) -> None:
     ours, theirs = RNG.normal(0.2, 1, (20, n)), RNG.normal(0, 1, (20, n))
-    found = paired_t(differences(ours, theirs))
-    np.testing.assert_allclose(found, reference.ttest_rel(ours, theirs, axis=1).pvalue, rtol=1e-8)
+    result = paired_t(differences(ours, theirs))
+    np.testing.assert_allclose(result, reference.ttest_rel(ours, theirs, axis=1).pvalue, rtol=1e-8)
 
 
 # -- Wilcoxon's signed-rank test ---------------------------------------------------------------------------------------
@@ -77,9 +77,9 @@ def test_paired_t_is_scipys(n: int) -> None:
 
 def by_enumeration(difference: list[float]) -> float:
     """The exact p: of all ways to give the ranks signs, how many are as far from the middle?"""
-    sizes = [abs(one) for one in difference if one]
-    ranks = [sum(one < size for one in sizes) + (sum(one == size for one in sizes) + 1) / 2 for size in sizes]
-    signs = [one > 0 for one in difference if one]
+    sizes = [abs(each) for each in difference if each]
+    ranks = [sum(each < size for each in sizes) + (sum(each == size for each in sizes) + 1) / 2 for size in sizes]
+    signs = [each > 0 for each in difference if each]
     middle = sum(ranks) / 2
     off = abs(sum(rank for rank, up in zip(ranks, signs, strict=True) if up) - middle)
     ways = [
@@ -91,8 +91,8 @@ def by_enumeration(difference: list[float]) -> float:
 
 @given(samples)
 def test_signed_rank_test_is_exact_with_ties_and_zeros(difference: Any) -> None:
-    found = signed_rank(difference)
-    np.testing.assert_allclose(found, [by_enumeration(row) for row in difference.tolist()])
+    result = signed_rank(difference)
+    np.testing.assert_allclose(result, [by_enumeration(row) for row in difference.tolist()])
 
 
 @pytest.mark.parametrize("n", [6, 20, 50, 51, 200])
@@ -103,8 +103,8 @@ def test_signed_rank_test_equals_scipys(n: int) -> None:
 
 def test_many_pairs_with_ties_and_zeros_are_scipys_too() -> None:
     difference = RNG.integers(-3, 5, (10, 120)).astype(float)
-    found = reference.wilcoxon(difference, axis=1, method="asymptotic").pvalue
-    np.testing.assert_allclose(signed_rank(difference), found, rtol=1e-8)
+    comparison = reference.wilcoxon(difference, axis=1, method="asymptotic").pvalue
+    np.testing.assert_allclose(signed_rank(difference), comparison, rtol=1e-8)
     assert signed_rank(np.zeros((1, 60))) == signed_rank(np.zeros((1, 6))) == 1
 
 
@@ -132,8 +132,8 @@ def test_95_of_100_intervals_cover_the_mean() -> None:
 @pytest.mark.parametrize("test", [paired_t, signed_rank])
 def test_five_in_a_hundred_families_without_any_difference_are_told(test: Any) -> None:
     difference = np.random.default_rng(2).normal(size=(3000, 10))
-    told = [(holm(p) <= 0.05).any() for p in test(difference).reshape(-1, 6)]
-    assert np.mean(told) < 0.08
+    reported = [(holm(p) <= 0.05).any() for p in test(difference).reshape(-1, 6)]
+    assert np.mean(reported) < 0.08
 
 
 spans = st.tuples(st.integers(0, 30), st.integers(1, 12)).map(lambda some: (some[0], some[0] + some[1]))
@@ -142,11 +142,11 @@ spans = st.tuples(st.integers(0, 30), st.integers(1, 12)).map(lambda some: (some
 @given(st.lists(st.lists(spans, min_size=1, max_size=3), min_size=1, max_size=6))
 def test_overlap_equals_counting_rows(seeds: list[list[tuple[int, int]]]) -> None:
     met = [set().union(*(range(first, end) for first, end in rows)) for rows in seeds]
-    times = Counter(one for some in met for one in some)
-    share = sum(times[one] > 1 for some in met for one in some) / sum(map(len, met))
+    times = Counter(each for some in met for each in some)
+    share = sum(times[each] > 1 for some in met for each in some) / sum(map(len, met))
     windows = [" ".join(f"{first}-{end - 1}" for first, end in rows) for rows in seeds]
-    told = overlap_of(pl.DataFrame([row("a", seed, windows=text) for seed, text in enumerate(windows)]), [])
-    assert f" {100 * share:.0f} % " in told if share >= 0.05 else told == ""
+    reported = overlap_of(pl.DataFrame([row("a", seed, windows=text) for seed, text in enumerate(windows)]), [])
+    assert f" {100 * share:.0f} % " in reported if share >= 0.05 else reported == ""
 
 
 def test_runs_say_their_windows_and_the_worst_point_counts() -> None:

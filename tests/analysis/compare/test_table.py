@@ -31,42 +31,42 @@ def table(folder: Path, rows: list[dict[str, Any]]) -> Table:
 def accepted(folder: Path, numbers: dict[str, list[float]]) -> Table:
     """A table of agents with an acceptance for every seed from 0 on."""
     return table(
-        folder, [row(agent, seed, acceptance=x) for agent, found in numbers.items() for seed, x in enumerate(found)]
+        folder, [row(agent, seed, acceptance=x) for agent, actual in numbers.items() for seed, x in enumerate(actual)]
     )
 
 
-def marks(found: Table, metric: str) -> list[str]:
-    return [cell["mark"] if cell else "-" for cell in cells(found, metric)]
+def marks(result: Table, metric: str) -> list[str]:
+    return [cell["mark"] if cell else "-" for cell in cells(result, metric)]
 
 
-def cells(found: Table, metric: str) -> list[Entry | None]:
-    number = [one.name for one in found.metrics].index(metric)
-    return [one.entries[number] for one in found.rows]
+def cells(result: Table, metric: str) -> list[Entry | None]:
+    number = [each.name for each in result.metrics].index(metric)
+    return [each.entries[number] for each in result.rows]
 
 
 # -- beside a slow one -------------------------------------------------------------------------------------------------
 
 
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=9), st.floats(0, 1))
-def test_intervals_of_shares_are_cut_at_0_and_1_only(found: list[float], true: float) -> None:
-    mean, half = mean_interval(np.array(found))
+def test_intervals_of_shares_are_cut_at_0_and_1_only(actual: list[float], true: float) -> None:
+    mean, half = mean_interval(np.array(actual))
     low, high = Metric("share", "share %", "%").ends(mean, half)
     assert 0 <= low <= mean <= high <= 1
     assert (low <= true <= high) == (mean - half <= true <= mean + half)
     assert Metric("held", "held %", "%", beyond=True).ends(mean, half) == (max(0, mean - half), mean + half)
 
 
-def slow_rows(found: Table, runs: list[dict[str, Any]], swept: list[str]) -> list[list[Any]]:
+def slow_rows(result: Table, runs: list[dict[str, Any]], swept: list[str]) -> list[list[Any]]:
     """What the table must say, one cell after another: point, agent, runs, failed, then (mean, half, mark) or None."""
     rows = []
-    told = {one.name: slow_verdicts(values_of(runs, one.name, swept)) for one in found.metrics}
+    reported = {each.name: slow_verdicts(values_of(runs, each.name, swept)) for each in result.metrics}
     points = list(dict.fromkeys(tuple(run[key] for key in swept) for run in runs))
     for point in points:
-        here = [run for run in runs if tuple(run[key] for key in swept) == point]
+        local = [run for run in runs if tuple(run[key] for key in swept) == point]
         by_agent = {
-            agent: [run for run in here if run["agent"] == agent] for agent in {run["agent"]: 0 for run in here}
+            agent: [run for run in local if run["agent"] == agent] for agent in {run["agent"]: 0 for run in local}
         }
-        columns = [slow_column(one, by_agent, told[one.name]) for one in found.metrics]
+        columns = [slow_column(each, by_agent, reported[each.name]) for each in result.metrics]
         for agent, own in by_agent.items():
             failures = sum(run["status"] != "done" for run in own)
             rows.append([point, agent, len(own), failures, *(column.get(agent) for column in columns)])
@@ -89,10 +89,10 @@ def slow_column(
         sign = 1 if metric.better == "higher" else -1
         best = max(intervals, key=lambda agent: sign * intervals[agent][0])
         point = tuple(by_agent[best][0][key] for key in ("key",))
-        told = {agent for agent in intervals if verdicts.get((point, agent, best), (None, False))[1]}
+        reported = {agent for agent in intervals if verdicts.get((point, agent, best), (None, False))[1]}
         equal = {agent for agent in intervals if intervals[agent][0] == pytest.approx(intervals[best][0], abs=1e-12)}
-        if told:
-            marks = {agent: "" if agent in told else BEST if agent in equal else TIED for agent in intervals}
+        if reported:
+            marks = {agent: "" if agent in reported else BEST if agent in equal else TIED for agent in intervals}
     return {agent: (*interval, marks[agent]) for agent, interval in intervals.items()}
 
 
@@ -123,8 +123,8 @@ some_runs = st.lists(
 
 def of(agent: str, shares: Any) -> list[tuple[Any, ...]]:
     """Runs of an agent that accept these shares, by seed or from seed 0 on."""
-    found = shares.items() if isinstance(shares, dict) else enumerate(shares)
-    return [(None, agent, seed, share, 1.0, True) for seed, share in found]
+    result = shares.items() if isinstance(shares, dict) else enumerate(shares)
+    return [(None, agent, seed, share, 1.0, True) for seed, share in result]
 
 
 COMMON = {seed: seed / 8 for seed in range(2, 8)}
@@ -149,11 +149,11 @@ def test_table_equals_one_computed_cell_by_cell(drawn: list[tuple[Any, ...]]) ->
     ]
     assume(len({agent for _, agent, *_ in drawn}) > 1 or len({point for point, *_ in drawn}) == 1)
     with TemporaryDirectory() as folder:
-        found = table(Path(folder), runs)
-    wanted = slow_rows(found, runs, ["key"])
+        result = table(Path(folder), runs)
+    wanted = slow_rows(result, runs, ["key"])
     got: list[list[Any]] = [
         [*line[:4], *(cell and (cell["mean"], cell["half"], cell["mark"]) for cell in line.entries)]
-        for line in found.rows
+        for line in result.rows
     ]
     assert [line[:4] for line in got] == [line[:4] for line in wanted]
     for line, slow in zip(got, wanted, strict=True):
@@ -180,12 +180,12 @@ def test_metrics_that_differ_between_agents_come_first(tmp_path: Path) -> None:
         for more, agent in enumerate("ab")
         for seed in range(3)
     ]
-    found = table(tmp_path, rows)
-    assert [metric.name for metric in found.metrics] == ["income_month", "decision_us"]
-    for text in (" ".join(shown(found.rich(80), 80).split()), str(found), Results(tmp_path).compare().markdown()):
+    result = table(tmp_path, rows)
+    assert [metric.name for metric in result.metrics] == ["income_month", "decision_us"]
+    for text in (" ".join(shown(result.rich(80), 80).split()), str(result), Results(tmp_path).compare().markdown()):
         assert "The same for all agents: accepted 51.0 ±2.5 %, cpu " in text
         assert "fragmentation 10.0 %" in text.replace("cpu ", "")  # every seed gave the same: without an interval
-    assert "| a | 3 | 0.0 ±0.0 |" in str(found)
+    assert "| a | 3 | 0.0 ±0.0 |" in str(result)
 
 
 @pytest.mark.parametrize(
@@ -199,20 +199,20 @@ def test_metrics_that_differ_between_agents_come_first(tmp_path: Path) -> None:
 def test_a_legend_says_what_marks_there_are(metric: str, points: str, says: str, tmp_path: Path) -> None:
     runs = [(agent, at, seed) for agent, at in zip("ab", points, strict=True) for seed in range(6)]
     results = made(tmp_path, [row(a, n, point={"key": at}, **{metric: ord(a) + n / 100}) for a, at, n in runs])
-    assert says in Table(results, [one for one in results.metrics if one.name == metric]).legend
+    assert says in Table(results, [each for each in results.metrics if each.name == metric]).legend
 
 
 @pytest.mark.parametrize(
-    "found",
+    "actual",
     [
         {("x", 0): 5.0, ("x", 1): None, ("y", 0): None, ("y", 1): 6.0},
         {("x", 0): 5.0, ("x", 1): float("nan"), ("y", 0): 5.0, ("y", 1): float("nan")},
     ],
 )
 def test_metrics_unknown_for_some_run_are_not_listed_as_equal(
-    found: dict[tuple[str, int], float | None], tmp_path: Path
+    actual: dict[tuple[str, int], float | None], tmp_path: Path
 ) -> None:
-    shown = table(tmp_path, [row(agent, seed, income_month=value) for (agent, seed), value in found.items()])
+    shown = table(tmp_path, [row(agent, seed, income_month=value) for (agent, seed), value in actual.items()])
     assert "income_month" in [metric.name for metric in shown.metrics]
     assert "income_month" not in shown.same
 
@@ -255,9 +255,9 @@ def test_named_width_suffices_for_the_whole_table(table: list[list[str]]) -> Non
     heads, *lines = table
 
     sheet = Sheet(heads, [list(map(Cell, line)) for line in lines], 0)
-    for said in widths(hidden([sheet], 40)):
-        assert not hidden([sheet], said)
-        assert "…" not in shown(sheet.terminal(said), said)
+    for width in widths(hidden([sheet], 40)):
+        assert not hidden([sheet], width)
+        assert "…" not in shown(sheet.terminal(width), width)
 
 
 def test_where_room_is_short_headings_fold_and_verdicts_are_among_the_last_to_go() -> None:
@@ -275,9 +275,9 @@ def test_where_room_is_short_headings_fold_and_verdicts_are_among_the_last_to_go
 # -- the sentence that figures have as their title -----------------------------------------------------------------
 
 
-def said(folder: Path, numbers: dict[str, list[float]], metric: str = "acceptance") -> str:
-    found = accepted(folder, numbers)
-    return finding(found, next(one for one in found.metrics if one.name == metric))
+def width(folder: Path, numbers: dict[str, list[float]], metric: str = "acceptance") -> str:
+    result = accepted(folder, numbers)
+    return finding(result, next(each for each in result.metrics if each.name == metric))
 
 
 def test_a_finding_names_the_largest_significant_difference(tmp_path: Path) -> None:
@@ -288,7 +288,7 @@ def test_a_finding_names_the_largest_significant_difference(tmp_path: Path) -> N
         "near": [x - 0.05 for x in best],  # always a little less
         "wild": [x + (0.3 if seed % 2 else -0.5) for seed, x in enumerate(best)],  # the least mean, and no verdict
     }
-    assert said(tmp_path, numbers) == "best accepts most, 5 points above near; wild does not differ significantly"
+    assert width(tmp_path, numbers) == "best accepts most, 5 points above near; wild does not differ significantly"
 
 
 @pytest.mark.parametrize("last", ["bb", "bc"])
@@ -300,10 +300,10 @@ def test_a_finding_over_a_sweep_names_the_last_at_its_points(last: str, tmp_path
         for agent, mean in numbers.items()
         for seed in range(9)
     ]
-    found = table(tmp_path, rows)
-    metric = next(each for each in found.metrics if each.name == "wait_mean")
+    result = table(tmp_path, rows)
+    metric = next(each for each in result.metrics if each.name == "wait_mean")
     names = " or ".join(dict.fromkeys(last))
-    assert finding(found, metric) == f"a waits least at all 2 points, 49 % below {names}"
+    assert finding(result, metric) == f"a waits least at all 2 points, 49 % below {names}"
 
 
 def test_a_finding_over_a_sweep_calls_best_who_has_the_best_mean(tmp_path: Path) -> None:
@@ -315,9 +315,9 @@ def test_a_finding_over_a_sweep_calls_best_who_has_the_best_mean(tmp_path: Path)
         for agent, mean in means.items()
         for seed in range(8)
     ]
-    found = table(tmp_path, rows)
-    metric = next(each for each in found.metrics if each.name == "wait_mean")
-    assert finding(found, metric) == (
+    result = table(tmp_path, rows)
+    metric = next(each for each in result.metrics if each.name == "wait_mean")
+    assert finding(result, metric) == (
         "a waits least at 2 of 4 points, 89 % below c (not significantly different: near at 2); near at 1; "
         "no significant difference at 1"
     )

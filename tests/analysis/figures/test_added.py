@@ -24,8 +24,8 @@ def test_figure_example_of_the_documentation_is_drawn(
     [(name, block)] = re.findall(r"```python\n# (\S+)\n(.+?)```", example, re.DOTALL)
     (tmp_path / name).write_text(block)
     monkeypatch.chdir(tmp_path)
-    asked = ["figures", str(results.folder), "--kind", "mine.py:best_and_worst", "--out", "figs"]
-    assert main([*asked, "--metric", "servers_used", "--kind", "differences"]) == 0
+    requested = ["figures", str(results.folder), "--kind", "mine.py:best_and_worst", "--out", "figs"]
+    assert main([*requested, "--metric", "servers_used", "--kind", "differences"]) == 0
     assert sorted(path.name for path in Path("figs").iterdir()) == ["best_and_worst.png", "differences.png"]
     assert "Figure: figs/best_and_worst.png" in capsys.readouterr().out
     figure = results.figure("mine.py:best_and_worst", agents=["first-fit"])

@@ -63,11 +63,11 @@ DRAWN_FROM = {
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Results]:
+def studies(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Results]:
     """Small results by the scenario's name."""
     folder = tmp_path_factory.mktemp("results")
     scenarios: list[dict[str, Any]] = [SERVERS, SWEPT, LOADED, NETWORK]
-    results = {said["name"]: bw.run(bw.scenario(said), out=folder / said["name"], jobs=1) for said in scenarios}
+    results = {output["name"]: bw.run(bw.scenario(output), out=folder / output["name"], jobs=1) for output in scenarios}
     assert not sum(len(each.failed) for each in results.values())
     return results
 
@@ -105,9 +105,9 @@ AVERAGES = {"differences", "pareto", "refusals", "timeline", "sweep", "spread"}
 
 @pytest.mark.parametrize("kind", DRAWN_FROM)
 def test_every_kind_has_its_text_as_text_and_says_over_how_many_seeds(
-    kind: str, found: dict[str, Results], tmp_path: Path
+    kind: str, studies: dict[str, Results], tmp_path: Path
 ) -> None:
-    results = found[DRAWN_FROM[kind]]
+    results = studies[DRAWN_FROM[kind]]
     figure = draw(results, kind)
     text = rendered(figure, "svg").decode()
     assert "<text" in text
@@ -125,8 +125,8 @@ def title(figure: Figure) -> str:
 # -- what is drawn -------------------------------------------------------------------------------------------------
 
 
-def test_a_sweep_has_a_point_for_every_value(found: dict[str, Results]) -> None:
-    results = found["loaded"]
+def test_a_sweep_has_a_point_for_every_value(studies: dict[str, Results]) -> None:
+    results = studies["loaded"]
     lines = list(curves(draw(results, "sweep", metrics=["allocation_cpu"])))
     assert len(lines) == 3
     for (_, x, y), agent in zip(lines, ("worst-fit", "best-fit", "first-fit"), strict=True):
@@ -138,8 +138,8 @@ def test_a_sweep_has_a_point_for_every_value(found: dict[str, Results]) -> None:
         assert y == pytest.approx(100 * means["allocation_cpu"].to_numpy()[::-1])
 
 
-def test_timeline_ends_with_the_samples(found: dict[str, Results]) -> None:
-    results = found["servers"]
+def test_timeline_ends_with_the_samples(studies: dict[str, Results]) -> None:
+    results = studies["servers"]
     figure = draw(results, "timeline", agents=["worst-fit"])
     assert [ax.get_ylabel() for ax in figure.axes] == ["cpu %", "mem %", "servers"]
     runs = results.done.filter(pl.col("agent") == "worst-fit")["run"]
@@ -164,8 +164,8 @@ def test_racks_without_servers_and_switches_above_nothing_have_a_place() -> None
     assert all(np.isfinite(collection.get_offsets()).all() for collection in axes.collections)
 
 
-def test_a_topology_shows_the_busiest_moment(found: dict[str, Results]) -> None:
-    results = found["network"]
+def test_a_topology_shows_the_busiest_moment(studies: dict[str, Results]) -> None:
+    results = studies["network"]
     states = results.states(results.runs.filter(agent="tetris")["run"][0])
     figure = draw(results, "topology", agents=["tetris"])
     assert "seed 0" in title(figure)
@@ -179,19 +179,19 @@ TOLD = ("better", "worse", "more", "less")
 
 def dots(figure: Figure) -> list[list[tuple[float, float, float, bool]]]:
     """Of every panel the marks from the top down: place, both ends of the interval (NaN without one), filled."""
-    found = []
+    studies = []
     for ax in figure.axes:
         marks = []
         for line, _, bars_ in (group for group in ax.containers if isinstance(group, ErrorbarContainer)):
             [(low, _), (high, _)] = bars_[0].get_segments()[0] if bars_ else [(nan, 0), (nan, 0)]
             is_filled = line.get_markerfacecolor() == line.get_color()
             marks.append((float(line.get_xdata()[0]), low, high, is_filled))
-        found.append(marks)
-    return found
+        studies.append(marks)
+    return studies
 
 
-def test_first_panel_has_paired_differences_to_the_best_and_seeds_as_dots(found: dict[str, Results]) -> None:
-    results = found["network"]
+def test_first_panel_has_paired_differences_to_the_best_and_seeds_as_dots(studies: dict[str, Results]) -> None:
+    results = studies["network"]
     figure = draw(results, "differences")
     ax = figure.axes[0]
     assert ax.get_xlabel() == "accepted, percentage points\ndifference to tetris"
@@ -201,8 +201,8 @@ def test_first_panel_has_paired_differences_to_the_best_and_seeds_as_dots(found:
     frame = results.compare("tetris", metrics=["acceptance"]).frame
     rows = frame.filter(pairs=5).sort("mean", descending=True).to_dicts()
     assert len(rows) == 2
-    for mark, one in zip(dots(figure)[0], rows, strict=True):
-        assert mark[0] == pytest.approx(100 * one["diff"])
+    for mark, item in zip(dots(figure)[0], rows, strict=True):
+        assert mark[0] == pytest.approx(100 * item["diff"])
     assert [0, 0] in [np.asarray(line.get_xdata()).tolist() for line in ax.lines]
     seeds = [np.asarray(line.get_xdata()) for line in figure.axes[1].lines if line.get_markersize() == 1.8]
     shown = sorted(np.concatenate(seeds).tolist())
@@ -212,8 +212,8 @@ def test_first_panel_has_paired_differences_to_the_best_and_seeds_as_dots(found:
     by_heading = {metric.heading: metric.name for metric in comparison.metrics}
     for marks, panel in zip(dots(figure)[1:], figure.axes[1:], strict=True):
         name = by_heading[panel.get_xlabel().splitlines()[0]]
-        told = Comparison(results, "tetris", name, all_pairs=True).frame
-        verdicts = dict(told.select("agent", "verdict").iter_rows())
+        reported = Comparison(results, "tetris", name, all_pairs=True).frame
+        verdicts = dict(reported.select("agent", "verdict").iter_rows())
         assert [mark[3] for mark in marks] == [verdicts[agent] in (*TOLD, "baseline") for agent in order]
     assert len({each.get_xlabel() for each in figure.axes}) == len(figure.axes) == 6
 
@@ -240,10 +240,10 @@ REFUSED: list[tuple[str, str, dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("name", "kind", "options", "says"), REFUSED)
 def test_a_figure_names_the_records_it_lacks(
-    name: str, kind: str, options: dict[str, Any], says: str, found: dict[str, Results]
+    name: str, kind: str, options: dict[str, Any], says: str, studies: dict[str, Results]
 ) -> None:
     with pytest.raises(UserError, match=says):
-        draw(found[name], kind, **options)
+        draw(studies[name], kind, **options)
 
 
 def test_where_nothing_can_be_drawn_no_single_kind_is_blamed(
@@ -251,9 +251,10 @@ def test_where_nothing_can_be_drawn_no_single_kind_is_blamed(
 ) -> None:
     made(tmp_path, [row("a", 0, rejected=0)])
     assert main(["figures", str(tmp_path), "--kind", "all", "--metric", "nonsense"]) == MISTAKE
-    said = capsys.readouterr().err
+    output = capsys.readouterr().err
     assert (
-        f"{tmp_path}: no figure can be drawn of these results\n  `--kind NAME` says why for one of size, sweep" in said
+        f"{tmp_path}: no figure can be drawn of these results\n  `--kind NAME` says why for one of size, sweep"
+        in output
     )
     assert main(["figures", str(tmp_path)]) == 0
     assert "Not drawn" not in capsys.readouterr().out, "nobody asked for others"
@@ -278,8 +279,8 @@ def test_learning_curves_are_means_over_folders_and_seeds(tmp_path: Path, capsys
     assert title(figure).startswith("Learning: small. mean")
     assert not figure.legends
     assert "one seed" in title(kind_named("learning").draw(folders[0]))
-    one = kind_named("learning").draw([*folders, log(tmp_path / "large", 7, ("loss",))], metrics=["loss"])
-    assert [text.get_text() for text in one.legends[0].get_texts()] == ["small", "large"]
+    item = kind_named("learning").draw([*folders, log(tmp_path / "large", 7, ("loss",))], metrics=["loss"])
+    assert [text.get_text() for text in item.legends[0].get_texts()] == ["small", "large"]
     assert main(["figures", str(folders[0])]) == 0
     assert "Not drawn" not in capsys.readouterr().out
     log(tmp_path / "results" / "training", 1)
@@ -288,15 +289,15 @@ def test_learning_curves_are_means_over_folders_and_seeds(tmp_path: Path, capsys
         (tmp_path / "results", f"Name {tmp_path}/results/tr"),
     ):
         assert main(["figures", str(folder), "--kind", "learning"]) == MISTAKE
-        said = capsys.readouterr().err
-        assert f"{folder}/log.parquet: there is no training log here\n  {remedy}aining" in said
+        output = capsys.readouterr().err
+        assert f"{folder}/log.parquet: there is no training log here\n  {remedy}aining" in output
 
 
 # -- what was missing ----------------------------------------------------------------------------------------------
 
 
-def test_heat_map_shows_every_server_at_every_moment(found: dict[str, Results]) -> None:
-    results = found["network"]
+def test_heat_map_shows_every_server_at_every_moment(studies: dict[str, Results]) -> None:
+    results = studies["network"]
     figure = draw(results, "servers", agents=["tetris"])
     states = results.states(results.done.filter(agent="tetris", seed=0)["run"][0])
     [mesh] = figure.axes[0].collections
@@ -306,16 +307,16 @@ def test_heat_map_shows_every_server_at_every_moment(found: dict[str, Results]) 
 
 
 def test_titles_of_many_servers_panels_stand_apart_and_servers_are_ordered_as_in_gantt(
-    found: dict[str, Results],
+    studies: dict[str, Results],
 ) -> None:
-    results = copy(found["network"])
+    results = copy(studies["network"])
     names = {agent: f"{agent} with options that are written in full" for agent in results.runs["agent"].unique()}
     results.columns = replace(results.columns, headings=names)
     figure = draw(results, "servers", style="lncs", width="page")
     figure.draw_without_rendering()
     titles = [ax.title.get_window_extent() for ax in figure.axes if ax.get_title()]
     assert len(titles) == 3
-    assert not any(one.overlaps(other) for one, other in combinations(titles, 2))
+    assert not any(each.overlaps(other) for each, other in combinations(titles, 2))
     assert draw(results, "gantt").axes[0].yaxis_inverted() == figure.axes[0].yaxis_inverted()
 
 
@@ -323,16 +324,16 @@ def test_titles_of_many_servers_panels_stand_apart_and_servers_are_ordered_as_in
 def test_rows_hold_one_request_at_a_time_and_are_as_few_as_can_be(drawn: list[tuple[int, int]]) -> None:
     drawn = sorted(drawn)
     begin, end = [float(at) for at, _ in drawn], [float(at + lasts) for at, lasts in drawn]
-    found = rows(begin, end)
-    for one, other in combinations(range(len(begin)), 2):
-        overlap = begin[one] < end[other] and begin[other] < end[one]
-        assert not (overlap and found[one] == found[other])
+    studies = rows(begin, end)
+    for each, other in combinations(range(len(begin)), 2):
+        overlap = begin[each] < end[other] and begin[other] < end[each]
+        assert not (overlap and studies[each] == studies[other])
     at_once = (sum(b <= at < e for b, e in zip(begin, end, strict=True)) for at in begin)
-    assert len(set(found)) == max(at_once, default=0)
+    assert len(set(studies)) == max(at_once, default=0)
 
 
-def test_gantt_has_a_bar_for_every_placed_request(found: dict[str, Results]) -> None:
-    results = found["servers"]
+def test_gantt_has_a_bar_for_every_placed_request(studies: dict[str, Results]) -> None:
+    results = studies["servers"]
     figure = draw(results, "gantt", agents=["best-fit"])
     requests = results.requests(results.done.filter(agent="best-fit", seed=0)["run"][0])
     outcome = requests["outcome"].cast(pl.String)
@@ -343,8 +344,8 @@ def test_gantt_has_a_bar_for_every_placed_request(found: dict[str, Results]) -> 
     assert cut == (outcome == "interrupted").sum()
 
 
-def test_gains_are_the_paired_differences_hatched_where_not_significant(found: dict[str, Results]) -> None:
-    results = found["loaded"]
+def test_gains_are_the_paired_differences_hatched_where_not_significant(studies: dict[str, Results]) -> None:
+    results = studies["loaded"]
     figure = draw(results, "gains", metrics=["acceptance"])
     best = results.done.group_by("agent").agg(pl.mean("acceptance")).sort("acceptance")["agent"][-1]
     frame = results.compare(best, metrics=["acceptance"]).frame.filter(pl.col("pairs") > 0)
@@ -355,11 +356,11 @@ def test_gains_are_the_paired_differences_hatched_where_not_significant(found: d
         frame["test"].is_not_null().any()
     )
     with pytest.raises(ResultsError, match="two points or more"):
-        draw(found["servers"], "gains")
+        draw(studies["servers"], "gains")
 
 
-def test_refusals_are_the_shares_of_each_reason(found: dict[str, Results]) -> None:
-    results = found["network"]
+def test_refusals_are_the_shares_of_each_reason(studies: dict[str, Results]) -> None:
+    results = studies["network"]
     figure = draw(results, "refusals")
     (panel,) = bars(figure)
     counts: Counter[str] = Counter()

@@ -34,11 +34,11 @@ def test_agents_that_are_compared_differ_in_colour() -> None:
 
 @given(st.lists(st.text("abcdef-()=", min_size=1, max_size=8), unique=True, max_size=60))
 def test_looks_differ_and_colours_as_long_as_there_are_some(agents: list[str]) -> None:
-    found = looks([*agents, "best-fit", "first-fit"])
-    assert found["best-fit"] == SHIPPED["best-fit"]
-    colours = [colour for colour, _ in found.values()]
-    assert len(set(colours)) == min(len(COLOURS), len(found))
-    assert len(set(found.values())) == len(found)
+    actual = looks([*agents, "best-fit", "first-fit"])
+    assert actual["best-fit"] == SHIPPED["best-fit"]
+    colours = [colour for colour, _ in actual.values()]
+    assert len(set(colours)) == min(len(COLOURS), len(actual))
+    assert len(set(actual.values())) == len(actual)
 
 
 @pytest.mark.parametrize(
@@ -84,14 +84,14 @@ def test_requests_of_a_network_say_how_they_are_spread(network: Results) -> None
 
 def test_one_figure_goes_into_a_file(network: Results, tmp_path: Path) -> None:
     target = tmp_path / "new" / "net.pdf"
-    asked = ["--kind", "topology", "--agents", "tetris", "--out", str(target)]
-    assert main(["figures", str(network.folder), *asked]) == 0
+    requested = ["--kind", "topology", "--agents", "tetris", "--out", str(target)]
+    assert main(["figures", str(network.folder), *requested]) == 0
     assert target.read_bytes().startswith(b"%PDF")
     assert [path.name for path in target.parent.iterdir()] == ["net.pdf"]
 
 
 @pytest.mark.parametrize(
-    ("asked", "says"),
+    ("requested", "says"),
     [
         (["RESULTS", "--kind", "sweep", "--kind", "differences"], "no number was swept"),
         (["RESULTS", "--kind", "differences", "--out", "OUT/x.jpg"], "unknown format for figures"),
@@ -101,9 +101,9 @@ def test_one_figure_goes_into_a_file(network: Results, tmp_path: Path) -> None:
     ],
 )
 def test_mistakes_of_the_figures_command_write_nothing(
-    asked: list[str], says: str, network: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    requested: list[str], says: str, network: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = [word.replace("RESULTS", str(network.folder)).replace("OUT", str(tmp_path)) for word in asked]
+    words = [word.replace("RESULTS", str(network.folder)).replace("OUT", str(tmp_path)) for word in requested]
     assert main(["figures", *words]) == 2
     assert says in capsys.readouterr().err
     assert not [*tmp_path.iterdir()]

@@ -22,7 +22,7 @@ AGENTS = ("first-fit", "best-fit", "worst-fit")
 HEADINGS = {"first-fit": "First Fit", "cluster.servers": "Servers", "acceptance": "Accepted (%)"}
 
 
-def made(folder: Path, said: str = "name: made\n", servers: tuple[int, ...] = (2, 4)) -> Results:
+def made(folder: Path, message: str = "name: made\n", servers: tuple[int, ...] = (2, 4)) -> Results:
     """Make up results of three agents that differ by less than a hundredth, at two sizes."""
     rows = [
         row(agent, seed, point={"cluster.servers": size}, acceptance=0.9 + place / 200 + seed % 3 / 1000 + size / 1000)
@@ -32,7 +32,7 @@ def made(folder: Path, said: str = "name: made\n", servers: tuple[int, ...] = (2
         for place, agent in enumerate(AGENTS)
     ]
     write_results(folder, rows)
-    (folder / "scenario.yaml").write_text(said)
+    (folder / "scenario.yaml").write_text(message)
     return Results(folder)
 
 
@@ -55,8 +55,8 @@ def test_a_venue_says_width_and_size_of_text(name: Venue, results: Results, tmp_
 
 
 def test_figure_settings_of_the_scenario_yield_to_arguments(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said = "name: made\nfigures: {style: slides, titles: false, format: svg}\nseed: 1\n"
-    results = made(tmp_path, said)
+    output = "name: made\nfigures: {style: slides, titles: false, format: svg}\nseed: 1\n"
+    results = made(tmp_path, output)
     figure = draw(results, "sweep")
     assert figure.axes[0].xaxis.label.get_fontsize() == 16
     assert figure.get_suptitle() == ""
@@ -74,7 +74,7 @@ def test_figure_settings_of_the_scenario_yield_to_arguments(tmp_path: Path, caps
 
 
 @pytest.mark.parametrize(
-    ("said", "says"),
+    ("message", "says"),
     [
         ("figures: {style: ieeee}", "Did you mean 'ieee'?"),
         ("figures: {size: 3x2}", "figures.size: this key is gone"),
@@ -82,8 +82,8 @@ def test_figure_settings_of_the_scenario_yield_to_arguments(tmp_path: Path, caps
         ("figures: {format: jpg}", "figures.format"),
     ],
 )
-def test_mistakes_in_the_scenario_are_named_with_their_line(said: str, says: str, tmp_path: Path) -> None:
-    (tmp_path / "s.yaml").write_text(f"{TEXT}{said}\n")
+def test_mistakes_in_the_scenario_are_named_with_their_line(message: str, says: str, tmp_path: Path) -> None:
+    (tmp_path / "s.yaml").write_text(f"{TEXT}{message}\n")
     with pytest.raises(ScenarioError) as error:
         load_scenario(tmp_path / "s.yaml")
     assert says in str(error.value)

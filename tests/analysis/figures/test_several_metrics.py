@@ -122,10 +122,10 @@ numbers = st.integers(0, 4).map(float)
 def test_nobody_on_the_front_is_beaten_and_everybody_else_is(
     places: list[tuple[float, float]], better: tuple[str, str]
 ) -> None:
-    def beats(one: tuple[float, float], other: tuple[float, float]) -> bool:
+    def beats(each: tuple[float, float], other: tuple[float, float]) -> bool:
         """As good in both, and better in one."""
-        good = [a >= b if way == "higher" else a <= b for a, b, way in zip(one, other, better, strict=True)]
-        return all(good) and one != other
+        good = [a >= b if way == "higher" else a <= b for a, b, way in zip(each, other, better, strict=True)]
+        return all(good) and each != other
 
     expected = [number for number, place in enumerate(places) if not any(beats(other, place) for other in places)]
     assert front(places, better) == expected
@@ -141,11 +141,11 @@ def test_intervals_of_differences_agree_with_their_verdicts(seeds: int, test: st
         values = {agent: base + effect / 5 + rng.gamma(1, 0.7, seeds) for effect, agent in enumerate("abcdefgh")}
         rows = [row(agent, seed, servers_used=x) for agent, some in values.items() for seed, x in enumerate(some)]
         write_results(tmp_path, rows)
-        found = Results(tmp_path)
-        figure = draw(found, "differences", metrics=["servers_used"], baseline="a")
-        frame = found.compare("a", "servers_used").frame.filter(pairs=seeds).sort("mean")
+        result = Results(tmp_path)
+        figure = draw(result, "differences", metrics=["servers_used"], baseline="a")
+        frame = result.compare("a", "servers_used").frame.filter(pairs=seeds).sort("mean")
         assert test in set(frame["test"])
         groups = [group for group in figure.axes[0].containers if isinstance(group, ErrorbarContainer)]
         ends = [group[2][0].get_segments()[0][:, 0] for group in groups]
-        told = [verdict in ("better", "worse") for verdict in frame["verdict"]]
-        assert [not low <= 0 <= high for low, high in ends] == told
+        reported = [verdict in ("better", "worse") for verdict in frame["verdict"]]
+        assert [not low <= 0 <= high for low, high in ends] == reported

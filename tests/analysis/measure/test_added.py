@@ -106,7 +106,7 @@ def peak(run):
     )
     results = Batch(asking(name, name.replace(":peak", ":none"), replications=1), tmp_path / "out").run()
     assert 0 < results.runs["peak_mem"][0] <= 1
-    shown = [(one.name, one.heading) for one in results.metrics]
+    shown = [(metric.name, metric.heading) for metric in results.metrics]
     place = [name for name, _ in shown].index("acceptance_mem") + 1  # in front, where no terminal is too narrow for it
     assert shown[place : place + 2] == [("peak_cpu", "peak cpu %"), ("peak_mem", "peak mem %")]
     console = Console(width=80, color_system=None)

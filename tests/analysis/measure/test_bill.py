@@ -55,23 +55,23 @@ HALF = [(0.0, HOUR, (2, 0)), (2 * HOUR, 1.0, (1, 0))]
 
 
 def test_carbon_that_ends_before_the_run_is_refused_or_repeated() -> None:
-    case, one = Case([(4, 4)], HALF), np.array([100.0, 400.0, 700.0])
+    case, each = Case([(4, 4)], HALF), np.array([100.0, 400.0, 700.0])
     with pytest.raises(RunError, match=r"ends after 1\.5 hours, and the run needs 2:"):
-        bill(case, costs(carbon=TimeSeries(one, HOUR / 2, repeats=False, source="the file x.csv")))
-    bill(case, costs(carbon=TimeSeries(one, HOUR * 2 / 3, repeats=False)))  # which ends as the run does
+        bill(case, costs(carbon=TimeSeries(each, HOUR / 2, repeats=False, source="the file x.csv")))
+    bill(case, costs(carbon=TimeSeries(each, HOUR * 2 / 3, repeats=False)))  # which ends as the run does
     ends = np.array([0.0, 2 * HOUR])
-    assert TimeSeries(one, HOUR * 2 / 3, repeats=False).at(ends).tolist() == [100, 700]
-    assert TimeSeries(one, HOUR * 2 / 3).at(ends).tolist() == [100, 100]
-    twice = bill(case, costs(carbon=TimeSeries(one[:2], HOUR / 2)))
+    assert TimeSeries(each, HOUR * 2 / 3, repeats=False).at(ends).tolist() == [100, 700]
+    assert TimeSeries(each, HOUR * 2 / 3).at(ends).tolist() == [100, 100]
+    twice = bill(case, costs(carbon=TimeSeries(each[:2], HOUR / 2)))
     assert twice.carbon == pytest.approx(0.2 * 0.25 + 0.1 * 0.25)
 
 
 def test_net_per_month_is_income_less_cost() -> None:
     ran = run(Case([(4, 4)], HALF))
     over = finished(ran, costs(), {"cpu": 3.0})
-    found, months = measure(over), (over.finish - over.begin) / (30 * 24 * HOUR)
-    assert (found["income"], found["cost"], found["energy"]) == pytest.approx((6, 1, 0.3))
-    money = [found[f"{what}_month"] * months for what in ("income", "cost", "net")]
+    contention, months = measure(over), (over.finish - over.begin) / (30 * 24 * HOUR)
+    assert (contention["income"], contention["cost"], contention["energy"]) == pytest.approx((6, 1, 0.3))
+    money = [contention[f"{what}_month"] * months for what in ("income", "cost", "net")]
     assert money == pytest.approx([6, 1, 5])
     assert "net_month" not in measure(finished(ran, costs()))
     assert "net_month" not in measure(finished(ran, costs(tariff()), {"cpu": 3.0}))
@@ -97,8 +97,8 @@ def test_a_request_may_lie_on_several_servers_of_a_network() -> None:
     sampler = Sampler(simulation, ledger)
     play(simulation, Across(), sampler)
     for terms, energy, on in ((costs(), 1.1 + 0.8, 16), (costs(off_after=0.0, waking=7.0), 0.5 + 0.007, 2)):
-        found = billed(FinishedRun(simulation, 0, sampler.columns(), 0, prices={}, costs=terms))
-        assert (found.energy, found.on) == pytest.approx((energy, on))
+        result = billed(FinishedRun(simulation, 0, sampler.columns(), 0, prices={}, costs=terms))
+        assert (result.energy, result.on) == pytest.approx((energy, on))
 
 
 # -- random runs -------------------------------------------------------------------------------------------------------
@@ -154,12 +154,12 @@ def walked(over: FinishedRun, terms: Costs) -> dict[str, Any]:
         elif change.what == "repair":
             since, _ = servers[change.subject].outages.pop()
             servers[change.subject].outages.append((since, change.time))
-    asked = simulation.as_workload()
+    workload = simulation.as_workload()
     for row in np.flatnonzero(record.server[: record.rows] >= 0).tolist():
         start, cut = float(record.decided[row]), float(record.interruption[row])
-        end = start + float(asked.duration[row]) if isnan(cut) else cut
-        spell = (start, end, int(asked.demand[row, terms.resource]))
-        if asked.demand[row].any():
+        end = start + float(workload.duration[row]) if isnan(cut) else cut
+        spell = (start, end, int(workload.demand[row, terms.resource]))
+        if workload.demand[row].any():
             servers[record.server[row]].held.append(spell)
     return reference.bill(servers, terms, over.begin, over.finish)
 
@@ -213,11 +213,11 @@ def test_every_number_is_that_of_a_walk_through_time(case: Case, terms: Costs) -
     servers = len(case.servers)
     terms = replace(terms, kinds=np.resize(terms.kinds, servers), site=np.zeros(servers, np.int64))
     over = finished(ran, terms)
-    found, expected = asdict(billed(over)), walked(over, terms)
+    actual, expected = asdict(billed(over)), walked(over, terms)
     [energy] = terms.energy
     for name, course in (("carbon", energy.carbon), ("electricity", energy.price)):
-        assert (found[name] is None) == (course is None)
-    for name, value in found.items():
+        assert (actual[name] is None) == (course is None)
+    for name, value in actual.items():
         if value is not None:
             assert value == pytest.approx(float(expected[name]), rel=1e-9, abs=1e-12), name
             assert type(value) in (int, float)

@@ -40,12 +40,12 @@ def scenario(metrics: list[Any], **more: Any) -> Scenario:
 
 
 def test_metrics_by_class_are_those_of_its_requests(tmp_path: Path) -> None:
-    asked = [
+    requested = [
         {"wait_mean": {"by": {"group": ["a", "b"], "priority": "urgent"}}},
         {"turnaround_mean": {"by": {"queue": ["short", "long"]}}},
         {"slowdown_mean": {"by": {"group": ["a"]}, "last": "50 %"}},
     ]
-    row, table = first_run(scenario(asked), tmp_path)
+    row, table = first_run(scenario(requested), tmp_path)
     table = table.with_columns(turnaround=pl.col("end") - pl.col("arrival"))
     for group in "ab":
         mine = table.filter(pl.col("group") == group)
@@ -65,7 +65,7 @@ def test_a_class_without_requests_has_no_value(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("entry", "said"),
+    ("entry", "message"),
     [
         ({"acceptance": {"by": {"group": "a"}}}, "is no metric of waits"),
         ({"wait_mean": {"by": {"group": "c"}}}, r"metrics\.0\.by\.group: no request is of this group"),
@@ -74,6 +74,6 @@ def test_a_class_without_requests_has_no_value(tmp_path: Path) -> None:
         ({"wait_mean": {"by": {}}}, "there is a column wait_mean already"),
     ],
 )
-def test_mistakes_are_named(entry: Any, said: str) -> None:
-    with pytest.raises(UserError, match=said):
+def test_mistakes_are_named(entry: Any, message: str) -> None:
+    with pytest.raises(UserError, match=message):
         check_scenario(scenario([entry]))

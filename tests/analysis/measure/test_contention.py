@@ -22,12 +22,12 @@ class Drawn:
         self.shares = np.random.default_rng(seed).choice([0.0, 0.25, 1 / 3, 0.9, 1.0, 1.0], (rows, 30, 2))
 
     def at(self, requests: Ints, step: int) -> Floats:
-        found: Floats = self.shares[requests, step % 30]
-        return found
+        result: Floats = self.shares[requests, step % 30]
+        return result
 
     def during(self, request: int, first: int, last: int) -> Floats:
-        found: Floats = self.shares[request, np.arange(first, last) % 30]
-        return found
+        result: Floats = self.shares[request, np.arange(first, last) % 30]
+        return result
 
     def take(self, rows: Ints) -> Self:
         made = type(self)(0, 0)
@@ -56,21 +56,21 @@ def test_contention_equals_a_walk_through_time(case: Case) -> None:
     if ran.first == len(case.requests):
         return
     over = finished(ran)
-    slow, found = reference.contention(over), over.contention
-    if found is None:
+    slow, result = reference.contention(over), over.contention
+    if result is None:
         assert over.finish <= over.begin
         return
     for r in range(2):
         total = sum(each for (_, resource), each in slow.wanted.items() if resource == r)
         lacked = sum(each for (_, resource), each in slow.missing.items() if resource == r)
-        assert found.levels[:, :2, r].sum(axis=0) == pytest.approx([total, lacked], rel=1e-9, abs=1e-3)
+        assert result.levels[:, :2, r].sum(axis=0) == pytest.approx([total, lacked], rel=1e-9, abs=1e-3)
         ours = [over.simulation.source(row) >= over.first for row, resource in slow.wanted if resource == r]
         values = [each for (_, resource), each in slow.missing.items() if resource == r]
         sold = sum(each for each, mine in zip(values, ours, strict=True) if mine)
-        assert found.missing[:, r].sum() == pytest.approx(sold, rel=1e-9, abs=1e-3)
-    assert found.contended == pytest.approx([slow.contended[server] for server in range(len(over.capacity))])
+        assert result.missing[:, r].sum() == pytest.approx(sold, rel=1e-9, abs=1e-3)
+    assert result.contended == pytest.approx([slow.contended[server] for server in range(len(over.capacity))])
     assert slow.most_granted <= 1 + 1e-9
-    assert (found.missing <= found.wanted * (1 + 1e-9)).all()
+    assert (result.missing <= result.wanted * (1 + 1e-9)).all()
     if case.overcommit == 1:
-        assert not found.contended.any()
-        assert found.lacked.max(initial=0.0) == 0
+        assert not result.contended.any()
+        assert result.lacked.max(initial=0.0) == 0

@@ -99,7 +99,7 @@ def by_definition(ran: Run) -> dict[str, Any]:
     continued = {origin[row] for row in range(n, record.rows) if outcome[row] in ("placed", "interrupted")}
     lost = [row for row in cut if row not in continued]
     waits = sorted(Fraction(decided[row]) - Fraction(arrival[row]) for row in got)
-    found: dict[str, Any] = {
+    result: dict[str, Any] = {
         "offered": len(offered),
         "scheduled": len(got),
         "acceptance": Fraction(len(got), len(offered) + len(lost)) if offered else 0,
@@ -123,63 +123,63 @@ def by_definition(ran: Run) -> dict[str, Any]:
     }
     last = max([begin, *(h.end for h in held)])
     if last < inf:
-        found["makespan"] = last - begin
+        result["makespan"] = last - begin
     income = income_held = Fraction(0)
     for r, name in enumerate(RESOURCES):
-        there = installed(ran, r, begin, finish)
-        asked = sum(demand[row][r] for row in offered)
-        found[f"acceptance_{name}"] = Fraction(sum(demand[row][r] for row in got), asked) if asked else 0
+        present = installed(ran, r, begin, finish)
+        requested = sum(demand[row][r] for row in offered)
+        result[f"acceptance_{name}"] = Fraction(sum(demand[row][r] for row in got), requested) if requested else 0
         if last < inf:
             until_last = installed(ran, r, begin, last)
             used = sum(overlap(h.start, h.end, begin, last) * h.demand[r] for h in held)
-            found[f"utilisation_{name}"] = used / until_last if until_last else 0
+            result[f"utilisation_{name}"] = used / until_last if until_last else 0
         seconds = {h.row: overlap(h.start, h.end, begin, finish) for h in held}
         quanta = sum(seconds[h.row] * h.demand[r] for h in held)
-        found[f"allocation_{name}"] = quanta / there if there else 0
+        result[f"allocation_{name}"] = quanta / present if present else 0
         shares = [Fraction(d.used[r], d.installed[r]) for d in ours]
-        found[f"allocation_{name}_decisions"] = sum(shares, Fraction(0)) / len(shares)
-        found[f"allocation_{name}_end"] = shares[-1]
+        result[f"allocation_{name}_decisions"] = sum(shares, Fraction(0)) / len(shares)
+        result[f"allocation_{name}_end"] = shares[-1]
         lost, free = ran.samples["stranded"][:, r].tolist(), ran.samples["free"][:, r].tolist()
-        found[f"fragmentation_{name}"] = sum(
+        result[f"fragmentation_{name}"] = sum(
             Fraction(a, b) if b else Fraction(0) for a, b in zip(lost, free, strict=True)
         ) / len(free)
         # The warm start earns nothing, neither before nor after a failure sent it back.
         earned = sum((seconds[h.row] * h.demand[r] for h in held if root[h.row] >= first), Fraction(0))
         income += Fraction(PRICES[name]) * earned / QUANTUM / 3600
         income_held += Fraction(PRICES[name]) * quanta / QUANTUM / 3600
-    found["income"] = income
+    result["income"] = income
     if finish > begin:
-        found["income_month"] = income / (finish - begin) * 30 * 86_400
+        result["income_month"] = income / (finish - begin) * 30 * 86_400
     if first:
-        found["income_held"] = income_held
-    return found
+        result["income_held"] = income_held
+    return result
 
 
 def asked_by_definition(ran: Run, since: int) -> dict[str, Any]:
     """What the metrics are that only some scenarios ask for; row `since` is the first after the warm start."""
-    simulation, found = ran.simulation, dict[str, Any]()
+    simulation, result = ran.simulation, dict[str, Any]()
     got = [WORDS[code] in ("placed", "interrupted") for code in simulation.record.outcome.tolist()]
     so_far = {row: Fraction(sum(got[since : row + 1]), row + 1 - since) for row in range(since, simulation.offered)}
     mine = [so_far[row] for row in range(ran.first, simulation.offered)]
-    found["acceptance_cumulative"] = sum(mine) / len(mine)
+    result["acceptance_cumulative"] = sum(mine) / len(mine)
     rows = [row for row in range(ran.first, simulation.offered) if got[row]]
-    asked = simulation.as_workload()
-    stays = {row: time for row in rows if (time := stayed(simulation, asked, row)) is not None}
+    workload = simulation.as_workload()
+    stays = {row: time for row in rows if (time := stayed(simulation, workload, row)) is not None}
     for name, values in {
         "turnaround": [Fraction(time) for time in stays.values() if time < inf],
         "slowdown": [
-            max(Fraction(1), Fraction(time) / max(Fraction(asked.duration[row]), Fraction(10)))
+            max(Fraction(1), Fraction(time) / max(Fraction(workload.duration[row]), Fraction(10)))
             if time < inf
             else Fraction(1)
             for row, time in stays.items()
         ],
     }.items():
         if values:
-            found[f"{name}_mean"] = sum(values) / len(values)
-    return found
+            result[f"{name}_mean"] = sum(values) / len(values)
+    return result
 
 
-def stayed(simulation: Simulation, asked: Workload, row: int) -> Fraction | float | None:
+def stayed(simulation: Simulation, workload: Workload, row: int) -> Fraction | float | None:
     """The time from arrival to end of a request, wherever failures sent it; None if one ended it for good."""
     record, last = simulation.record, row
     for other in range(len(simulation.workload), record.rows):
@@ -187,19 +187,19 @@ def stayed(simulation: Simulation, asked: Workload, row: int) -> Fraction | floa
             last = other
     if WORDS[record.outcome[last]] != "placed":
         return None
-    if asked.duration[last] == inf:
+    if workload.duration[last] == inf:
         return inf
-    return Fraction(record.decided[last]) + Fraction(asked.duration[last]) - Fraction(asked.arrival[row])
+    return Fraction(record.decided[last]) + Fraction(workload.duration[last]) - Fraction(workload.arrival[row])
 
 
 def installed(ran: Run, r: int, begin: Fraction, finish: Any) -> Fraction:
     """Quanta installed x seconds."""
-    there: Fraction = installed_at_begin(ran, r) * (finish - begin)
+    present: Fraction = installed_at_begin(ran, r) * (finish - begin)
     for change in ran.simulation.changes:
         if change.what == "expansion" and begin < change.time:
             per_server = int(ran.simulation.view.capacity[-1, :, r].sum())
-            there += change.subject * per_server * overlap(change.time, inf, begin, finish)
-    return there
+            present += change.subject * per_server * overlap(change.time, inf, begin, finish)
+    return present
 
 
 def installed_at_begin(ran: Run, r: int) -> int:
@@ -212,12 +212,12 @@ def installed_at_begin(ran: Run, r: int) -> int:
 
 def agree(ran: Run) -> None:
     expected = by_definition(ran)
-    found = ran.metrics()
-    assert found.pop("decision_us") == 0
-    assert found.keys() == expected.keys()
+    result = ran.metrics()
+    assert result.pop("decision_us") == 0
+    assert result.keys() == expected.keys()
     for name, value in expected.items():
-        assert found[name] == pytest.approx(float(value), rel=1e-9, abs=1e-12), name
-        assert type(found[name]) in (int, float), name  # the journal is JSON
+        assert result[name] == pytest.approx(float(value), rel=1e-9, abs=1e-12), name
+        assert type(result[name]) in (int, float), name  # the journal is JSON
 
 
 # -- random runs -------------------------------------------------------------------------------------------------------
@@ -297,13 +297,13 @@ def test_metrics_of_the_last_part_are_those_of_a_run_that_begins_there(case: Cas
     expected = by_definition(part) | asked_by_definition(part, ran.first)
     whole = FinishedRun(ran.simulation, ran.first, ran.samples, 0, prices=PRICES)
     names = [name for name in (*BUILT_IN, *ON_DEMAND) if definition_of(name).in_parts]
-    found = measure(whole, [MetricSpec(name=name, last=percent / 100) for name in names])
+    comparison = measure(whole, [MetricSpec(name=name, last=percent / 100) for name in names])
     compared = 0
     for name, value in expected.items():
-        if (column := f"{name}_last_{percent}") in found:
-            assert found[column] == pytest.approx(float(value), rel=1e-9, abs=1e-12), name
+        if (column := f"{name}_last_{percent}") in comparison:
+            assert comparison[column] == pytest.approx(float(value), rel=1e-9, abs=1e-12), name
             compared += 1
-    assert compared == sum("_last_" in column for column in found)
+    assert compared == sum("_last_" in column for column in comparison)
 
 
 # -- one definition at a time, by numbers that a reader can check ------------------------------------------------------
@@ -349,14 +349,14 @@ def test_samples_say_what_is_there(case: Case) -> None:
     assert (samples["stranded"] <= samples["free"]).all()
     assert (np.diff(samples["time"]) >= 0).all()
     for row in range(len(samples["time"])):
-        there = samples["servers"][row]
-        installed = cluster[:there].sum(axis=(0, 1))
+        present = samples["servers"][row]
+        installed = cluster[:present].sum(axis=(0, 1))
         happened, free = ran.looks[row]
         down = down_after(simulation.changes[:happened])
-        assert len(down) <= there
+        assert len(down) <= present
         out = cluster[sorted(down)].sum(axis=(0, 1)) if down else 0
         assert (samples["used"][row] + samples["free"][row] + out == installed).all()
-        up = [server for server in range(there) if server not in down]
+        up = [server for server in range(present) if server not in down]
         assert samples["in_use"][row] == sum(free[server] != cluster[server].tolist() for server in up)
         assert (samples["in_use"][row] == 0) == (samples["used"][row] == 0).all()
         assert samples["stranded"][row].tolist() == stranded(np.array(free), np.array(flavours), spread).tolist()
@@ -411,7 +411,7 @@ def test_moves(time: float, measured: int, lifetime: float, downtime: float, arr
         Told(lambda *_: [(0, (1, 0))] if simulation.now == begins else []),
     )
     drive(simulation, first_fit)
-    assert [(one.end, one.outcome) for one in moving.log] == [(time, "done" if arrives else "ended")]
+    assert [(moved.end, moved.outcome) for moved in moving.log] == [(time, "done" if arrives else "ended")]
     over = FinishedRun(simulation, 2, {}, 0, prices={}, costs=costs(2, move=2.0))
     assert definition_of("moves")(over) == measured * arrives
     assert definition_of("moves_failed")(over) == measured * (1 - arrives)
@@ -448,10 +448,10 @@ def test_drains(time: float, measured: bool, tmp_path: Path) -> None:
             "placement": [{"drain": [0], "at": time}],
             "agents": ["first-fit"],
         }
-        [one] = plan(scenario_from(data))
-        found = execute(one, tmp_path)
-        assert found.get("undrained") == (int(lifetime > FINISH) if measured else None)
-        assert found.get("drained") == (max(lifetime - time, 0.0) if measured else None)
+        [each] = plan(scenario_from(data))
+        actual = execute(each, tmp_path)
+        assert actual.get("undrained") == (int(lifetime > FINISH) if measured else None)
+        assert actual.get("drained") == (max(lifetime - time, 0.0) if measured else None)
 
 
 @pytest.mark.parametrize(("time", "measured"), TIMES)
@@ -460,18 +460,18 @@ def test_refusals(time: float, measured: int) -> None:
     requests = [(0.0, 99.0, (4, 4)), (0.0, 99.0, (4, 4)), (BEGIN, 1.0, (1, 1)), (FINISH, 1.0, (1, 1))]
     case = Case([(4, 4), (4, 4)], requests, failures=[(time, 0, inf)], requeue=True, warm=2)
     ran = run(case)
-    found = {name: loads(said) for name, said in refusals(ran.simulation, ran.first).items()}
-    assert sum(found["reasons"].values()) == 2 + measured
+    actual = {name: loads(output) for name, output in refusals(ran.simulation, ran.first).items()}
+    assert sum(actual["reasons"].values()) == 2 + measured
 
 
-@pytest.mark.parametrize(("running", "said"), [(1, ""), (2, "fits nowhere")])
-def test_a_run_that_ends_before_its_first_arrival(running: int, said: str) -> None:
+@pytest.mark.parametrize(("running", "message"), [(1, ""), (2, "fits nowhere")])
+def test_a_run_that_ends_before_its_first_arrival(running: int, message: str) -> None:
     """The second request finds no place: it arrives, or it is the last one that runs already."""
     requests = [(0.0, inf, (4, 4)), (0.0, inf, (4, 4)), (1.0, inf, (1, 1))]
     ran = run(Case([(4, 4)], requests, overflow=Overflow("stop")))
     ran.simulation.workload = replace(ran.simulation.workload, age=np.ones(running))
-    if said:
-        with pytest.raises(RunError, match=said):
+    if message:
+        with pytest.raises(RunError, match=message):
             FinishedRun(ran.simulation, 0, ran.samples, 0, prices={})
     else:
         assert FinishedRun(ran.simulation, 1, ran.samples, 0, prices={}).finish == 0.0
@@ -492,5 +492,5 @@ def test_metrics_are_the_same_block_by_block(case: Case, rows: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(memmap, "BLOCK", rows)
         patch.setattr("binwright.analysis.measure.finished_run.LARGE", 1)
-        found = measured(ran)
-    assert found == (whole if isinstance(whole, str) else pytest.approx(whole, rel=1e-12, abs=1e-12))
+        result = measured(ran)
+    assert result == (whole if isinstance(whole, str) else pytest.approx(whole, rel=1e-12, abs=1e-12))

@@ -115,18 +115,18 @@ def test_moves_under_way_at_the_end_count_twice_until_arrival() -> None:
 @given(cases(), deciders, st.integers(0, 99), rules_of_moves)
 def test_move_metrics_are_counts_of_the_log(case: Case, decide: Decide, salt: int, rules: Rules) -> None:
     run, _, _, moving = played(case, decide, rules, salt)
-    done = [one for one in moving.log if one.outcome == "done" and one.end <= run.finish]
-    others = [one for one in moving.log if one.outcome not in ("done", "under way") and one.end <= run.finish]
+    done = [moved for moved in moving.log if moved.outcome == "done" and moved.end <= run.finish]
+    others = [moved for moved in moving.log if moved.outcome not in ("done", "under way") and moved.end <= run.finish]
     assert definition_of("moves")(run) == len(done)
     assert definition_of("moves_failed")(run) == len(others)
-    for one in moving.log if rules.at_once else ():
-        flying = sum(other.begin <= one.begin and not other.end <= one.begin for other in moving.log)
+    for moved in moving.log if rules.at_once else ():
+        flying = sum(other.begin <= moved.begin and not other.end <= moved.begin for other in moving.log)
         assert flying <= rules.at_once
     assert run.bill is not None
     carried = sum(case.requests[row][2][0] for row in run.arrived.tolist() if row < len(case.requests))
     assert run.bill.moves is not None
     assert run.bill.moves >= 2.0 * len(done) + 0.5 * carried / 1e6 - 1e-9
-    for before, later in pairwise(one.begin for one in moving.log):
+    for before, later in pairwise(moved.begin for moved in moving.log):
         assert before <= later
 
 
@@ -154,16 +154,16 @@ class Elsewhere(Mover):
     def plan(self, view: View, running: Running, moves: int, request: Request | None = None) -> list[Move]:
         assert isinstance(view, DeviceView)
         rng, left = np.random.default_rng(int(view.now)), view.devices.free.copy()
-        free, found = view.free.copy(), []
+        free, result = view.free.copy(), []
         for at in rng.permutation(len(running.row)).tolist()[:moves]:
-            one, server = running.request(int(running.row[at])), int(rng.integers(len(free)))
-            fitting = np.flatnonzero(left[server] >= one.demand[1])
-            if server != running.server[at] and len(fitting) and (free[server, 0] >= one.demand).all():
-                free[server, 0] -= one.demand
-                left[server, fitting[-1]] -= one.demand[1]
-                devices = (int(fitting[-1]),) if one.demand[1] else ()
-                found.append(Move(one.index, OnDevices(((server, 0, one.demand),), devices=devices)))
-        return found
+            each, server = running.request(int(running.row[at])), int(rng.integers(len(free)))
+            fitting = np.flatnonzero(left[server] >= each.demand[1])
+            if server != running.server[at] and len(fitting) and (free[server, 0] >= each.demand).all():
+                free[server, 0] -= each.demand
+                left[server, fitting[-1]] -= each.demand[1]
+                devices = (int(fitting[-1]),) if each.demand[1] else ()
+                result.append(Move(each.index, OnDevices(((server, 0, each.demand),), devices=devices)))
+        return result
 
 
 @pytest.mark.parametrize("downtime", ["0 s", "7 s"])
@@ -189,9 +189,9 @@ def test_devices_are_followed_to_where_requests_move(
     seen: list[tuple[float, float]] = []
     answer = Simulation.answer
 
-    def answered(simulation: Simulation, *given: Any) -> None:
+    def answered(simulation: Simulation, *inputs: Any) -> None:
         before = len(simulation.record.sequence)
-        answer(simulation, *given)
+        answer(simulation, *inputs)
         ledger: Any = simulation.ledger
         if len(simulation.record.sequence) > before:
             view, out = ledger.view, np.zeros(len(CAUSES))
@@ -205,11 +205,11 @@ def test_devices_are_followed_to_where_requests_move(
             seen.append((float(ledger.used()[1]) / 1e6, fragmented))
 
     monkeypatch.setattr(Simulation, "answer", answered)
-    [one] = plan(scenario_from(data))
+    [run] = plan(scenario_from(data))
     with deciding("python"):
-        row = execute(one, tmp_path)
+        row = execute(run, tmp_path)
     assert row["moves"] > 5
-    found = pl.read_parquet(tmp_path / "details" / f"{one.name}.devices.parquet")
-    np.testing.assert_allclose(found["allocated"], [allocated for allocated, _ in seen])
-    fragmented = sum(found[f"fragments_{cause}"].to_numpy() for number, cause in enumerate(CAUSES) if number != USABLE)
+    frame = pl.read_parquet(tmp_path / "details" / f"{run.name}.devices.parquet")
+    np.testing.assert_allclose(frame["allocated"], [allocated for allocated, _ in seen])
+    fragmented = sum(frame[f"fragments_{cause}"].to_numpy() for number, cause in enumerate(CAUSES) if number != USABLE)
     np.testing.assert_allclose(fragmented, [lost for _, lost in seen], atol=1e-6)

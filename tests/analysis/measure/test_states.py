@@ -42,27 +42,27 @@ def down_at(simulation: Simulation, time: float, kind: str) -> set[int]:
 def test_a_state_is_what_is_there_after_all_that_happened_until_then(case: Case) -> None:
     """Whatever an instant brings, releases, failures, expansion, requests: the state at it comes after all of them."""
     ran = run(case)
-    simulation, record, asked = ran.simulation, ran.simulation.record, ran.simulation.as_workload()
+    simulation, record, workload = ran.simulation, ran.simulation.record, ran.simulation.as_workload()
     assume(ran.first < len(simulation.workload))
-    found = states(FinishedRun(simulation, ran.first, {}, 0), ran.begin)
+    result = states(FinishedRun(simulation, ran.first, {}, 0), ran.begin)
     capacity = simulation.view.capacity.sum(axis=1)
     grown = [change for change in simulation.changes if change.what == "expansion"]
     outcome = [OUTCOMES[code] for code in record.outcome[: record.rows]]
     decided = [inf if isnan(time) else time for time in record.decided[: record.rows].tolist()]
     cut = [inf if isnan(time) else time for time in record.interruption[: record.rows].tolist()]
     known = [*range(simulation.offered), *range(len(simulation.workload), record.rows)]
-    assert found["time"][-1] == simulation.now
-    for state in found.iter_rows(named=True):
+    assert result["time"][-1] == simulation.now
+    for state in result.iter_rows(named=True):
         time = state["time"]
         placed = [row for row in known if outcome[row] in ("placed", "interrupted") and decided[row] <= time]
         down = down_at(simulation, time, "server")
-        there = len(capacity) - sum(change.subject for change in grown if change.time > time)
+        present = len(capacity) - sum(change.subject for change in grown if change.time > time)
         for r, name in enumerate(RESOURCES):
-            held = [0] * there
+            held = [0] * present
             for row in placed:
-                if min(decided[row] + asked.duration[row], cut[row]) > time:
-                    held[record.server[row]] += int(asked.demand[row, r])
-            shares = [None if n in down else held[n] / capacity[n, r] for n in range(there)]
+                if min(decided[row] + workload.duration[row], cut[row]) > time:
+                    held[record.server[row]] += int(workload.demand[row, r])
+            shares = [None if n in down else held[n] / capacity[n, r] for n in range(present)]
             assert state[f"used_{name}"] == [
                 None if share is None else pytest.approx(share, abs=1e-6) for share in shares
             ]
@@ -97,14 +97,14 @@ def test_links_say_what_is_reserved_and_which_are_out_of_service() -> None:
 
     agent.decide = noted
     play(simulation, agent)
-    record, asked = simulation.record, simulation.as_workload()
+    record, workload = simulation.record, simulation.as_workload()
     frame = states(FinishedRun(simulation, 0, {}, 0), 0.0)
     assert len(frame) > MOST / 2
     assert max(max(filter(None, links), default=0) for links in frame["links"].to_list()) > 0.1
     for time, links, used in frame.select("time", "links", "used_cpu").rows():
         reserved, taken = np.zeros(len(ends)), np.zeros(40)
         for row, (bandwidth, placement) in answered.items():
-            until = np.fmin(record.decided[row] + asked.duration[row], record.interruption[row])
+            until = np.fmin(record.decided[row] + workload.duration[row], record.interruption[row])
             if record.outcome[row] in (PLACED, INTERRUPTED) and record.decided[row] <= time < until:
                 reserved[list(placement.links)] += bandwidth
                 for server, _, amounts in placement.shares:

@@ -135,7 +135,7 @@ def test_command_printed_in_the_report_gives_the_same_numbers(
     assert main(arguments) == 1  # the same runs fail again
     again = Results(arguments[-1])
     assert again.folder != results.folder
-    both = [found.runs.drop("seconds", "decision_us") for found in (results, again)]
+    both = [result.runs.drop("seconds", "decision_us") for result in (results, again)]
     assert both[0].equals(both[1])
     capsys.readouterr()
 
@@ -190,15 +190,20 @@ def test_report_shows_refusals_by_reason(tmp_path: Path) -> None:
             row_of("c", 0, offered=30, reasons=json.dumps({"reason 0": 2, "declined": 3, "no <cpu>": 4})),
         ],
     )
-    found = refusals(Results(tmp_path))
-    shown = [re.findall(r"<t[dh][^>]*>([^<]*)</t[dh]>", line) for line in found.splitlines() if line.startswith("<tr>")]
-    assert "no &lt;cpu&gt; %" in found
+    actual = refusals(Results(tmp_path))
+    shown = [
+        re.findall(r"<t[dh][^>]*>([^<]*)</t[dh]>", line) for line in actual.splitlines() if line.startswith("<tr>")
+    ]
+    assert "no &lt;cpu&gt; %" in actual
     assert shown == [  # means over runs, with those that refused nothing; the last column is all other reasons
         ["a", "10.00", "5.00", *["0.00"] * 4, "0.00"],
         ["b", "0.00", "0.00", *["10.00"] * 4, "40.00"],
         ["c", "13.33", "10.00", "6.67", *["0.00"] * 4],
     ]
-    for rejected, said in ((0, "No request was refused."), (2, "No request was refused for a reason that was noted.")):
+    for rejected, output in (
+        (0, "No request was refused."),
+        (2, "No request was refused for a reason that was noted."),
+    ):
         folder = tmp_path / f"none-{rejected}"
         write_results(folder, [row_of("a", 0, rejected=rejected)])
-        assert refusals(Results(folder)) == f"<p>{said}</p>"
+        assert refusals(Results(folder)) == f"<p>{output}</p>"

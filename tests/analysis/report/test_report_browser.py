@@ -43,8 +43,8 @@ def reported(scenario: dict[str, Any], folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def window() -> Iterator[Browser]:
-    with browser() as found:
-        yield found
+    with browser() as result:
+        yield result
 
 
 @pytest.fixture

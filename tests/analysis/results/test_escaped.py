@@ -75,13 +75,13 @@ def set_in_latex(text: str) -> str:
         "{[}": "[", "{*}": "*",
         **{f"\\{sign}": sign for sign in "&%$#_{}"},
     }  # fmt: skip
-    found = ""
+    topology = ""
     while text:
         code = next((code for code in signs if text.startswith(code)), None)
         if code is None:
             assert text[0] not in "\\~^|<>`[*&%$#_{}\n\r"
-        found, text = found + (signs[code] if code else text[0]), text[len(code or text[0]) :]
-    return found
+        topology, text = topology + (signs[code] if code else text[0]), text[len(code or text[0]) :]
+    return topology
 
 
 @given(nasty)
@@ -89,9 +89,9 @@ def set_in_latex(text: str) -> str:
 def test_markdown_and_latex_show_a_text_as_it_is(text: str) -> None:
     plain = escaping.plain(text)
     assert not re.search(r"[\x00-\x1f\x7f-\x9f\u2028\u202a-\u202e]|\s\s", plain)
-    there = shown(f"| {escaping.markdown(text)} | b |\n| --- | --- |\n| {escaping.markdown(text)} | b |\n")
-    assert [cell.strip() for cell in there.cells] == [" ".join(plain.split()), "b"] * 2
-    assert set(there.tags) <= {"table", "thead", "tbody", "tr", "th", "td"}
+    present = shown(f"| {escaping.markdown(text)} | b |\n| --- | --- |\n| {escaping.markdown(text)} | b |\n")
+    assert [cell.strip() for cell in present.cells] == [" ".join(plain.split()), "b"] * 2
+    assert set(present.tags) <= {"table", "thead", "tbody", "tr", "th", "td"}
     assert set_in_latex(escaping.latex(text)) == plain
 
 
@@ -107,7 +107,7 @@ def made(folder: Path, texts: list[str]) -> Results:
     ]
     keyed = f"key {key}"
     order = ["run", "agent", "seed", keyed]
-    frame = pl.DataFrame([one | {keyed: value} for one in rows]).select(
+    frame = pl.DataFrame([each | {keyed: value} for each in rows]).select(
         *order, *(name for name in rows[0] if name not in order)
     )
     frame = pl.concat([frame, _failed(frame, heading)])
@@ -116,8 +116,8 @@ def made(folder: Path, texts: list[str]) -> Results:
     resources = (resource or "cpu",)
     metrics = (*describe(resources, ()), own)
     write_runs(folder, frame, Columns(resources, (keyed,), metrics, headings))
-    said = {"name": f"name {agent}", "description": f"description {heading}"}
-    write_text(folder / "scenario.yaml", yaml.safe_dump(said, allow_unicode=True))
+    output = {"name": f"name {agent}", "description": f"description {heading}"}
+    write_text(folder / "scenario.yaml", yaml.safe_dump(output, allow_unicode=True))
     return Results(folder)
 
 
@@ -150,9 +150,9 @@ def test_everything_that_users_name_is_shown_as_it_is(usual: set[str], texts: li
         with console.capture() as capture:
             console.print(table.rich(200), comparison.rich(200))
     heading, agent, unit = (escaping.plain(text) for text in (f"own {texts[3]}", f"agent {texts[0]}", texts[4]))
-    for there in both:
-        assert set(there.tags) <= {"table", "thead", "tbody", "tr", "th", "td", "p", "strong"}
-        cells = [" ".join(cell.split()) for cell in there.cells]
+    for present in both:
+        assert set(present.tags) <= {"table", "thead", "tbody", "tr", "th", "td", "p", "strong"}
+        cells = [" ".join(cell.split()) for cell in present.cells]
         assert agent in cells
         assert len(set(cells)) > 4
     assert heading in " ".join(both[0].cells)

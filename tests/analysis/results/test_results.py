@@ -95,17 +95,17 @@ def test_an_interrupted_batch_says_in_compare_and_report_how_many_runs_are_missi
 
 
 def test_several_results_are_merged(tmp_path: Path) -> None:
-    one = Columns(("cpu", "mem"), ("a",), (Metric("x", "first"), Metric("y", "y")))
+    columns = Columns(("cpu", "mem"), ("a",), (Metric("x", "first"), Metric("y", "y")))
     other = Columns(("cpu", "gpu"), ("b", "a"), (Metric("x", "second"), Metric("z", "z")))
-    assert merged([one, other]) == Columns(
+    assert merged([columns, other]) == Columns(
         ("cpu", "mem", "gpu"), ("a", "b"), (Metric("x", "first"), Metric("y", "y"), Metric("z", "z"))
     )
     left = Batch(scenario(name="left", replications=1), tmp_path / "left").run()
     swept = scenario(name="right", replications=1, sweep={"product": {"cluster.servers": [2, 3]}})
     right = Batch(swept, tmp_path / "right").run()
-    found = Comparison([left, right], metrics=["fragmentation_mem"])
-    assert found.keys == ["scenario", "cluster.servers"]
-    assert found.metrics[0].heading == "mem fragmentation %"
+    comparison = Comparison([left, right], metrics=["fragmentation_mem"])
+    assert comparison.keys == ["scenario", "cluster.servers"]
+    assert comparison.metrics[0].heading == "mem fragmentation %"
     assert Comparison(left, metrics=[]).metrics == Comparison(left).metrics
 
 
@@ -118,7 +118,7 @@ def drawn(agents: list[str], seeds: int = 6, **more: Any) -> list[dict[str, Any]
 def test_a_metric_without_any_number_is_none_in_figures_and_report(value: float, tmp_path: Path) -> None:
     rows = drawn(["a", "b", "c"])
     for agents in ("b", "abc"):
-        results = made(tmp_path, [one | ({"acceptance": value} if one["agent"] in agents else {}) for one in rows])
+        results = made(tmp_path, [each | ({"acceptance": value} if each["agent"] in agents else {}) for each in rows])
         assert results.done["acceptance"].null_count() == 6 * len(agents)
         figure = draw(results, "differences", metrics=["acceptance", "hours"])
         assert len(figure.axes[0].lines) + len(figure.axes[0].patches) > 0 or agents == "abc"
@@ -128,11 +128,11 @@ def test_a_metric_without_any_number_is_none_in_figures_and_report(value: float,
 
 
 @pytest.mark.parametrize(
-    "said", first(1, [b"\xff\xfe", b"figures: [1]\nheadings: 3\nname: [1]\n", b"name: {a: 1}\ndescription: 3\n"])
+    "message", first(1, [b"\xff\xfe", b"figures: [1]\nheadings: 3\nname: [1]\n", b"name: {a: 1}\ndescription: 3\n"])
 )
-def test_a_scenario_that_is_no_scenario_any_more_takes_no_figure_away(said: bytes, tmp_path: Path) -> None:
+def test_a_scenario_that_is_no_scenario_any_more_takes_no_figure_away(message: bytes, tmp_path: Path) -> None:
     made(tmp_path, drawn(["a", "b"]))
-    (tmp_path / "scenario.yaml").write_bytes(said)
+    (tmp_path / "scenario.yaml").write_bytes(message)
     assert main(["figures", str(tmp_path), "--kind", "differences", "--out", str(tmp_path / "f")]) == 0
     assert main(["report", str(tmp_path)]) == 0
 

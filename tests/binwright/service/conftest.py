@@ -12,6 +12,8 @@ LIMITS = ("time=20", "grace=20", "memory=6e8", "body=300000", "queue=250")
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("service")
-    with serving(folder / "data", "--workers", "2", *[part for one in LIMITS for part in ("--limit", one)]) as started:
+    with serving(
+        folder / "data", "--workers", "2", *[part for each in LIMITS for part in ("--limit", each)]
+    ) as started:
         started.warm()
         yield started

@@ -86,8 +86,8 @@ def test_mistakes_in_starting_the_server_are_refused(
 ) -> None:
     (tmp_path / "SHORT").write_text("short")
     (tmp_path / "TOKENS").write_text("long-enough-for-a-token")
-    given = [str(tmp_path / word) if word.isupper() else word for word in options]
-    assert main(["serve", "--port", "0", "--data", str(tmp_path / "data"), *given]) == 2
+    values = [str(tmp_path / word) if word.isupper() else word for word in options]
+    assert main(["serve", "--port", "0", "--data", str(tmp_path / "data"), *values]) == 2
     assert says in capsys.readouterr().err
 
 

@@ -66,10 +66,10 @@ def test_events_tell_progress_and_end_with_the_job(server: Server) -> None:
     events = [json.loads(line[6:]) for line in got.body.decode().splitlines() if line.startswith("data: ")]
     assert events[-1]["state"] == "done"
     assert events[-1]["result"]["status"] == "partial"
-    progress = [one["progress"] for one in events if one["progress"]]
+    progress = [each["progress"] for each in events if each["progress"]]
     assert progress
     assert progress[-1]["checked"] > progress[0]["checked"]
-    assert all(one["balls"] == 23 for one in progress)
+    assert all(each["balls"] == 23 for each in progress)
 
 
 def searching(server: Server, name: str) -> None:
@@ -170,8 +170,8 @@ def test_hostile_specifications_are_answered(server: Server, what: str) -> None:
     for secret in ("/tmp", "/work", "root:", "Traceback", ".py"):
         assert secret not in json.dumps(job).replace(what, "")
     if what in PATHS:
-        said = f"{PATHS[what]!r} is not in the specification's folder"
-        assert (job["state"], job["error"]["message"]) == ("refused", said)
+        output = f"{PATHS[what]!r} is not in the specification's folder"
+        assert (job["state"], job["error"]["message"]) == ("refused", output)
 
 
 BODIES: list[tuple[bytes, int]] = [
@@ -252,8 +252,8 @@ def test_nonsense_is_refused(server: Server) -> None:
     ],
 )
 def test_pages_of_other_sites_may_not_ask(server: Server, method: str, headers: dict[str, str], status: int) -> None:
-    given = {name: server.url if value == "OURS" else value for name, value in headers.items()}
-    assert server.ask(method, "/v1/problems/none", **given).status == status
+    options = {name: server.url if value == "OURS" else value for name, value in headers.items()}
+    assert server.ask(method, "/v1/problems/none", **options).status == status
 
 
 @pytest.mark.long
@@ -295,8 +295,8 @@ def test_without_a_token_there_is_nothing_but_401(tmp_path: Path) -> None:
     limits = ("--limit", "queue=2", "--limit", "time=30")
     with serving(tmp_path / "data", "--workers", "1", "--token-file", str(file), *limits) as server:
         for method, path in (("GET", "/"), ("GET", "/v1/openapi.json"), ("POST", "/v1/problems"), ("GET", "/nothing")):
-            for given in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": "Basic !"}):
-                got = server.ask(method, path, **given)
+            for options in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": "Basic !"}):
+                got = server.ask(method, path, **options)
                 assert got.status == 401
                 assert "www-authenticate" in got.headers
         first, second = ({"Authorization": f"Bearer {token}"} for token in TOKENS)
@@ -367,7 +367,7 @@ def test_client_sends_names_and_reads_them_back(server: Server) -> None:
     assert result["ball_names"] == TABLES["POD"]
     assert [result["bin_names"][place] for place in result["alloc"]] == ["n-b", "n-c", "n-c"]
     result = client.solve(NAMED.replace("RESOURCES", 'NOW HOME PIN "db" TO "n-a" RESOURCES'), tables=TABLES, drain=[1])
-    moved = [(result["ball_names"][one["ball"]], result["bin_names"][one["from"]]) for one in result["moves"]]
+    moved = [(result["ball_names"][each["ball"]], result["bin_names"][each["from"]]) for each in result["moves"]]
     assert moved == [("web-1", "n-b"), ("db", "n-b")]
     for tables, says in (
         ({"POD": [1, 2, None]}, "POD is not numeric"),

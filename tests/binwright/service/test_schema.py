@@ -15,7 +15,7 @@ EXCEPT = "positive_data_acceptance,allow_header_conformance"
 
 @pytest.mark.long
 def test_service_answers_as_its_openapi_document_says(tmp_path: Path) -> None:
-    with serving(tmp_path / "data", *[part for one in LIMITS for part in ("--limit", one)]) as server:
+    with serving(tmp_path / "data", *[part for each in LIMITS for part in ("--limit", each)]) as server:
         server.warm()
         command = [
             str(Path(sys.executable).with_name("st")), "run", f"{server.url}/v1/openapi.json", "--no-color",

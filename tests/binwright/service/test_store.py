@@ -65,13 +65,13 @@ def failing_sqlite(at: int, number: int = errno.ENOSPC, count: int = 1) -> Itera
 
         return call
 
-    kept = []
+    retained = []
     for name, offsets in ((b"write", 0), (b"pwrite", 1), (b"pwrite64", 1)):
-        given = [ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int64] * offsets]
-        kind = ctypes.CFUNCTYPE(ctypes.c_ssize_t, *given, use_errno=True)
+        values = [ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int64] * offsets]
+        kind = ctypes.CFUNCTYPE(ctypes.c_ssize_t, *values, use_errno=True)
         if real := vfs.contents.get_call(vfs, name):
-            kept.append(kind(failing_call(kind(real))))
-            vfs.contents.set_call(vfs, name, kept[-1])
+            retained.append(kind(failing_call(kind(real))))
+            vfs.contents.set_call(vfs, name, retained[-1])
     try:
         yield seen
     finally:
@@ -153,9 +153,9 @@ def test_stopping_the_server_is_not_counted_as_an_attempt(tmp_path: Path) -> Non
 
 
 def test_job_key_depends_on_the_content_only() -> None:
-    given: dict[str, Any] = {"text": "x", "tables": {"A": [1], "B": [2]}, "seed": 1}
+    inputs: dict[str, Any] = {"text": "x", "tables": {"A": [1], "B": [2]}, "seed": 1}
     others: list[dict[str, Any]] = [{}, {"text": "y"}, {"tables": {"A": [1.0], "B": [2]}}, {"seed": 2}, {"time": 9}]
-    keys = [Submission(**given | other).key for other in others]
+    keys = [Submission(**inputs | other).key for other in others]
     assert len(set(keys)) == len(others)
     text = '{"seed":1,"tables":{"B":[2],"A":[1]},"text":"x"}'
     assert Submission.model_validate_json(text).key == keys[0]

@@ -28,9 +28,9 @@ MINIMISE sum(b in BALLS: if ALLOC[b] == 0 then WEIGHT[b] else 0)
 """
 
 
-def outcome(found: Any, text: str = SMALL) -> dict[str, Any]:
+def outcome(result: Any, text: str = SMALL) -> dict[str, Any]:
     """Verify what a search says that it has found."""
-    return verified(compile_request(Submission(text=text), Limits()), found)
+    return verified(compile_request(Submission(text=text), Limits()), result)
 
 
 def test_a_right_answer_is_stored_with_what_is_used() -> None:
@@ -42,11 +42,11 @@ def test_a_right_answer_is_stored_with_what_is_used() -> None:
 
 
 def test_what_a_goal_comes_to_is_computed_again() -> None:
-    found = solve(problem(WEIGHTS)).as_json()
-    [goal] = outcome(found, WEIGHTS)["goals"]
-    assert (found["status"], goal["value"], goal["bound"]) == ("optimal", 3, 3)
+    result = solve(problem(WEIGHTS)).as_json()
+    [goal] = outcome(result, WEIGHTS)["goals"]
+    assert (result["status"], goal["value"], goal["bound"]) == ("optimal", 3, 3)
     with pytest.raises(RunError, match="it says"):
-        outcome(found | {"goals": [goal | {"value": 2}]}, WEIGHTS)
+        outcome(result | {"goals": [goal | {"value": 2}]}, WEIGHTS)
 
 
 @pytest.mark.parametrize(
@@ -69,17 +69,17 @@ def test_an_answer_that_fails_verification_is_not_stored(more: dict[str, Any], s
 
 
 @pytest.mark.parametrize(
-    ("found", "says"),
+    ("result", "says"),
     [
         ({"alloc": [1, 1, 1, 0]}, "the solver failed"),
         (FOUND | {"alloc": [10**30, 0, 0, 0]}, "the solver failed"),
         (FOUND | {"alloc": [0, 0, 0, 0]}, "the search gave a wrong answer: "),
     ],
 )
-def test_nonsense_from_a_search_is_a_failed_job(found: Any, says: str) -> None:
-    here, theirs = Pipe(duplex=False)
+def test_nonsense_from_a_search_is_a_failed_job(result: Any, says: str) -> None:
+    local, theirs = Pipe(duplex=False)
     with patch("binwright.service.worker.confine"):
-        run(theirs, Submission(text=SMALL).model_dump_json(), found, Limits())
-    answer = json.loads(here.recv_bytes())
+        run(theirs, Submission(text=SMALL).model_dump_json(), result, Limits())
+    answer = json.loads(local.recv_bytes())
     assert answer["state"] == "failed"
     assert answer["error"]["message"].startswith(says)

@@ -36,8 +36,8 @@ def test_a_compiled_run_is_the_engines(case: Case) -> None:
     expected = played(case, engine, lambda scan, watch: play(engine, agent_of(scan), watch))
     recount(ledger)
     compiled = Simulation(case.workload, Ledger(case.cluster), case.overflow, expansion=case.expansion)
-    found = played(case, compiled, lambda scan, watch: play_compiled(compiled, agent_of(scan), watch))
-    assert found == expected
+    placement = played(case, compiled, lambda scan, watch: play_compiled(compiled, agent_of(scan), watch))
+    assert placement == expected
     assert_same(compiled, engine)
 
 
@@ -48,16 +48,16 @@ def test_a_compiled_run_keeps_rules_as_the_engine(case: Case, data: st.DataObjec
     servers = len(case.cluster.capacity)
     labels, written = data.draw(labelled(servers, servers)), data.draw(rules(servers))
     of = np.array(data.draw(st.lists(st.integers(0, 5), min_size=40, max_size=40)))[: len(case.workload)]
-    asked = np.maximum(case.workload.demand, 1)  # where nothing is free, a demand for nothing fits
-    case.workload = replace(case.workload, demand=asked, roles=Roles(ROLES, of))
+    requested = np.maximum(case.workload.demand, 1)  # where nothing is free, a demand for nothing fits
+    case.workload = replace(case.workload, demand=requested, roles=Roles(ROLES, of))
     ledger = Ledger(case.cluster, rules=rule_book(labels, written))
     engine = Simulation(case.workload, ledger, case.overflow, expansion=case.expansion)
     expected = played(case, engine, lambda scan, watch: play(engine, agent_of(scan), watch))
     recount(ledger)
     other = Ledger(case.cluster, rules=rule_book(labels, written))
     compiled = Simulation(case.workload, other, case.overflow, expansion=case.expansion, compiled=True)
-    found = played(case, compiled, lambda scan, watch: play_compiled(compiled, agent_of(scan), watch))
-    assert found == expected
+    result = played(case, compiled, lambda scan, watch: play_compiled(compiled, agent_of(scan), watch))
+    assert result == expected
     assert_same(compiled, engine)
 
 
@@ -84,12 +84,12 @@ def test_every_rule_decides_as_its_agent(name: str) -> None:
     expected = Sampler(engine, ledger)
     play(engine, agent, expected)
     compiled = Simulation(workload, ledger := Ledger(cluster))
-    found = Sampler(compiled, ledger)
-    play_compiled(compiled, agent, found)
+    result = Sampler(compiled, ledger)
+    play_compiled(compiled, agent, result)
     assert_same(compiled, engine)
     assert 0 < (engine.record.outcome == 2).sum() < 1500
     for key, column in expected.columns().items():
-        np.testing.assert_array_equal(found.columns()[key], column, key)
+        np.testing.assert_array_equal(result.columns()[key], column, key)
 
 
 def test_a_place_that_cannot_be_taken_is_refused_in_the_engines_words() -> None:
@@ -98,10 +98,10 @@ def test_a_place_that_cannot_be_taken_is_refused_in_the_engines_words() -> None:
     with pytest.raises(InfeasiblePlacement) as expected:
         play(engine, agent_of(wrong))
     compiled = Simulation(workload, Ledger(cluster))
-    with pytest.raises(InfeasiblePlacement) as found:
+    with pytest.raises(InfeasiblePlacement) as error:
         compiled.loop.go(Compiled(wrong))
-    assert str(found.value) == str(expected.value)
-    assert found.value.args == expected.value.args
+    assert str(error.value) == str(expected.value)
+    assert error.value.args == expected.value.args
     np.testing.assert_array_equal(compiled.view.free, engine.view.free)
 
 
@@ -145,9 +145,9 @@ def test_whatever_a_rule_answers_nothing_holds_more_than_it_has(codes: list[int]
         refused = str(error)
     answers, expected = iter(codes), ""
     try:
-        while (asked := engine.advance()) is not None:
+        while (requested := engine.advance()) is not None:
             code = next(answers, -1)
-            engine.answer(None if code < 0 else placement_of(code, asked, 2))
+            engine.answer(None if code < 0 else placement_of(code, requested, 2))
     except InfeasiblePlacement as error:
         expected = str(error)
     assert refused == expected

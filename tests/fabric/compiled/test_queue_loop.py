@@ -120,20 +120,20 @@ def both(
         Simulation(workload, ledger, overflow, expansion=expansion, faults=faults, compiled=way)
         for ledger, way in zip(ledgers, (False, True), strict=True)
     )
-    for one, ledger, way in (engine, ledgers[0], play), (compiled, ledgers[1], play_compiled):
+    for simulation, ledger, way in (engine, ledgers[0], play), (compiled, ledgers[1], play_compiled):
         if lines:
-            QueueBook(one, lines, "queues")
+            QueueBook(simulation, lines, "queues")
         if quotas:
-            QuotaBook(one, quotas)
+            QuotaBook(simulation, quotas)
         if moves is not None:
             schedule = Rescheduling.model_validate({"every": 1.5, "moves": 3}), ByAgent()
-            schedule[1].start(one.view, stream(0, "mover"))
-            Moving(one, MovesSpec.model_validate(moves), schedule=schedule)
-        sampler = Sampler(one, ledger)
-        agent.start(one.view, stream(0, "agent"))
-        way(one, agent, Watchers(one, sampler))
+            schedule[1].start(simulation.view, stream(0, "mover"))
+            Moving(simulation, MovesSpec.model_validate(moves), schedule=schedule)
+        sampler = Sampler(simulation, ledger)
+        agent.start(simulation.view, stream(0, "agent"))
+        way(simulation, agent, Watchers(simulation, sampler))
         sampler.look()
-        seen.append((sampler.columns(), one.now, one.offered, one.waiting))
+        seen.append((sampler.columns(), simulation.now, simulation.offered, simulation.waiting))
     assert_same(compiled, engine)
     for name, column in seen[0][0].items():
         np.testing.assert_array_equal(seen[1][0][name], column, name)
@@ -205,12 +205,12 @@ def test_promises_count_what_moves_where_it_was_placed_and_then_where_it_arrives
 def test_a_place_that_cannot_be_taken_is_refused_in_the_engines_words() -> None:
     cluster = Cluster(("cpu",), np.full((1, 1, 1), 4), (NEVER,), np.full((1, 1), 4))
     workload = Workload(("cpu",), np.arange(3.0), np.ones(3), np.ones((3, 1), np.int64), np.arange(3))
-    said = []
+    output = []
     for compiled, way in (False, play), (True, play_compiled):
         with pytest.raises(InfeasiblePlacement) as error:
             way(Simulation(workload, Ledger(cluster), Overflow("wait", together=9), compiled=compiled), agent_of(wrong))
-        said.append(str(error.value))
-    assert said[0] == said[1]
+        output.append(str(error.value))
+    assert output[0] == output[1]
 
 
 def test_orders_that_need_python_are_not_compiled() -> None:

@@ -64,8 +64,8 @@ def test_random_problems(backend: str, text: str, seed: int) -> None:
         problem = Spec(text).problem()
     except SpecError:
         return
-    found, expected = (answer(which, problem, seed, 0, 4) for which in (BACKENDS[backend], reference.attempts))
-    assert found == expected
+    result, expected = (answer(which, problem, seed, 0, 4) for which in (BACKENDS[backend], reference.attempts))
+    assert result == expected
 
 
 def test_generated_source_is_the_same_for_any_number_of_bins() -> None:
@@ -105,14 +105,14 @@ def c_calls(problem: Problem) -> Call:
     body, numbers = utilfn(problem.program)
     printer = Printer(lengths(problem))
     printer.add_source(body, cpu.CALLED)
-    asked = "long asked(const long b, const long p, const long *a, const long *d, const long *f, const long *u,"
-    asked += " const long *c, long *x, long *y) { return utilfn(b, p, a, d, f, u, c, x, y, 0); }"
+    requested = "long asked(const long b, const long p, const long *a, const long *d, const long *f, const long *u,"
+    requested += " const long *c, long *x, long *y) { return utilfn(b, p, a, d, f, u, c, x, y, 0); }"
     head = "#define __global\n"
     for name, sign in (("min", "<"), ("max", ">")):  # OpenCL has them
         head += f"static inline long {name}(long a, long b) {{ return a {sign} b ? a : b; }}\n"
     with TemporaryDirectory() as folder:
         source, library = Path(folder, "utilfn.c"), Path(folder, "utilfn.so")
-        source.write_text(f"{head}{HEAD}{printer.text}\n{asked}")
+        source.write_text(f"{head}{HEAD}{printer.text}\n{requested}")
         subprocess.run([compiler, "-shared", "-fPIC", "-w", "-o", library, source], check=True)
         function = ctypes.CDLL(str(library)).asked
     function.restype = ctypes.c_long
@@ -123,7 +123,7 @@ def c_calls(problem: Problem) -> Call:
     arrays = room.alloc, flat.data, flat.numbers, room.used, flat.ceiling, room.dims, room.amounts
 
     def run(ball: int, place: int) -> list[tuple[int, int]]:
-        n = function(ball, place, *(one.ctypes.data for one in arrays))
+        n = function(ball, place, *(each.ctypes.data for each in arrays))
         return list(zip(room.dims[:n].tolist(), room.amounts[:n].tolist(), strict=True))
 
     return run
@@ -196,9 +196,9 @@ def test_an_attempt_is_cut_short_when_time_is_over() -> None:
     )
     list(cpu.attempts(made, 0, 0, 1, lambda: True))  # compiled
     end = monotonic() + 0.05
-    (found,) = cpu.attempts(made, 0, 0, 1, lambda: monotonic() > end)
-    assert found.left > 0
-    assert not faults(made, found.where.tolist())
+    (actual,) = cpu.attempts(made, 0, 0, 1, lambda: monotonic() > end)
+    assert actual.left > 0
+    assert not faults(made, actual.where.tolist())
 
 
 JOBS = """PARAM SERVERS = 6 TABLE OF = [0, 0, 0, 0, 1, 1, 1, 2, 2, 2, 2, 2, 3, 3, 4, 4, 4, 4, 5, 6]
@@ -229,6 +229,6 @@ def test_a_device_does_not_change_what_searches_come_to(text: str, room: int) ->
         alone = searches(made, "cpu", "published") | searches(made, "cpu", "ours")
         assert list(on_device) == list(alone) == ["published", "local search"]
         for theirs, ours in zip(on_device.values(), alone.values(), strict=True):
-            *_, found = theirs(made, seed, 0, 7, never)
+            *_, actual = theirs(made, seed, 0, 7, never)
             *_, alike = ours(made, seed, 0, 7, never)
-            assert (found.where.tolist(), *found[2:3]) == (alike.where.tolist(), *alike[2:3])
+            assert (actual.where.tolist(), *actual[2:3]) == (alike.where.tolist(), *alike[2:3])

@@ -25,9 +25,9 @@ pytestmark = pytest.mark.long  # compiled kernels of its own, which take long
 def test_a_device_that_is_not_there(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(opencl, "installed", list)
     assert main(["solve", "cdn", "--device", "opencl"]) == MISTAKE
-    said = capsys.readouterr().err
-    assert "there is no OpenCL device (got 'opencl')" in said
-    assert "binwright list devices" in said
+    output = capsys.readouterr().err
+    assert "there is no OpenCL device (got 'opencl')" in output
+    assert "binwright list devices" in output
 
 
 FIRST, SECOND = opencl.Device("first", "first (Some 1.0)"), opencl.Device("second", "second (Some 1.0)")
@@ -84,8 +84,8 @@ def test_no_launch_is_left_behind_when_one_is_interrupted(monkeypatch: pytest.Mo
     session, launches = opencl.Session(packing(14), opencl_device().handle), list[Any]()
     kernel = session._kernel
 
-    def launched(*given: Any) -> Any:
-        launches.append(kernel(*given))
+    def launched(*inputs: Any) -> Any:
+        launches.append(kernel(*inputs))
         return launches[-1]
 
     def interrupted() -> bool:

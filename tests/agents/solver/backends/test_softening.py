@@ -47,9 +47,9 @@ def specs(draw: st.DrawFn, balls: int = 0, bins: int = 0) -> str:
 def test_friends_are_apart_where_they_must_and_it_is_said() -> None:
     answer = bw.solve(made("FRIENDS 0 .. 4 WITH 0.9 FRIENDS 4, 5 WITH 0.5"), attempts=16)  # four have no room in three
     assert (answer.status, answer.placed) == ("solved", 12)
-    broken, kept = answer.problem.wishes
+    broken, wish = answer.problem.wishes
     assert broken.broken(answer.alloc) == ((0, 1, 2, 3),)
-    assert (kept.asked, kept.broken(answer.alloc)) == (1, ())
+    assert (wish.asked, wish.broken(answer.alloc)) == (1, ())
     assert answer.alloc[4] == answer.alloc[5]
     assert "FRIENDS WITH 0.9: 0 of 1 sets hold, 1 asked for; not 0, 1, 2, 3" in answer.notes
     assert not any("WITH 0.5" in note for note in answer.notes)
@@ -57,14 +57,14 @@ def test_friends_are_apart_where_they_must_and_it_is_said() -> None:
 
 def test_soft_sets_hold_for_the_requested_share() -> None:
     """Of ten pairs only nine fit together with the ball that takes a bin alone."""
-    for share, asked in ((0.9, 9), (0.5, 5), (0.1, 1)):
+    for share, wanted in ((0.9, 9), (0.5, 5), (0.1, 1)):
         sets = f"FRIENDS 2 * i, 2 * i + 1 WITH {share} for i in 10 PIN 18 TO 9 PIN 19 TO 8"
         answer = bw.solve(made(sets, balls=20, bins=10, room=2), attempts=200)
         [wish] = answer.problem.wishes
         broken = wish.broken(answer.alloc)
-        assert wish.asked == asked
-        assert len(wish.sets) - len(broken) >= (8 if share == 0.9 else asked)
-        assert (answer.status == "optimal") == (len(broken) <= 10 - asked)
+        assert wish.asked == wanted
+        assert len(wish.sets) - len(broken) >= (8 if share == 0.9 else wanted)
+        assert (answer.status == "optimal") == (len(broken) <= 10 - wanted)
         assert (18, 19) in broken
 
 
@@ -104,10 +104,10 @@ def test_opencl_agrees(backend: str, text: str, seed: int) -> None:
 
 def agrees(backend: str, text: str, seed: int) -> None:
     """Hold a back end to the reference on a specification."""
-    found = problem(text)
-    *_, fast = BACKENDS[backend](found, seed, 0, 4)
-    *_, slow = reference.attempts(found, seed, 0, 4)
+    result = problem(text)
+    *_, fast = BACKENDS[backend](result, seed, 0, 4)
+    *_, slow = reference.attempts(result, seed, 0, 4)
     alloc = fast.where.tolist()
     assert (alloc, fast.left, fast.attempt) == (slow.where.tolist(), slow.left, slow.attempt)
-    assert fast.left == len({int(found.unit_of[ball]) for ball, place in enumerate(alloc) if place == NULL})
-    assert not (found.program.alloc_free and faults(found, alloc))
+    assert fast.left == len({int(result.unit_of[ball]) for ball, place in enumerate(alloc) if place == NULL})
+    assert not (result.program.alloc_free and faults(result, alloc))

@@ -14,8 +14,8 @@ pytestmark = pytest.mark.long  # compiled kernels of its own, which take long
 def test_attempts_that_are_cut_short_count_what_they_placed(name: str) -> None:
     """Nothing, if time was over before it began."""
     for spec in ("vm-placement", "oktopus"):
-        given = load_problem(spec)
-        found = list(BACKENDS[name](given, 3, 0, 2, lambda: True))
-        assert len(found) == 1
-        assert not faults(given, found[0].where.tolist())
-        assert found[0].left == len(given.units) or name.startswith("cpu")  # which may be quicker than its clock
+        problem = load_problem(spec)
+        actual = list(BACKENDS[name](problem, 3, 0, 2, lambda: True))
+        assert len(actual) == 1
+        assert not faults(problem, actual[0].where.tolist())
+        assert actual[0].left == len(problem.units) or name.startswith("cpu")  # which may be quicker than its clock

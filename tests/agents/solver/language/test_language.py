@@ -63,8 +63,8 @@ def test_expressions(expression: str, expected: float) -> None:
 
 
 def test_a_test_at_run_time_rejects() -> None:
-    found = problem(f"{HEAD} procedure UTILFN(BALL, BIN, ALLOC) UTIL.X += T[BALL + 1] / BALL end")
-    assert [call(found.program, ball, 0, [-1] * 3) is None for ball in range(3)] == [True, False, True]
+    result = problem(f"{HEAD} procedure UTILFN(BALL, BIN, ALLOC) UTIL.X += T[BALL + 1] / BALL end")
+    assert [call(result.program, ball, 0, [-1] * 3) is None for ball in range(3)] == [True, False, True]
 
 
 @pytest.mark.parametrize(
@@ -95,8 +95,8 @@ def test_solve_prints_text_or_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["solve", "vm-placement"]) == 0
     assert "optimal: 4 of 4 balls in 2 bins" in capsys.readouterr().out
     assert main(["solve", "vm-placement", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert (found["status"], found["alloc"], found["used"]) == ("optimal", [1, 1, 1, 0], 2)
+    result = json.loads(capsys.readouterr().out)
+    assert (result["status"], result["alloc"], result["used"]) == ("optimal", [1, 1, 1, 0], 2)
 
 
 def test_solve_check_describes_the_problem(capsys: pytest.CaptureFixture[str]) -> None:
@@ -130,7 +130,7 @@ def comparing(test: str) -> Problem:
 @pytest.mark.parametrize("turned", [False, True])
 def test_null_equals_no_number(other: str, op: str, turned: bool) -> None:
     test = f"{other} {op} ALLOC[1 - BALL]" if turned else f"ALLOC[1 - BALL] {op} {other}"
-    found = comparing(test)
-    assert call(found.program, 0, 0, [NULL, NULL]) == [(0 if op == "!=" else 1, 10**6)]
+    result = comparing(test)
+    assert call(result.program, 0, 0, [NULL, NULL]) == [(0 if op == "!=" else 1, 10**6)]
     for alloc in ([0, NULL], [1, NULL], [NULL, 0], [1, 0], [0, 0]):
-        assert evaluate(found, alloc) == from_text(found, alloc) == utilisation(found, alloc)
+        assert evaluate(result, alloc) == from_text(result, alloc) == utilisation(result, alloc)

@@ -23,11 +23,11 @@ def never() -> bool:
     return False
 
 
-def constructed(given: Problem) -> Construction:
+def constructed(inputs: Problem) -> Construction:
     """Place the tenants."""
-    found = tenants(given, never)
-    assert found is not None
-    made = Construction(given, found, never)
+    result = tenants(inputs, never)
+    assert result is not None
+    made = Construction(inputs, result, never)
     made.construct()
     return made
 
@@ -105,7 +105,7 @@ def test_balls_of_a_tenant_that_is_too_large_count_one_by_one(monkeypatch: pytes
     """Twenty balls look at one another in a ring, and two have nothing to do with them: 18 have room."""
     other = "if BALL < 20 and ALLOC[(BALL + 1) % 20] == BIN then 1 else 1"
     text = f"FRIENDS 20, 21 procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += {other} end"
-    asked = problem(f"BALLS 22 BINS 3 RESOURCES C[b in BINS] => 6 {text}")
+    requested = problem(f"BALLS 22 BINS 3 RESOURCES C[b in BINS] => 6 {text}")
     construct, orders = Construction.construct, list[Any]()
 
     def counted(self: Construction, rng: Any = None) -> None:
@@ -113,7 +113,7 @@ def test_balls_of_a_tenant_that_is_too_large_count_one_by_one(monkeypatch: pytes
         construct(self, rng)
 
     monkeypatch.setattr(Construction, "construct", counted)
-    assert bw.solve(asked, attempts=4).placed == 18
+    assert bw.solve(requested, attempts=4).placed == 18
     assert len(orders) == 4, "attempts end the orders of tenants, too"
 
 

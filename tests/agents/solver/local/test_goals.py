@@ -24,30 +24,30 @@ from tests.support.solving import problem
 @pytest.mark.long
 @scaled(0.12)
 @given(aims())
-def test_best_allocation_is_found_and_bounds_hold(given: Problem) -> None:
-    right = every(given)
-    answer = bw.solve(given, attempts=8)
-    assert (answer.placed == given.balls) == bool(right)
-    assert given.objective is not None
+def test_best_allocation_is_found_and_bounds_hold(inputs: Problem) -> None:
+    right = every(inputs)
+    answer = bw.solve(inputs, attempts=8)
+    assert (answer.placed == inputs.balls) == bool(right)
+    assert inputs.objective is not None
     if not right:
         assert answer.goals == ()
         return
-    goals = given.objective.goals
+    goals = inputs.objective.goals
     assert right[tuple(answer.alloc)] == min(right.values())
     for goal, *values in zip(goals, *right.values(), strict=True):
         assert goal.bound <= min(values)
     expected = [goal.number(raw) for goal, raw in zip(goals, min(right.values()), strict=True)]
-    assert [one.value for one in answer.goals] == expected
-    assert (answer.status == "optimal") == all(one.gap == 0 for one in answer.goals)
+    assert [each.value for each in answer.goals] == expected
+    assert (answer.status == "optimal") == all(each.gap == 0 for each in answer.goals)
 
 
 @pytest.mark.long
 @scaled(0.6)
 @given(aims(), st.data())
-def test_goals_in_plain_python_are_what_the_text_says(given: Problem, data: st.DataObject) -> None:
-    assert given.objective is not None
-    alloc = data.draw(st.lists(st.integers(0, given.bins - 1), min_size=given.balls, max_size=given.balls))
-    assert goals_of(given, alloc) == said(given, alloc)
+def test_goals_in_plain_python_are_what_the_text_says(inputs: Problem, data: st.DataObject) -> None:
+    assert inputs.objective is not None
+    alloc = data.draw(st.lists(st.integers(0, inputs.bins - 1), min_size=inputs.balls, max_size=inputs.balls))
+    assert goals_of(inputs, alloc) == said(inputs, alloc)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_goals_in_plain_python_are_what_the_text_says(given: Problem, data: st.D
 def test_terms_that_a_move_changes_add_up_to_the_goals(goal: str) -> None:
     rng = np.random.default_rng(3)
     tables = {"NEED": rng.integers(1, 4, 30), "HOME": rng.integers(0, 8, 30), "COST": rng.integers(0, 9, 8)}
-    given = problem(
+    inputs = problem(
         f"MINIMISE {goal} MINIMISE max(b in BINS: UTIL.C[b]) NOW HOME FRIENDS 0, 1 "
         "procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += NEED[BALL] end",
         balls=30,
@@ -72,9 +72,9 @@ def test_terms_that_a_move_changes_add_up_to_the_goals(goal: str) -> None:
         resources={"C[b in BINS]": 20},
         tables=tables,
     )
-    start = next(iter(attempts(given, 0, 0, 100))).where.tolist()
-    for found in islice(improved(given, 0, start, 4, lambda: False), 4):
-        assert found.values == goals_of(given, found.where.tolist())
+    start = next(iter(attempts(inputs, 0, 0, 100))).where.tolist()
+    for actual in islice(improved(inputs, 0, start, 4, lambda: False), 4):
+        assert actual.values == goals_of(inputs, actual.where.tolist())
 
 
 @pytest.mark.long
@@ -88,15 +88,15 @@ def test_a_bound_that_is_reached_is_a_proof() -> None:
 
 @pytest.mark.long
 def test_wishes_that_hold_go_on_holding() -> None:
-    given = problem(
+    inputs = problem(
         "FRIENDS 0, 1 WITH 0.9 FOES 2, 3 WITH 0.9 procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += 1 end "
         "MINIMISE count(b in BALLS: ALLOC[b] == ALLOC[0]) - count(b in BALLS: ALLOC[b] == ALLOC[2])",
         balls=4,
         bins=4,
         resources={"C[b in BINS]": 4},
     )
-    answer = bw.solve(given, attempts=8)
-    assert all(not one.broken(answer.alloc) for one in answer.problem.wishes)
+    answer = bw.solve(inputs, attempts=8)
+    assert all(not wish.broken(answer.alloc) for wish in answer.problem.wishes)
 
 
 def test_published_search_refuses_goals() -> None:
@@ -114,9 +114,9 @@ def test_solve_prints_the_values_of_goals(tmp_path: Path, capsys: pytest.Capture
     assert "maximise UTIL.C[1]: 3 (no allocation is better)" in shown
     assert "minimise UTIL.C[0]: 0 (no allocation is better)" in shown
     assert main(["solve", str(file), "--time", "60s", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    comparison = json.loads(capsys.readouterr().out)
     assert "3 of 3 balls in 1 of 2 bins" in shown
-    assert (found["used"], found["bins"], found["gap"]) == (1, 2, None)
-    assert found["goals"][1] == {
+    assert (comparison["used"], comparison["bins"], comparison["gap"]) == (1, 2, None)
+    assert comparison["goals"][1] == {
         "aim": "MINIMISE", "text": "UTIL.C[0]", "value": 0, "bound": 0, "gap": 0,
     }  # fmt: skip

@@ -14,10 +14,10 @@ from binwright.agents.solver.solving.solve import solve
 from tests.support.properties import scaled
 
 
-def needed(found: Problem, most: int) -> int:
+def needed(result: Problem, most: int) -> int:
     """The fewest bins by trying every allocation; one more than `most` if there is none in so many."""
-    for bins in range(found.limits[0], most + 1):
-        tried = found.with_bins(bins)
+    for bins in range(result.limits[0], most + 1):
+        tried = result.with_bins(bins)
         if any(not faults(tried, alloc) for alloc in product(range(bins), repeat=tried.balls)):
             return bins
     return most + 1
@@ -47,12 +47,12 @@ CAPACITIES = ("4", "3 + s", "5 - min(s, 3)")
 def test_no_bound_of_a_problem_is_above_what_is_needed(
     body: str, more: str, capacity: str, demand: list[int], other: list[int]
 ) -> None:
-    found = problem(
+    result = problem(
         f"TABLE D = {demand} TABLE F = {other} BALLS 4 BINS ? RESOURCES C[s in BINS] => {capacity}, "
         f"E[s in BINS] => 3 {more} procedure UTILFN(BALL, BIN, ALLOC) {body} end"
     )
-    bound = lower_bound(found)
-    assert bound <= needed(found, min(4, bound))
+    bound = lower_bound(result)
+    assert bound <= needed(result, min(4, bound))
 
 
 @pytest.mark.parametrize(
@@ -67,8 +67,8 @@ def test_no_bound_of_a_problem_is_above_what_is_needed(
     ],
 )
 def test_sizes_and_sets_bound_the_number_of_bins(body: str, more: str, capacity: str, bound: int) -> None:
-    found = problem(
+    result = problem(
         f"BALLS 6 BINS ? RESOURCES C[s in BINS] => {capacity} {more} procedure UTILFN(BALL, BIN, ALLOC) {body} end"
     )
-    assert lower_bound(found) == bound
-    assert solve(found, attempts=16).bound == bound
+    assert lower_bound(result) == bound
+    assert solve(result, attempts=16).bound == bound

@@ -82,8 +82,8 @@ def test_capacities_may_add_up_to_more_than_64_bits() -> None:
     assert impossible(made(bins="10000", top="S[b in BINS] => 1e9")) == ""
     by_bin = "UTIL.S[BIN] += D[BALL] if BIN == 3 REJECT end"
     assert impossible(made(bins="9500", top="S[b in BINS] => 1e9", body=by_bin)) == ""
-    kept = made("DRAIN 0", bins="? TO 19000", top="S[b in BINS] => 1e9 - b")
-    assert impossible(kept) == ""
+    retained = made("DRAIN 0", bins="? TO 19000", top="S[b in BINS] => 1e9 - b")
+    assert impossible(retained) == ""
 
 
 def test_bins_that_are_to_be_empty_or_gone_are_so_only_if_there_cannot_be_more() -> None:
@@ -95,9 +95,9 @@ def test_bins_that_are_to_be_empty_or_gone_are_so_only_if_there_cannot_be_more()
 def test_a_fault_among_a_thousand_declarations_is_found_at_once() -> None:
     many = " ".join(f"DIFFERENT {ball}, {ball + 1}" for ball in range(999))
     text = f"BALLS 1000 BINS 5 RESOURCES S[b in BINS] => 1000 {many} DIFFERENT 3 .. 9"
-    given = problem(f"{text} procedure UTILFN(BALL, BIN, ALLOC) UTIL.S[BIN] += 1 end")
-    found, why = given.source.at_fault(monotonic() + 20, impossible)
-    assert [one.what for one in found] == ["DIFFERENT"]
+    inputs = problem(f"{text} procedure UTILFN(BALL, BIN, ALLOC) UTIL.S[BIN] += 1 end")
+    result, why = inputs.source.at_fault(monotonic() + 20, impossible)
+    assert [each.what for each in result] == ["DIFFERENT"]
     assert why.endswith("are DIFFERENT, and need 6 bins; there are 5")
 
 
@@ -115,16 +115,16 @@ def test_nothing_is_impossible_and_done(
     most: int, range_: str, capacity: str, entries: list[int], sets: str, amount: str, rejects: str
 ) -> None:
     """Whatever the number of bins that is found."""
-    found = problem(
+    result = problem(
         f"TABLE C = {entries} TABLE T = {entries[::-1]} TABLE D = [1, 2, 1, 3] BALLS 4 BINS ? TO {most} "
         f"RESOURCES S[b in {range_}] => {capacity} {sets if most > 1 else ''} "
         f"procedure UTILFN(BALL, BIN, ALLOC) {rejects} UTIL.S[BIN] += {amount} end"
     )
-    if impossible(found):
-        for bins in range(found.bins, most + 1):
-            one = found.with_bins(bins)
-            assert all(faults(one, places) for places in product(range(bins), repeat=4))
-    answer = bw.solve(found, time=0.2)
+    if impossible(result):
+        for bins in range(result.bins, most + 1):
+            each = result.with_bins(bins)
+            assert all(faults(each, places) for places in product(range(bins), repeat=4))
+    answer = bw.solve(result, time=0.2)
     assert not (answer.impossible and answer.status in ("solved", "optimal"))
 
 
@@ -146,13 +146,13 @@ def test_nothing_is_impossible_and_done(
 def test_problems_called_impossible_have_no_answer(
     demand: list[int], capacity: list[int], sets: str, pins: str, body: str
 ) -> None:
-    found = problem(
+    result = problem(
         f"TABLE C = {capacity} TABLE D = {demand} BALLS 4 BINS len(C) "
         f"RESOURCES S[b in BINS] => C[b], Z[a in 2, b in 2] => 1 + a {sets} {pins} "
         f"procedure UTILFN(BALL, BIN, ALLOC) {body} end"
     )
-    if impossible(found):
-        assert all(faults(found, places) for places in product(range(len(capacity)), repeat=4))
+    if impossible(result):
+        assert all(faults(result, places) for places in product(range(len(capacity)), repeat=4))
 
 
 CONFLICT = """
@@ -175,17 +175,17 @@ end"""
 def test_declarations_at_fault_are_a_minimal_conflict(without: str) -> None:
     pytest.importorskip("ortools")
     text = CONFLICT.replace(without, "")
-    found = bw.solve(problem(text), time=60).at_fault
-    assert found
+    result = bw.solve(problem(text), time=60).at_fault
+    assert result
     lines = text.split("\n")
     limits = {number: line for number, line in enumerate(lines, 1) if number in range(4, 10)}
     endless = {4: "RESOURCES S[b in BINS] => 100,", 5: "Z[z in most] => 100"}
 
-    def possible(kept: set[int | None]) -> bool:
-        some = [endless.get(n, "") if n in limits and n not in kept else line for n, line in enumerate(lines, 1)]
-        one = problem("\n".join(some))
-        return not all(faults(one, places) for places in product(range(3), repeat=4))
+    def possible(retained: set[int | None]) -> bool:
+        some = [endless.get(n, "") if n in limits and n not in retained else line for n, line in enumerate(lines, 1)]
+        each = problem("\n".join(some))
+        return not all(faults(each, places) for places in product(range(3), repeat=4))
 
-    blamed = {one.line for one in found}
+    blamed = {each.line for each in result}
     assert not possible(blamed)
-    assert all(possible(blamed - {one}) for one in blamed)
+    assert all(possible(blamed - {each}) for each in blamed)

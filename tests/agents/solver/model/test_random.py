@@ -60,6 +60,6 @@ def test_opencl_draws_the_same_bits() -> None:
         drawn = opencl.Buffer(context, flags.WRITE_ONLY, out.nbytes)
         program.draw(queue, (len(EDGES),), None, into, drawn)
         opencl.enqueue_copy(queue, out, drawn)
-    for (seed, group, attempt, counter, n), found in zip(EDGES, out.tolist(), strict=True):
+    for (seed, group, attempt, counter, n), actual in zip(EDGES, out.tolist(), strict=True):
         start = reference.stream(seed, group, attempt)
-        assert found == [start, reference.bits(start, counter), reference.below(start, counter, n)]
+        assert actual == [start, reference.bits(start, counter), reference.below(start, counter, n)]

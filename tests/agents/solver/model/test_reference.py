@@ -28,33 +28,33 @@ VECTOR = "procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += D[BALL] end"
 @given(specifications(), st.lists(st.integers(NULL, BINS - 1), min_size=BALLS, max_size=BALLS))
 def test_program_and_text_agree_and_proofs_hold(text: str, alloc: list[int]) -> None:
     try:
-        found = problem(text)
+        result = problem(text)
     except SpecError:
         return
-    assert evaluate(found, alloc) == from_text(found, alloc) == utilisation(found, alloc)
-    proven = found.program
+    assert evaluate(result, alloc) == from_text(result, alloc) == utilisation(result, alloc)
+    proven = result.program
     for ball in range(BALLS):
-        added = call(found.program, ball, 1, alloc)
+        added = call(result.program, ball, 1, alloc)
         if added is None:
             continue
         assert len(added) <= proven.adds
         assert not proven.non_negative or all(amount >= 0 for _, amount in added)
-        assert not proven.bin_local or all(found.owner[dim] == 1 for dim, _ in added)
-        assert not proven.alloc_free or call(found.program, ball, 1, []) == added
+        assert not proven.bin_local or all(result.owner[dim] == 1 for dim, _ in added)
+        assert not proven.alloc_free or call(result.program, ball, 1, []) == added
 
 
 @scaled(0.4)
 @given(specifications(), st.integers(0, 2**40), st.integers(0, 5))
 def test_reference_attempts_repeat_and_keep_the_rules(text: str, seed: int, number: int) -> None:
     try:
-        found = problem(text)
+        result = problem(text)
     except SpecError:
         return
-    alloc, left = attempt(found, seed, number % len(found.groupings), number)
-    assert (alloc, left) == attempt(found, seed, number % len(found.groupings), number)
+    alloc, left = attempt(result, seed, number % len(result.groupings), number)
+    assert (alloc, left) == attempt(result, seed, number % len(result.groupings), number)
     assert (left == 0) == (NULL not in alloc)
-    if found.program.alloc_free:
-        assert not faults(found, alloc)
+    if result.program.alloc_free:
+        assert not faults(result, alloc)
 
 
 @given(st.integers(-(10**15), 10**15), st.integers(-(10**15), 10**15))
@@ -76,13 +76,13 @@ def test_examples_are_solved(name: str) -> None:
 
 
 def test_verifier_finds_every_fault() -> None:
-    found = problem(
+    result = problem(
         """TABLE D = [1, 2, 3, 1] BALLS 4 BINS 3 RESOURCES C[s in BINS] => 4, H[h in 2] => 1 PIN 3 TO 2
         FRIENDS 0, 1 FOES 0, 2 SOFT H SHARE 0.5 OVER 1
         procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += D[BALL] UTIL.H[0] += 0.4 UTIL.H[1] += 0.2
         if BALL == 3 and BIN == 0 REJECT end end"""
     )
-    assert faults(found, [0, 0, 1, 2]) == []
+    assert faults(result, [0, 0, 1, 2]) == []
     cases = {
         (0, 0, 1): "3 places for 4 balls",
         (0, 0, 3, 2): "ball 2 is in bin 3",
@@ -93,7 +93,7 @@ def test_verifier_finds_every_fault() -> None:
         (1, 1, 1, 2): "C[1]: 6 of 4",
     }
     for alloc, message in cases.items():
-        assert any(message in fault for fault in faults(found, alloc)), message
+        assert any(message in fault for fault in faults(result, alloc)), message
 
 
 def test_order_dependence_is_refused() -> None:
@@ -116,8 +116,8 @@ def test_unsolved_and_partial_answers() -> None:
 
 
 def test_groupings() -> None:
-    found = problem(VECTOR, balls=1, bins=5, resources={"C[s in BINS]": 2}, tables={"D": [1]})
-    assert [[members for members, _ in grouping] for grouping in found.groupings] == [
+    result = problem(VECTOR, balls=1, bins=5, resources={"C[s in BINS]": 2}, tables={"D": [1]})
+    assert [[members for members, _ in grouping] for grouping in result.groupings] == [
         [[0, 1, 2, 3, 4]],
         [[0, 1, 2, 3], [4]],
         [[0, 1], [2, 3], [4]],
@@ -130,9 +130,9 @@ def test_groupings() -> None:
 
 
 def test_published_attempts_spread_balls_where_the_number_of_bins_is_given() -> None:
-    found = problem(VECTOR, balls=8, bins=8, resources={"C[s in BINS]": 8}, tables={"D": [1] * 8})
+    result = problem(VECTOR, balls=8, bins=8, resources={"C[s in BINS]": 8}, tables={"D": [1] * 8})
     for seed in range(5):
-        assert len(set(solve(found, search="published", seed=seed, attempts=16).alloc)) >= 3
+        assert len(set(solve(result, search="published", seed=seed, attempts=16).alloc)) >= 3
 
 
 @pytest.mark.parametrize("search", ["ours", "published"])
@@ -142,5 +142,5 @@ def test_balls_share_a_bin_where_the_number_of_bins_is_searched(search: str) -> 
 
 
 def test_every_allocation_is_reached() -> None:
-    found = problem(VECTOR, balls=3, bins=4, resources={"C[s in BINS]": 3}, tables={"D": [1] * 3})
-    assert {tuple(attempt(found, 1, 0, number)[0]) for number in range(1200)} == set(product(range(4), repeat=3))
+    result = problem(VECTOR, balls=3, bins=4, resources={"C[s in BINS]": 3}, tables={"D": [1] * 3})
+    assert {tuple(attempt(result, 1, 0, number)[0]) for number in range(1200)} == set(product(range(4), repeat=3))

@@ -35,9 +35,9 @@ pytestmark = pytest.mark.long  # compiled kernels of its own, which take long
 
 def cost(free: list[list[list[int]]], demand: tuple[int, ...], spread: bool, server: int, node: int) -> float:
     """What numa.alloc says, in quanta: rounded down per other node."""
-    there = [amounts[0] for amounts in free[server]]
-    others = [] if spread else [other for n, other in enumerate(there) if n != node]
-    return sum(there) + sum(abs(other - there[node] + demand[0]) // 2 for other in others)
+    present = [amounts[0] for amounts in free[server]]
+    others = [] if spread else [other for n, other in enumerate(present) if n != node]
+    return sum(present) + sum(abs(other - present[node] + demand[0]) // 2 for other in others)
 
 
 amounts = st.lists(st.integers(0, 10), min_size=2, max_size=2)
@@ -67,7 +67,7 @@ def test_solver_agent_follows_a_cluster_of_any_size() -> None:
     small, large = servers(3), servers(9)
     agent = started(small)
     for view in (small, large, small):
-        answer, fresh = (one.decide(view, ASKED) for one in (agent, started(view)))
+        answer, fresh = (each.decide(view, ASKED) for each in (agent, started(view)))
         assert isinstance(answer, Placement)
         assert answer == fresh
 
@@ -122,7 +122,7 @@ def test_solver_answers_fit_the_network_ledger(name: str, nodes: int, todo: list
             which = a % ledger.parts(what)
             down.append((what, which))
             gone = ledger.fail(which, what)
-            held = [one for one in held if one not in gone]
+            held = [each for each in held if each not in gone]
         recount(ledger)
 
 
@@ -153,22 +153,22 @@ def test_online_search_equals_reference_attempts(
     """Attempt by attempt by the reference, each to cost less than the best so far; and the verifier agrees."""
     worth = worth[: len(size)]
     room, price = ([float(each) for each in column] for column in zip(*bins, strict=True))
-    given = {"SIZE": [float(each) for each in size], "ROOM": room, "PRICE": price}
-    largest = {name: np.full(len(each), 9.0) for name, each in given.items()}
+    inputs = {"SIZE": [float(each) for each in size], "ROOM": room, "PRICE": price}
+    largest = {name: np.full(len(each), 9.0) for name, each in inputs.items()}
     file = tmp_path / "mine.alloc"
     file.write_text(TEXT)
     online = Online(Setup(str(file), {}, 12, seed - 1), "", {}, {}, largest, len(size), len(bins))
-    for name, entries in given.items():
+    for name, entries in inputs.items():
         online.write(name, (np.array(entries) * QUANTUM).astype(np.int64))
     online.worth[:] = worth
-    found = online.find(len(size)).tolist()
-    problem = problem_of(TEXT, tables={name: np.array(entries) for name, entries in given.items()})
+    result = online.find(len(size)).tolist()
+    problem = problem_of(TEXT, tables={name: np.array(entries) for name, entries in inputs.items()})
     best: tuple[int, int, list[int]] | None = None
     ceiling, ways = problem.ceiling.copy(), problem.groupings[::-1]
     for number in range(12):
         way, attempt = number % len(ways), number // len(ways)
-        one = turned(replace(problem, ceiling=ceiling), ways[way], seed, len(ways) + way, attempt)
-        alloc, left = _attempt(one, seed, way, attempt)
+        item = turned(replace(problem, ceiling=ceiling), ways[way], seed, len(ways) + way, attempt)
+        alloc, left = _attempt(item, seed, way, attempt)
         used, _ = evaluate(problem, alloc)
         lost = sum(value for value, place in zip(worth, alloc, strict=True) if place < 0)
         if best is None or (lost, used[-1]) < best[:2]:
@@ -178,11 +178,11 @@ def test_online_search_equals_reference_attempts(
                 break
             ceiling[-1] = used[-1] - 1
     assert best == (
-        sum(value for value, place in zip(worth, found, strict=True) if place < 0),
-        used_of(problem, found),
-        found,
+        sum(value for value, place in zip(worth, result, strict=True) if place < 0),
+        used_of(problem, result),
+        result,
     )
-    assert not faults(problem, found)
+    assert not faults(problem, result)
 
 
 def used_of(problem: Problem, alloc: list[int]) -> int:
@@ -221,7 +221,7 @@ NUMA = (TEMPLATES / "numa.alloc").read_text()
 
 
 @pytest.mark.parametrize(
-    ("text", "options", "said"),
+    ("text", "options", "message"),
     [
         (None, {}, "mine.alloc: there is no such file"),
         (NUMA.replace("REJECT", "REJET"), {}, "mine.alloc:"),
@@ -236,10 +236,10 @@ NUMA = (TEMPLATES / "numa.alloc").read_text()
         (NUMA, {"params": {"NODES": 1}}, "params: NODES is given by the agent"),
     ],
 )
-def test_wrong_templates(text: str | None, options: dict[str, Any], said: str, tmp_path: Path) -> None:
+def test_wrong_templates(text: str | None, options: dict[str, Any], message: str, tmp_path: Path) -> None:
     file = tmp_path / "mine.alloc"
     if text is not None:
         file.write_text(text)
     with pytest.raises(UserError) as error:
         started(servers(), path=str(file), **options)
-    assert said in str(error.value)
+    assert message in str(error.value)

@@ -41,15 +41,15 @@ def test_a_batch_fits_and_leaves_nobody_out_who_fits(free: Room, wanted: list[tu
     requests = [Request(number, 0.0, 1.0, (a, b), spread) for number, (a, b, spread) in enumerate(wanted)]
     left = view.free.copy()
     answered = list(started(view, attempts=8).decide_line(view, requests))
-    assert len({one.index for one, _ in answered}) == len(answered)
+    assert len({published.index for published, _ in answered}) == len(answered)
     for _, placement in answered:
         assert isinstance(placement, Placement)
         for server, node, amounts in placement.shares:
             left[server, node] -= amounts
     assert (left >= 0).all()
-    for one in requests:
-        if all(other is not one for other, _ in answered):
-            assert not feasible(left.tolist(), one.demand, one.spread)
+    for published in requests:
+        if all(other is not published for other, _ in answered):
+            assert not feasible(left.tolist(), published.demand, published.spread)
 
 
 def test_early_and_large_requests_are_worth_more() -> None:
@@ -58,7 +58,7 @@ def test_early_and_large_requests_are_worth_more() -> None:
     for demands, winner in (((4, 4), 0), ((1, 4, 4), 1), ((3, 2, 2), 0)):
         requests = [Request(number, 0.0, 1.0, (amount,), False) for number, amount in enumerate(demands)]
         answers = started(view, attempts=64).decide_line(view, requests)
-        assert min(one.index for one, _ in answers) == winner
+        assert min(each.index for each, _ in answers) == winner
 
 
 # -- jobs --------------------------------------------------------------------------------------------------------------
@@ -119,10 +119,10 @@ def test_a_plan_moves_up(seed: int) -> None:
     ]
     timed, end = model._timed(plan, free)
     expected = slots_free(free.copy(), plan, [int(job.duration) for job, _ in plan])
-    there = {job: start for (job, _), start in zip(plan, expected, strict=True) if start >= 0}
-    assert {job: start for start, job, _ in timed} == there
-    assert [start for start, _, _ in timed] == sorted(there.values())
-    assert end == max((start + int(job.duration) for job, start in there.items()), default=0)
+    present = {job: start for (job, _), start in zip(plan, expected, strict=True) if start >= 0}
+    assert {job: start for start, job, _ in timed} == present
+    assert [start for start, _, _ in timed] == sorted(present.values())
+    assert end == max((start + int(job.duration) for job, start in present.items()), default=0)
 
 
 def test_failures_and_growth(tmp_path: Any) -> None:

@@ -80,8 +80,8 @@ def networks(draw: st.DrawFn, form: Form, most: int = 8) -> VirtualNetwork:
     if form == "pairs":
         every = [(a, b) for a in range(count) for b in range(a + 1, count)]
         pairs = draw(st.lists(st.sampled_from(every), unique=True, max_size=10)) if every else []
-        found = draw(st.lists(rates, min_size=len(pairs), max_size=len(pairs)))
-        return VirtualNetwork(machines, np.array(pairs, np.int64).reshape(-1, 2), np.array(found, np.int64))
+        result = draw(st.lists(rates, min_size=len(pairs), max_size=len(pairs)))
+        return VirtualNetwork(machines, np.array(pairs, np.int64).reshape(-1, 2), np.array(result, np.int64))
     return VirtualNetwork(machines, hose=draw(rates))
 
 
@@ -102,19 +102,19 @@ class Spied(NamedTuple):
 @contextmanager
 def spied() -> Iterator[list[Spied]]:
     """Collect the searches that are made meanwhile."""
-    found: list[Spied] = []
+    result: list[Spied] = []
     find = Nearby.find
 
-    def spy(self: Nearby, *given: Any) -> Iterator[Any]:
+    def spy(self: Nearby, *inputs: Any) -> Iterator[Any]:
         ceiling = self._flat.ceiling.copy()
         program = replace(self.problem.program, data=self._flat.data.copy())
         problem = replace(self.problem, capacity=ceiling, ceiling=ceiling, program=program)
-        found.append(Spied(self, problem, self._targets["FREE"][0].tolist(), given))
-        return find(self, *given)
+        result.append(Spied(self, problem, self._targets["FREE"][0].tolist(), inputs))
+        return find(self, *inputs)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Nearby, "find", spy)
-        yield found
+        yield result
 
 
 # -- what it answers ---------------------------------------------------------------------------------------------------
@@ -132,12 +132,12 @@ def test_every_answer_is_right(form: Form, data: st.DataObject, todo: list[tuple
     down: list[tuple[Any, int]] = []
     for row, (what, number) in enumerate(todo):
         if what == "place":
-            asked = request(row, data.draw(networks(form)))
+            requested = request(row, data.draw(networks(form)))
             with spied() as searches:
-                answer = agent.decide(ledger.view, asked)
+                answer = agent.decide(ledger.view, requested)
             if isinstance(answer, Embedding):
-                _check(agent, searches[-1].nearby, asked, answer, shape)
-                ledger.apply(asked, answer)
+                _check(agent, searches[-1].nearby, requested, answer, shape)
+                ledger.apply(requested, answer)
                 held.append(row)
         elif what == "release" and held:
             ledger.release(held.pop(number % len(held)))
@@ -148,13 +148,13 @@ def test_every_answer_is_right(form: Form, data: st.DataObject, todo: list[tuple
             which: Kind = "link" if number % 2 else "server"
             down.append((which, number % ledger.parts(which)))
             gone = ledger.fail(down[-1][1], which)
-            held = [one for one in held if one not in gone]
+            held = [each for each in held if each not in gone]
         recount(ledger)
 
 
-def _check(agent: Any, nearby: Nearby, asked: Request, answer: Embedding, shape: str) -> None:
+def _check(agent: Any, nearby: Nearby, requested: Request, answer: Embedding, shape: str) -> None:
     """Before the ledger takes it: the problem as it was stated."""
-    network, leading_out = asked.network, agent._formulation.leading_out
+    network, leading_out = requested.network, agent._formulation.leading_out
     assert network is not None
     template = "secondnet" if network.form == "pairs" else "oktopus"
     written = {name: targets[0] for name, targets in nearby._targets.items() if targets}
@@ -183,27 +183,27 @@ def test_virtual_network_search_equals_the_slow_search(
     agent: Any = started(ledger, form, seed, attempts=3)
     twin = started(other, form, seed, attempts=3)
     for row in range(count):
-        asked = request(row, data.draw(networks(form)))
+        requested = request(row, data.draw(networks(form)))
         with spied() as searches:
-            answer = agent.decide(ledger.view, asked)
+            answer = agent.decide(ledger.view, requested)
         for nearby, problem, free, (attempts, balls, least) in searches:
             slow = Slow(problem, agent._formulation.of.tolist(), free, least.tolist())
-            fast = [found.tolist() for found in islice(nearby.find(attempts, balls, least), 3)]
-            assert fast == [found[:] for found in islice(slow.find(attempts, balls), 3)]
-        again = twin.decide(other.view, asked)
+            fast = [result.tolist() for result in islice(nearby.find(attempts, balls, least), 3)]
+            assert fast == [result[:] for result in islice(slow.find(attempts, balls), 3)]
+        again = twin.decide(other.view, requested)
         assert (answer is None) == (again is None)
         if isinstance(answer, Embedding) and isinstance(again, Embedding):
             assert answer.hosts.tolist() == again.hosts.tolist()
             assert (answer.links, answer.amounts) == (again.links, again.amounts)
-            ledger.apply(asked, answer)
-            other.apply(asked, again)
+            ledger.apply(requested, answer)
+            other.apply(requested, again)
 
 
 def test_no_group_is_tried_twice() -> None:
     ledger, tried = ledger_of("deep"), list[tuple[int, int]]()
     agent: Any = started(ledger, "hose")
     nearby = agent._formulation.nearby(8)
-    nearby._attempt = lambda *given: tried.append(given[-2:])
+    nearby._attempt = lambda *inputs: tried.append(inputs[-2:])
     agent.decide(ledger.view, request(0, VirtualNetwork(np.array([[QUANTUM, QUANTUM]]), hose=1)))
     assert len(tried) == len(set(tried)) > 8
 
@@ -219,9 +219,9 @@ def test_parts_are_what_hangs_together(shape: str) -> None:
     for level, of in enumerate(parts):
         graph = networkx.Graph()
         graph.add_nodes_from(np.flatnonzero(network.level <= level).tolist())
-        for one, other in network.link_ends.tolist():
-            if max(network.level[one], network.level[other]) <= level:
-                graph.add_edge(one, other)
+        for each, other in network.link_ends.tolist():
+            if max(network.level[each], network.level[other]) <= level:
+                graph.add_edge(each, other)
         for component in networkx.connected_components(graph):
             mine = {int(of[s]) for s in range(network.servers) if home[s] in component}
             assert len(mine) == 1
@@ -229,8 +229,8 @@ def test_parts_are_what_hangs_together(shape: str) -> None:
                 s for s in range(network.servers) if home[s] in component
             }
             for link, ends in enumerate(network.link_ends.tolist()):
-                said = mine & set(leading_out[:, link].nonzero()[0].tolist())
-                assert bool(said) == (len(component & set(ends)) == 1)
+                output = mine & set(leading_out[:, link].nonzero()[0].tolist())
+                assert bool(output) == (len(component & set(ends)) == 1)
 
 
 # -- mistakes ----------------------------------------------------------------------------------------------------------

@@ -64,10 +64,10 @@ def fill(demand: Ints, capacity: Ints, norm: bool) -> list[int]:
 
 @scaled(1.5)
 @given(balls())
-def test_heuristics_are_what_they_say(given: tuple[Ints, Ints]) -> None:
-    demand, capacity = given
-    found = {name: pack_by(demand, capacity).tolist() for name, pack_by in HEURISTICS.items()}
-    assert found == {
+def test_heuristics_are_what_they_say(inputs: tuple[Ints, Ints]) -> None:
+    demand, capacity = inputs
+    topology = {name: pack_by(demand, capacity).tolist() for name, pack_by in HEURISTICS.items()}
+    assert topology == {
         "ffd-prod": first_fit(demand, capacity),
         "dot-product": fill(demand, capacity, norm=False),
         "norm-greedy": fill(demand, capacity, norm=True),
@@ -76,8 +76,8 @@ def test_heuristics_are_what_they_say(given: tuple[Ints, Ints]) -> None:
 
 @scaled(1)
 @given(balls(most=7))
-def test_no_bound_is_above_what_is_needed_nor_below_the_plain_one(given: tuple[Ints, Ints]) -> None:
-    demand, capacity = given
+def test_no_bound_is_above_what_is_needed_nor_below_the_plain_one(inputs: tuple[Ints, Ints]) -> None:
+    demand, capacity = inputs
     bound = packing_bound(demand, capacity)
     assert bound <= needed(demand, capacity)
     assert bound >= plain(demand, capacity)
@@ -91,8 +91,8 @@ def plain(demand: Ints, capacity: Ints) -> int:
 
 @pytest.mark.parametrize(("name", "best"), [("pgrank", 88), ("binpack1", 49), ("binpack2", 100)])
 def test_bounds_reach_the_optimum_on_inputs_of_the_literature(name: str, best: int) -> None:
-    given = machines(name)
-    assert packing_bound(given.demand, given.capacity) == best
+    inputs = machines(name)
+    assert packing_bound(inputs.demand, inputs.capacity) == best
 
 
 @pytest.mark.parametrize("bins", [20, 40])
@@ -106,13 +106,13 @@ def test_the_bound_of_triplets_that_fill_every_bin_is_their_number(bins: int) ->
 
 @pytest.mark.parametrize("name", NAMES)
 def test_inputs_are_determined_by_their_seed_and_every_machine_fits_a_server(name: str) -> None:
-    one, same, other = machines(name, 3), machines(name, 3), machines(name, 4)
-    assert (one.demand == same.demand).all()
-    assert (one.demand != other.demand).any()
-    assert one.demand.dtype == one.capacity.dtype == np.int64
-    assert one.demand.shape[1:] == one.capacity.shape == (len(one.resources),)
-    assert ((one.demand >= 0) & (one.demand <= one.capacity)).all()
-    assert one.demand.any(axis=1).all()
+    each, same, other = machines(name, 3), machines(name, 3), machines(name, 4)
+    assert (each.demand == same.demand).all()
+    assert (each.demand != other.demand).any()
+    assert each.demand.dtype == each.capacity.dtype == np.int64
+    assert each.demand.shape[1:] == each.capacity.shape == (len(each.resources),)
+    assert ((each.demand >= 0) & (each.demand <= each.capacity)).all()
+    assert each.demand.any(axis=1).all()
 
 
 @pytest.mark.parametrize(
@@ -126,13 +126,13 @@ def test_inputs_are_determined_by_their_seed_and_every_machine_fits_a_server(nam
 def test_fitted_inputs_match_published_averages_bounds_and_counts(
     name: str, count: int, bound: int, used: tuple[int, ...]
 ) -> None:
-    given = machines(name)
-    assert len(given.demand) == count
-    mean = given.demand.mean(axis=0) / 1e6 * [1, 16, 50, 128, 128]
+    inputs = machines(name)
+    assert len(inputs.demand) == count
+    mean = inputs.demand.mean(axis=0) / 1e6 * [1, 16, 50, 128, 128]
     np.testing.assert_allclose(mean, FITTED[name]["mean"], rtol=0.01)
-    assert packing_bound(given.demand, given.capacity) == bound
-    found = tuple(int(rule(given.demand, given.capacity).max()) + 1 for rule in HEURISTICS.values())
-    assert found == used
+    assert packing_bound(inputs.demand, inputs.capacity) == bound
+    actual = tuple(int(rule(inputs.demand, inputs.capacity).max()) + 1 for rule in HEURISTICS.values())
+    assert actual == used
 
 
 @pytest.mark.parametrize(
@@ -170,16 +170,16 @@ def test_pack_writes_the_placement_of_a_file(tmp_path: Path, capsys: pytest.Capt
         for target_bin in range(2):
             assert (demand[column == target_bin].sum(axis=0) <= capacity).all()
     assert main([*command, "--json", "--with", "solver"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["machines"] == 4
-    row = told["rows"][0]
+    reported = json.loads(capsys.readouterr().out)
+    assert reported["machines"] == 4
+    row = reported["rows"][0]
     assert (row["method"], row["bins"], row["gap"]) == ("solver", 2, 0)
 
 
 @pytest.mark.parametrize("method", ["ffd-prod", "published", "solver"])
 def test_a_packing_tells_when_it_was_there(method: str) -> None:
-    given = machines("binpack1", 3)
-    packed = pack(given.demand, given.capacity, method, seconds=1)
+    inputs = machines("binpack1", 3)
+    packed = pack(inputs.demand, inputs.capacity, method, seconds=1)
     assert 0 < packed.found <= packed.seconds < 3  # within 1 s, on an idle machine
 
 
@@ -195,8 +195,8 @@ FILES = {
 def test_files_of_the_literature_are_read(tmp_path: Path) -> None:
     for name, text in FILES.items():
         (tmp_path / f"{name}.txt").write_text(text)
-    one = read_instance(tmp_path / "ONE.txt")
-    assert (one.demand.tolist(), one.capacity.tolist()) == ([[3_000_000], [4_000_000]], [10_000_000])
+    each = read_instance(tmp_path / "ONE.txt")
+    assert (each.demand.tolist(), each.capacity.tolist()) == ([[3_000_000], [4_000_000]], [10_000_000])
     assert main(["pack", str(tmp_path / "ONE.txt"), "--with", "solver"]) == 0
 
 
@@ -233,10 +233,10 @@ def test_a_users_mistakes(
     for name, text in FILES.items():
         Path(f"{name}.txt").write_text(text)
     assert main(["pack", *(names.get(argument, argument) for argument in arguments)]) == 2
-    said = capsys.readouterr().err
+    output = capsys.readouterr().err
     for word, name in names.items():
         message = message.replace(word, name)
-    assert said.startswith(f"binwright: {message}")
+    assert output.startswith(f"binwright: {message}")
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
         ["machines.csv", *(f"{name}.txt" for name in FILES)]
     )
@@ -256,8 +256,8 @@ def test_a_scenario_meets_an_offline_input_one_machine_after_another(tmp_path: P
     file.write_text(SCENARIO)
     scenario = load_scenario(file)
     workload = build_world(scenario).draw(2)
-    given = machines("pgrank", 2)
-    assert (workload.demand[:, [workload.resources.index(name) for name in given.resources]] == given.demand).all()
+    inputs = machines("pgrank", 2)
+    assert (workload.demand[:, [workload.resources.index(name) for name in inputs.resources]] == inputs.demand).all()
     assert not workload.demand[:, workload.resources.index("gpu")].any()
     assert (workload.arrival == 0).all()
     assert np.isinf(workload.duration).all()
@@ -265,10 +265,10 @@ def test_a_scenario_meets_an_offline_input_one_machine_after_another(tmp_path: P
     simulation = build_world(scenario).simulation(2, ledger)
     play(simulation, Plain(0))  # no kernel is compiled for so many resources
     free: list[Ints] = []
-    for row in given.demand:
+    for row in inputs.demand:
         target = next((place for place, room in enumerate(free) if (row <= room).all()), len(free))
         if target == len(free):
-            free.append(given.capacity)
+            free.append(inputs.capacity)
         free[target] = free[target] - row
     assert len(ledger.view.capacity) == len(free)
 

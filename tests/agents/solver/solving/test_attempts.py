@@ -33,31 +33,31 @@ def vectors() -> Machines:
     return Machines("vectors", ("a", "b"), demand * MICRO, np.array([1000, 1000]) * MICRO)
 
 
-def packed(given: Machines, bins: int) -> Problem:
+def packed(inputs: Machines, bins: int) -> Problem:
     """Machines as balls for so many bins."""
     text = PACKING.replace("BINS ?", f"BINS {bins}")
-    return problem(text, tables={"DEMAND": given.demand / MICRO, "ROOM": given.capacity / MICRO})
+    return problem(text, tables={"DEMAND": inputs.demand / MICRO, "ROOM": inputs.capacity / MICRO})
 
 
-def best(given: Problem, seed: int = 0, count: int = 1 << 30, over: Over = never, search: Any = local_search) -> Found:
+def best(inputs: Problem, seed: int = 0, count: int = 1 << 30, over: Over = never, search: Any = local_search) -> Found:
     """The best of some attempts."""
-    attempts: Iterator[Found] = search.attempts(given, seed, 0, count, over)
-    *_, found = attempts
-    return found
+    attempts: Iterator[Found] = search.attempts(inputs, seed, 0, count, over)
+    *_, frame = attempts
+    return frame
 
 
 @pytest.mark.parametrize(("search", "bins"), [(local_search, 8), (cpu, 9)])
 def test_a_success_has_the_lowest_number_whatever_the_threads(search: Any, bins: int) -> None:
-    given, answers = packed(vectors(), bins), set()
+    inputs, answers = packed(vectors(), bins), set()
     for threads in (1, 2, 7):
         with pytest.MonkeyPatch.context() as patch:
             module = "binwright.agents.solver.backends.cpu"
             patch.setattr(f"{module}.usable_threads", lambda threads=threads: threads)
-            found = best(given, 5, 64, search=search)
-        answers.add((found.left, found.attempt, *found.where.tolist()))
+            actual = best(inputs, 5, 64, search=search)
+        answers.add((actual.left, actual.attempt, *actual.where.tolist()))
     [(left, _, *where)] = answers
     assert left == 0
-    assert best(given, 6, 64, search=search).where.tolist() != where
+    assert best(inputs, 6, 64, search=search).where.tolist() != where
 
 
 FITTED = [("pgrank", 88, 89, range(20)), ("clkbot", 420, 420, range(20)), ("imgproc", 1403, 1403, range(2))]
@@ -71,30 +71,30 @@ def test_fitted_inputs_are_packed_into_the_known_number_of_bins(
     name: str, bins: int, published_bins: int, seeds: range
 ) -> None:
     """Ours at the lower bound for every seed; the published search as low as its authors came. No clock decides."""
-    given = packed(machines(name), bins)
+    inputs = packed(machines(name), bins)
     for seed in seeds:
-        found = best(given, seed, 16)
-        assert found.left == 0
-        assert not faults(given, found.where.tolist())
-    given = packed(machines(name), published_bins)
-    found = best(given, 1, 200, search=cpu)  # a seed that is soon successful with imgproc
-    assert found.left == 0
-    assert not faults(given, found.where.tolist())
+        result = best(inputs, seed, 16)
+        assert result.left == 0
+        assert not faults(inputs, result.where.tolist())
+    inputs = packed(machines(name), published_bins)
+    result = best(inputs, 1, 200, search=cpu)  # a seed that is soon successful with imgproc
+    assert result.left == 0
+    assert not faults(inputs, result.where.tolist())
 
 
 @pytest.mark.parametrize("search", [local_search, cpu])
 def test_a_search_ends_in_time_with_a_verified_partial_answer(search: Any) -> None:
-    given = packed(machines("pgrank"), 87)
-    assert given.matrix is not None  # computed before the clock runs
-    best(given, count=1, search=search)
+    inputs = packed(machines("pgrank"), 87)
+    assert inputs.matrix is not None  # computed before the clock runs
+    best(inputs, count=1, search=search)
     began = monotonic()
-    found = best(given, over=lambda: monotonic() > began + 0.5, search=search)
+    result = best(inputs, over=lambda: monotonic() > began + 0.5, search=search)
     assert monotonic() - began < 5
-    assert 0 < found.left < 50
-    assert not faults(given, found.where.tolist())
-    found = best(given, over=lambda: True, search=search)  # is cut short, and no other is begun
-    assert found.left > 0
-    assert not faults(given, found.where.tolist())
+    assert 0 < result.left < 50
+    assert not faults(inputs, result.where.tolist())
+    result = best(inputs, over=lambda: True, search=search)  # is cut short, and no other is begun
+    assert result.left > 0
+    assert not faults(inputs, result.where.tolist())
 
 
 @scaled(0.6)
@@ -120,14 +120,14 @@ def test_problems_of_the_language_have_the_same_attempts_in_their_dense_form(
     seed, (call, flat) = data.draw(st.integers(-(2**63), 2**63 - 1)), cpu.compiled_problem(written)
     assert flat.kinds[0] == dims
     alloc = np.empty(balls, np.int64)
-    given = call, flat, room(written), alloc, seed
+    inputs = call, flat, room(written), alloc, seed
     ways, first, answers = len(written.groupings), data.draw(st.integers(0, 1000)), dict[tuple[int, int], list[int]]()
     for number in range(first, first + 2 * ways):
-        _, _, count = cpu.search(*given, number, number + 1)
+        _, _, count = cpu.search(*inputs, number, number + 1)
         assert (alloc.tolist(), count) == reference.attempt(written, seed, number % ways, number // ways)
         answers[count, number] = alloc.tolist()
     solved = [number for count, number in answers if count == 0]
-    made, number, count = cpu.search(*given, first, first + 2 * ways)
+    made, number, count = cpu.search(*inputs, first, first + 2 * ways)
     assert made == (solved[0] - first + 1 if solved else 2 * ways)
     assert ((count, number), alloc.tolist()) == min(answers.items())
 
@@ -135,10 +135,10 @@ def test_problems_of_the_language_have_the_same_attempts_in_their_dense_form(
 def test_attempts_are_counted_in_every_grouping() -> None:
     """Chunks of them had been counted, and where UTILFN does nothing their size was divided by zero."""
     apart = "BALLS 2 BINS 2 RESOURCES C => 1 FRIENDS 0, 1 PIN 0 TO 1 PIN 1 TO 0"
-    for asked in (packed(vectors(), 7), problem(f"{apart} procedure UTILFN(BALL, BIN, ALLOC) end")):
-        *_, found = cpu.attempts(asked, 3, 5, 2)
-        assert found.left > 0
-        assert found.checked == 2 * len(asked.groupings)
+    for requested in (packed(vectors(), 7), problem(f"{apart} procedure UTILFN(BALL, BIN, ALLOC) end")):
+        *_, result = cpu.attempts(requested, 3, 5, 2)
+        assert result.left > 0
+        assert result.checked == 2 * len(requested.groupings)
 
 
 NOWHERE = np.zeros(0, np.int64)
@@ -156,28 +156,28 @@ def test_lowest_successful_attempt_wins_though_a_higher_one_ends_first() -> None
             sleep(0.1)
         return Found(0 if number >= 3 else 5 - number, NOWHERE, number, 1)
 
-    *_, found = best_of(attempt, range(100), never, stop := np.zeros(1, np.int64))
-    assert found == Found(0, NOWHERE, 3, 4)
+    *_, actual = best_of(attempt, range(100), never, stop := np.zeros(1, np.int64))
+    assert actual == Found(0, NOWHERE, 3, 4)
     assert stop[0]
-    *_, found = best_of(attempt, range(3), never, stop := np.zeros(1, np.int64))
-    assert found == Found(3, NOWHERE, 2, 3)
+    *_, actual = best_of(attempt, range(3), never, stop := np.zeros(1, np.int64))
+    assert actual == Found(3, NOWHERE, 2, 3)
     assert not stop[0]
 
 
 def test_ctrl_c_ends_a_search_with_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    given, wait, calls = machines("binpack2"), solve.__globals__["wait"], iter([True, False])
+    inputs, wait, calls = machines("binpack2"), solve.__globals__["wait"], iter([True, False])
 
     def interrupted(*how: object) -> None:
         if next(calls):
             raise KeyboardInterrupt
         wait(*how)
 
-    pack(given.demand, given.capacity, seconds=0.01)  # compiled
+    pack(inputs.demand, inputs.capacity, seconds=0.01)  # compiled
     monkeypatch.setitem(pack.__globals__, "searches", lambda *_: {})  # it need not be compiled again
     monkeypatch.setitem(solve.__globals__, "wait", interrupted)
-    packed = pack(given.demand, given.capacity, seconds=60)
+    packed = pack(inputs.demand, inputs.capacity, seconds=60)
     assert packed.interrupted
-    assert packed.placed == len(given.demand)  # what it knew at the beginning, at least
+    assert packed.placed == len(inputs.demand)  # what it knew at the beginning, at least
     assert threading.active_count() < 20
 
 

@@ -28,24 +28,24 @@ def never() -> bool:
 @given(specifications())
 def test_impossible_problems_and_found_allocations_are_verified(text: str) -> None:
     try:
-        asked = problem(text)
+        requested = problem(text)
     except SpecError:
         return
-    if not exact.suits(asked):
+    if not exact.suits(requested):
         return
-    proof = exact.prove(asked, never)
+    proof = exact.prove(requested, never)
     if proof.alloc is None:
-        assert not proof.impossible or not possible(asked)
+        assert not proof.impossible or not possible(requested)
     else:
         assert not proof.impossible
-        assert right(asked, proof.alloc)
+        assert right(requested, proof.alloc)
 
 
 @scaled(0.3)
 @given(aims())
-def test_optimal_answers_are_the_best_of_all_allocations(asked: Problem) -> None:
-    values = every(asked)
-    proof = exact.prove(asked, never)
+def test_optimal_answers_are_the_best_of_all_allocations(requested: Problem) -> None:
+    values = every(requested)
+    proof = exact.prove(requested, never)
     assert proof.impossible == (not values)
     if proof.alloc is not None:
         best = min(values.values())
@@ -78,7 +78,7 @@ def test_numbers_and_zeros_stand_beside_what_varies(goal: str, best: int) -> Non
 def test_examples_are_proven(name: str, status: str, values: list[float]) -> None:
     with nothing_compiled():
         answer = bw.solve(load_problem(name), time=60)
-    assert (answer.status, [one.value for one in answer.goals], answer.search) == (status, values, "CP-SAT")
+    assert (answer.status, [each.value for each in answer.goals], answer.search) == (status, values, "CP-SAT")
     assert not faults(answer.problem, answer.alloc)
 
 
@@ -102,8 +102,8 @@ def test_largest_sums_are_exact() -> None:
     for room, fits in ((999_999_999, True), (999_999_998.999999, False)):
         text = "procedure UTILFN(BALL, BIN, ALLOC) if BIN == 0 UTIL.C += D[BALL] end if BIN > 0 UTIL.N += 1 end end"
         sizes = {"C": room, "N": 899}
-        asked = problem(text, balls=900, bins=2, resources=sizes, tables={"D": demand})
-        assert exact.prove(asked, never).impossible is not fits
+        requested = problem(text, balls=900, bins=2, resources=sizes, tables={"D": demand})
+        assert exact.prove(requested, never).impossible is not fits
 
 
 @pytest.mark.parametrize("name", first(1, ["drain", "access-lists"]))

@@ -24,17 +24,17 @@ from tests.support.solving import changed
 @pytest.mark.long
 @scaled(0.6)
 @given(given=forms(), seed=st.integers(0, 9), drain=st.booleans())
-def test_a_ball_fits_where_nothing_is_in_its_way(given: Problem, seed: int, drain: bool) -> None:
+def test_a_ball_fits_where_nothing_is_in_its_way(inputs: Problem, seed: int, drain: bool) -> None:
     if drain:
-        given = changed(given, None, drain=[0])
-    answer = bw.solve(given, search="published", seed=seed, attempts=1)
-    for ball in range(given.balls):
-        members = np.flatnonzero(given.unit_of == given.unit_of[ball]).tolist()
-        for place, them in enumerate(obstacles(given, answer.alloc, ball)):
+        inputs = changed(inputs, None, drain=[0])
+    answer = bw.solve(inputs, search="published", seed=seed, attempts=1)
+    for ball in range(inputs.balls):
+        members = np.flatnonzero(inputs.unit_of == inputs.unit_of[ball]).tolist()
+        for place, them in enumerate(obstacles(inputs, answer.alloc, ball)):
             alloc = answer.alloc.copy()
-            for one in members:
-                alloc[one] = place
-            assert (not them) == (not faults(given, alloc)), (ball, place, them)
+            for each in members:
+                alloc[each] = place
+            assert (not them) == (not faults(inputs, alloc)), (ball, place, them)
             if answer.alloc[ball] == place:
                 assert not them
 
@@ -52,18 +52,18 @@ end
 
 
 def test_every_rule_has_its_name() -> None:
-    given = problem(TEXT)
+    inputs = problem(TEXT)
     alloc = [0, 1, NULL, NULL]
-    found = [[one.rule for one in them] for them in obstacles(given, alloc, 2)]
-    assert found == [["FOES", "C"], ["C"], ["UTILFN"], ["DRAIN"]]
-    assert left(given, alloc)[1] == {"ball": 3, "in_the_way": {"C": 4, "DRAIN": 1}}
-    in_bin_0 = next(obstacles(given, alloc, 1))
-    assert [one.text for one in in_bin_0] == ["ball 1 in bin 0: it is pinned to bin 1", "C[0]: 16 of 10"]
+    workload = [[row.rule for row in them] for them in obstacles(inputs, alloc, 2)]
+    assert workload == [["FOES", "C"], ["C"], ["UTILFN"], ["DRAIN"]]
+    assert left(inputs, alloc)[1] == {"ball": 3, "in_the_way": {"C": 4, "DRAIN": 1}}
+    in_bin_0 = next(obstacles(inputs, alloc, 1))
+    assert [row.text for row in in_bin_0] == ["ball 1 in bin 0: it is pinned to bin 1", "C[0]: 16 of 10"]
     with pytest.raises(UserError, match="there is no such ball"):
-        list(obstacles(given, alloc, 4))
+        list(obstacles(inputs, alloc, 4))
     apart = problem(TEXT.replace("FOES 0, 2", "DIFFERENT 0, 2"))
     assert "DIFFERENT" in left(apart, alloc)[0]["in_the_way"]
-    emptied = [*obstacles(changed(given, None, drain=[1]), [0, NULL, NULL, NULL], 2)][1]
+    emptied = [*obstacles(changed(inputs, None, drain=[1]), [0, NULL, NULL, NULL], 2)][1]
     assert [(each.rule, each.text) for each in emptied] == [("DRAIN", "DRAIN[1]: 1 of 0")]
 
 
@@ -73,10 +73,10 @@ def test_explain_prints_the_rules_in_the_way_of_each_ball(tmp_path: Path, capsys
     assert main(["solve", str(file), "--json", "--time", "1s"]) == 1
     answer.write_text(capsys.readouterr().out)
     left = json.loads(answer.read_text())["left"]
-    assert {one["ball"]: one["in_the_way"] for one in left}[3] == {"C": 4, "DRAIN": 1}
+    assert {each["ball"]: each["in_the_way"] for each in left}[3] == {"C": 4, "DRAIN": 1}
     assert main(["solve", str(file), "--explain", str(answer)]) == 0
-    said = capsys.readouterr().out
-    assert "3 is not placed: C in 4 bins, DRAIN in 1" in said
+    output = capsys.readouterr().out
+    assert "3 is not placed: C in 4 bins, DRAIN in 1" in output
     assert main(["solve", str(file), "--explain", str(answer), "--ball", "3"]) == 0
     assert "C[3]: 12 of 10; DRAIN[3]: 1 of 0" in capsys.readouterr().out
     assert main(["solve", str(file), "--explain", str(answer), "--ball", "7"]) == 2

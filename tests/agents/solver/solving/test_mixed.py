@@ -189,16 +189,16 @@ def test_nothing_wrong_is_answered(what: Mixed, seed: int) -> None:
 def test_an_allocation_is_found_if_there_is_one(text: str, seed: int) -> None:
     """Of whatever the language can say, although it may depend on the order of the balls."""
     try:
-        asked = problem(text)
+        requested = problem(text)
     except SpecError:
         return
-    solvable = possible(asked)
+    solvable = possible(requested)
     try:
         with plain_kernels():
-            answer = bw.solve(asked, time=10, attempts=100 if solvable else 2, seed=seed)
+            answer = bw.solve(requested, time=10, attempts=100 if solvable else 2, seed=seed)
     except UserError as error:
-        if "depends on the order of the balls" not in str(error) or asked.program.alloc_free:
+        if "depends on the order of the balls" not in str(error) or requested.program.alloc_free:
             raise
         return
-    assert right(asked, answer.alloc) if answer.placed == asked.balls else not solvable
+    assert right(requested, answer.alloc) if answer.placed == requested.balls else not solvable
     assert not answer.impossible or not solvable

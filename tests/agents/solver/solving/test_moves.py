@@ -52,14 +52,14 @@ def clusters() -> st.SearchStrategy[Any]:
     return drawn().map(lambda each: (each[0](), *each[1:]))
 
 
-def right(given: Problem, now: list[int], drained: set[int], moves: int | None) -> dict[tuple[int, ...], int]:
+def right(inputs: Problem, now: list[int], drained: set[int], moves: int | None) -> dict[tuple[int, ...], int]:
     """All right allocations of all balls, by the plain rule, and how many balls each moves."""
-    found = {}
-    for alloc in product(range(given.bins), repeat=given.balls):
-        moved = sum(here not in (-1, there) for here, there in zip(now, alloc, strict=False))
-        if not faults(given, alloc) and drained.isdisjoint(alloc) and (moves is None or moved <= moves):
-            found[alloc] = moved
-    return found
+    workload = {}
+    for alloc in product(range(inputs.bins), repeat=inputs.balls):
+        moved = sum(local not in (-1, present) for local, present in zip(now, alloc, strict=False))
+        if not faults(inputs, alloc) and drained.isdisjoint(alloc) and (moves is None or moved <= moves):
+            workload[alloc] = moved
+    return workload
 
 
 BODIES = (
@@ -86,7 +86,7 @@ def growing(draw: st.DrawFn) -> Problem:
     numbers = st.lists(st.integers(1, 3), min_size=balls, max_size=balls)
     tables: dict[str, Any] = {"D": draw(numbers), "NAMES": [f"pod-{ball}" for ball in range(balls)]}
     more = draw(st.lists(st.sampled_from([*MORE, f"DRAIN {most - 1}"]), max_size=3, unique=True))
-    if any(one.startswith("DRAIN") for one in more) or draw(st.booleans()):
+    if any(each.startswith("DRAIN") for each in more) or draw(st.booleans()):
         tables["HOME"] = draw(st.lists(st.integers(-1, most - 1), min_size=balls, max_size=balls))
         more += ["NOW HOME", *draw(st.sampled_from([[], ["MOVES 0"], ["MOVES 1"], ["MOVES 2"]]))]
     bins = draw(st.sampled_from([f"? FROM {draw(st.integers(1, most))} TO {most}", str(most)]))
@@ -102,24 +102,26 @@ def growing(draw: st.DrawFn) -> Problem:
 @pytest.mark.long
 @scaled(1.5)
 @given(asked=growing())
-def test_fewest_bins_are_found_under_any_declarations(asked: Problem) -> None:
+def test_fewest_bins_are_found_under_any_declarations(requested: Problem) -> None:
     """The answer has the first number of bins for which any allocation is right, or more if wishes ask for them."""
-    least, most = asked.limits if asked.searched else (asked.bins, asked.bins)
+    least, most = requested.limits if requested.searched else (requested.bins, requested.bins)
     fewest = next(
         (
             bins
             for bins in range(least, most + 1)
-            if not all(faults(asked.with_bins(bins), places) for places in product(range(bins), repeat=asked.balls))
+            if not all(
+                faults(requested.with_bins(bins), places) for places in product(range(bins), repeat=requested.balls)
+            )
         ),
         None,
     )
-    answer = bw.solve(asked, attempts=30)
+    answer = bw.solve(requested, attempts=30)
     done = answer.status in ("solved", "optimal")
     assert done == (fewest is not None)
     if fewest is not None:
-        assert answer.bins == fewest or (asked.wishes and answer.bins > fewest)
+        assert answer.bins == fewest or (requested.wishes and answer.bins > fewest)
     assert answer.bound <= (fewest or most)
-    assert not (impossible(asked) and fewest)
+    assert not (impossible(requested) and fewest)
     assert not (answer.impossible and fewest)
     assert not faults(answer.problem, answer.alloc)
 
@@ -127,10 +129,10 @@ def test_fewest_bins_are_found_under_any_declarations(asked: Problem) -> None:
 @given(cluster=clusters())
 def test_verifier_agrees_with_the_plain_rules_of_moves_and_drains(cluster: Any) -> None:
     plain, now, drained, moves = cluster
-    asked = changed(plain, now, moves, drained)
+    requested = changed(plain, now, moves, drained)
     every = right(plain, now, drained, moves)
     for alloc in product(range(plain.bins), repeat=plain.balls):
-        assert (not faults(asked, alloc)) == (alloc in every)
+        assert (not faults(requested, alloc)) == (alloc in every)
 
 
 @given(cluster=drawn(), goal=st.sampled_from(["", " MINIMISE UTIL.C[0] + UTIL.C[1]"]))
@@ -139,11 +141,11 @@ def test_of_equally_good_answers_the_one_with_fewest_moves_is_proven(cluster: An
     pytest.importorskip("ortools")
     make, now, drained, moves = cluster
     some = right(make(), now, drained, moves)
-    asked = changed(make(goal, now=now), None, moves, drained)
-    proof = exact.prove(asked, lambda: False)
+    requested = changed(make(goal, now=now), None, moves, drained)
+    proof = exact.prove(requested, lambda: False)
     assert proof.impossible == (not some)
     if proof.alloc is not None:
-        used = {alloc: sum(utilisation(asked, alloc)[0][:2]) if goal else 0 for alloc in some}
+        used = {alloc: sum(utilisation(requested, alloc)[0][:2]) if goal else 0 for alloc in some}
         best = min((used[alloc], moved) for alloc, moved in some.items())
         assert (used[tuple(proof.alloc)], some[tuple(proof.alloc)]) == best
 
@@ -153,9 +155,9 @@ def test_balls_that_may_stay_do_not_move(cluster: Any, pick: int, seed: int) -> 
     plain, _, drained, _ = cluster
     some = list(right(plain, [], drained, None))
     if some:
-        here = list(some[pick % len(some)])
-        answer = bw.solve(changed(plain, here, None, drained), seed=seed, attempts=1)
-        assert answer.alloc == here
+        local = list(some[pick % len(some)])
+        answer = bw.solve(changed(plain, local, None, drained), seed=seed, attempts=1)
+        assert answer.alloc == local
         assert answer.moves == ()
 
 
@@ -184,8 +186,8 @@ def test_solve_from_starts_at_an_earlier_answer(tmp_path: Path, capsys: pytest.C
     file.write_text("ball,bin\n" + "".join(f"{ball},{place}\n" for ball, place in enumerate(before)))
     for known in (file, now):
         assert main(["solve", "vm-placement", "--from", str(known), "--json"]) == 0
-        found = json.loads(capsys.readouterr().out)
-        assert (found["alloc"], found["moves"]) == (before, [])
+        result = json.loads(capsys.readouterr().out)
+        assert (result["alloc"], result["moves"]) == (before, [])
     drain = ["--drain", str(before[0]), "--moves", "4", "--time", "1s"]
     assert main(["solve", "vm-placement", "--from", str(file), *drain]) == 1
     assert f" from {before[0]} to " in capsys.readouterr().out
@@ -200,9 +202,16 @@ def test_nobody_is_thrown_out_for_want_of_time(text: str, monkeypatch: pytest.Mo
 
     monkeypatch.setattr("binwright.agents.solver.solving.solve._Search.attempt", late)
     home = [0, 0, 1, 2, 2, 3]
-    given = problem(f"{text} FRIENDS 1, 4", balls=6, bins=4, resources={"C[b in BINS]": 9, "Z[z in 2]": 9},
+    inputs = problem(f"{text} FRIENDS 1, 4", balls=6, bins=4, resources={"C[b in BINS]": 9, "Z[z in 2]": 9},
                     tables={"D": [9, 0, 9, 9, 0, 9]})  # fmt: skip
     home[4] = 0
-    answer = bw.solve(given, now=home, drain=[2], time=1)
+    answer = bw.solve(inputs, now=home, drain=[2], time=1)
     assert (answer.alloc, answer.search, answer.status) == ([0, 0, 1, NULL, 0, 3], "whole tenants", "partial")
-    assert bw.solve(given, now=home, drain=[0], time=1).alloc == [NULL, 1, 1, 2, 1, 3]  # friends go where there is room
+    assert bw.solve(inputs, now=home, drain=[0], time=1).alloc == [
+        NULL,
+        1,
+        1,
+        2,
+        1,
+        3,
+    ]  # friends go where there is room

@@ -13,8 +13,8 @@ from tests.support.solving import nothing_compiled, problem
 @nothing_compiled()
 @pytest.mark.parametrize("name", ["cdn", "replicas", "time-varying", "vm-placement"])
 def test_examples_need_no_kernel(name: str) -> None:
-    asked = load_problem(name)
-    answer = bw.solve(asked, time=10_000)
+    requested = load_problem(name)
+    answer = bw.solve(requested, time=10_000)
     assert answer.status == "optimal"
     assert not faults(answer.problem, answer.alloc)
 
@@ -33,8 +33,8 @@ def test_problems_too_large_for_plain_python_are_answered_in_time(search: str) -
         "procedure UTILFN(BALL, BIN, ALLOC) UTIL.A[BIN] += count(o in BALLS except BALL: ALLOC[o] == BIN) end",
         balls=600, bins=600, resources={"A[b in BINS]": 1},
     )  # fmt: skip
-    for asked in (*packed, crowd):
-        answer = bw.solve(asked, search=search, time=0.4)
-        assert answer.placed == asked.balls if asked.matrix is not None else answer.placed > 0
+    for requested in (*packed, crowd):
+        answer = bw.solve(requested, search=search, time=0.4)
+        assert answer.placed == requested.balls if requested.matrix is not None else answer.placed > 0
         assert any("compiling took longer" in note for note in answer.notes)
         assert answer.search == "first fit"

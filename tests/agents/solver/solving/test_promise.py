@@ -43,9 +43,9 @@ def many(balls: int, bins: int | str = "?") -> Problem:
     ("search", "bins"), first(1, [("ours", "?"), ("ours", 40_000), ("published", "?"), ("published", 40_000)])
 )
 def test_a_hundred_thousand_balls(search: str, bins: int | str) -> None:
-    given = many(100_000, bins)
+    inputs = many(100_000, bins)
     began = monotonic()
-    answer = bw.solve(given, search=search, time=1)
+    answer = bw.solve(inputs, search=search, time=1)
     assert monotonic() - began < 1 + SLACK
     assert answer.placed == 100_000
     assert answer.status == "solved" if bins == "?" else "optimal"
@@ -54,8 +54,8 @@ def test_a_hundred_thousand_balls(search: str, bins: int | str) -> None:
 @pytest.mark.long
 def test_a_published_attempt_ends_soon_after_it_is_stopped() -> None:
     """It had gone through the balls that are left for each group of bins, of which there may be as many as bins."""
-    given = many(100_000, 12_500)
-    (call, flat), place = cpu.compiled_problem(given), room(given)
+    inputs = many(100_000, 12_500)
+    (call, flat), place = cpu.compiled_problem(inputs), room(inputs)
     place.stop[:] = 1
     searched = call, flat, place, np.empty(100_000, np.int64), 1
     number = len(flat.ways) - 2  # each bin is a group
@@ -108,21 +108,21 @@ def interrupted(seconds: float) -> Iterator[None]:
 @pytest.mark.parametrize("search", ["published", "ours"])
 def test_an_interrupt_gives_the_best_so_far(search: str) -> None:
     """However long a single attempt would take."""
-    given = many(200_000, 26_000)
+    inputs = many(200_000, 26_000)
     bw.solve(many(10), attempts=1, search=search)  # compiled
     began = monotonic()
     with interrupted(1.5):
-        answer = bw.solve(given, search=search, time=60)
+        answer = bw.solve(inputs, search=search, time=60)
     assert monotonic() - began < 1.5 + SLACK
     assert answer.interrupted
     assert answer.placed > 1_000
 
 
 def test_ours_is_never_worse_than_first_fit() -> None:
-    given = many(3_000)
+    inputs = many(3_000)
     bw.solve(many(20), attempts=1)  # compiled
-    answer = bw.solve(given, time=0.3)
-    packing = given.packing
+    answer = bw.solve(inputs, time=0.3)
+    packing = inputs.packing
     assert packing is not None
     where = first_fit(packing._replace(capacity=np.tile(packing.capacity[0], (3_000, 1))))
     assert answer.bins <= where.max() + 1
@@ -133,10 +133,10 @@ def by_definition(packing: Matrix) -> list[int]:
     where = [NULL] * len(packing.demand)
     for ball in np.lexsort((*packing.demand.T, -weights(packing))).tolist():
         for place in range(len(packing.capacity)) if where[ball] == NULL else ():
-            there = [*where]
-            there[ball] = place
-            if keeps(packing, np.array(there)):
-                where = there
+            present = [*where]
+            present[ball] = place
+            if keeps(packing, np.array(present)):
+                where = present
                 break
     return where
 
@@ -181,13 +181,13 @@ def test_long_loops_are_checked_as_the_interpreter_runs_them(wrong: int) -> None
     tables = {"T": list(range(1 - wrong, 200))}
     body = "1 + sum(i in 200: i % 3 / T[i] + count(j in T: j > i)) / 90000 + sum(i in 3: i * BALL)"
     text = LONG.format(body.replace("T[i]", "T[min(i, len(T) - 1)]"))
-    given = problem(text, balls=3, bins=2, resources={"S[b in BINS]": 99}, tables=tables)
-    used, rejected = utilisation(given, [0, 1, 0])
-    assert (used, rejected) == evaluate(given, [0, 1, 0])
+    inputs = problem(text, balls=3, bins=2, resources={"S[b in BINS]": 99}, tables=tables)
+    used, rejected = utilisation(inputs, [0, 1, 0])
+    assert (used, rejected) == evaluate(inputs, [0, 1, 0])
     assert rejected == [0, 1, 2][: 3 * wrong]
-    given = problem(LONG.format("sum(i in 200000: i % 3) / 1000000"), balls=30, bins=30, resources={"S[b in BINS]": 9})
+    inputs = problem(LONG.format("sum(i in 200000: i % 3) / 1000000"), balls=30, bins=30, resources={"S[b in BINS]": 9})
     began = process_time()  # whatever else runs beside it
-    assert not faults(given, list(range(30)))
+    assert not faults(inputs, list(range(30)))
     assert process_time() - began < 1  # 24 million nodes
 
 

@@ -59,9 +59,9 @@ def secondnet_and_jobs(d: Data, alloc: Sequence[int]) -> bool:
             if d["JOB"][a] == d["JOB"][b]
         ]
         for a, b, rate in flows:
-            for one, other in permutations((a, b)):
-                link[one] += rate * (one != other)
-                uplink[one // d["PER_RACK"]] += rate * (one // d["PER_RACK"] != other // d["PER_RACK"])
+            for folder, other in permutations((a, b)):
+                link[folder] += rate * (folder != other)
+                uplink[folder // d["PER_RACK"]] += rate * (folder // d["PER_RACK"] != other // d["PER_RACK"])
         if max(cores.values()) > 8 or max(memory.values()) > 16 or max(*link.values(), *uplink.values()) > 1000:
             return False
     return True
@@ -125,7 +125,7 @@ def vlans(d: Data, alloc: Sequence[int]) -> bool:
     for vlan, count in zip(alloc, d["HOSTS"], strict=True):
         hosts[vlan] += count
     spans = Counter(switch for switch, _ in set(zip(d["SWITCH"], alloc, strict=True)))
-    staff, students, finance, _ = ({alloc[one] for one in members} for members in d["DEPARTMENT"])
+    staff, students, finance, _ = ({alloc[each] for each in members} for members in d["DEPARTMENT"])
     apart = not finance & (staff | students) and alloc[9] not in alloc[:9]
     return apart and max(hosts.values()) <= 60 and max(spans.values()) <= 3 and pinned(d["TODAY"], alloc)
 
@@ -155,22 +155,22 @@ def access_lists(d: Data, alloc: Sequence[int]) -> bool:
 
 def address_blocks(d: Data, alloc: Sequence[int]) -> bool:
     ranges = [range(begin, begin + size) for begin, size in zip(alloc, d["SIZE"], strict=True)]
-    apart = all(one.stop <= other.start or other.stop <= one.start for one, other in combinations(ranges, 2))
-    aligned = all(one.start % len(one) == 0 and one.stop <= d["UNITS"] for one in ranges)
+    apart = all(each.stop <= other.start or other.stop <= each.start for each, other in combinations(ranges, 2))
+    aligned = all(each.start % len(each) == 0 and each.stop <= d["UNITS"] for each in ranges)
     return apart and aligned and pinned(d["TODAY"], alloc)
 
 
 def tenants(d: Data, alloc: Sequence[int]) -> bool:
     link, uplink = Counter[int](), Counter[int]()
     tenants = [(members, rate) for members, rate in zip(d["JOB"], d["RATE"], strict=True)]
-    tenants += [([front, one], 50) for f, front in enumerate(d["FRONT"]) for one in d["STORE"][f // 2]]
+    tenants += [([front, each], 50) for f, front in enumerate(d["FRONT"]) for each in d["STORE"][f // 2]]
     for members, rate in tenants:
         for server, m in Counter(alloc[ball] for ball in members).items():
             link[server] += rate * min(m, len(members) - m)
         for rack, m in Counter(alloc[ball] // d["PER_RACK"] for ball in members).items():
             uplink[rack] += rate * min(m, len(members) - m)
     fits = max(Counter(alloc).values()) <= 5 and max(link.values()) <= 400 and max(uplink.values()) <= 600
-    return fits and all(len({alloc[one] for one in store}) == 3 for store in d["STORE"])
+    return fits and all(len({alloc[each] for each in store}) == 3 for store in d["STORE"])
 
 
 def replicas(d: Data, alloc: Sequence[int]) -> bool:
@@ -202,9 +202,9 @@ def fat_tree(d: Data, alloc: Sequence[int]) -> bool:
     for size, most in ((1, 1000), (2, 1400), (4, 1400)):
         used = Counter[int]()
         for (a, b), rate in zip(d["PAIRS"], d["RATE"], strict=True):
-            one, other = alloc[a] // size, alloc[b] // size
-            used[one] += rate * (one != other)
-            used[other] += rate * (one != other)
+            each, other = alloc[a] // size, alloc[b] // size
+            used[each] += rate * (each != other)
+            used[other] += rate * (each != other)
         if max(used.values()) > most:
             return False
     return len(set(alloc)) == len(alloc)
@@ -215,7 +215,7 @@ def time_varying(d: Data, alloc: Sequence[int]) -> bool:
         machines = [at for at, place in enumerate(alloc) if place == server]
         busy = [[(h - d["FROM_HOUR"][at]) % 20 < d["BUSY"][at] for at in machines] for h in range(20)]
         used = [sum(d["PEAK"][at] if b else 0.1 for at, b in zip(machines, hour, strict=True)) for hour in busy]
-        if max(used) > 1.2 + 1e-9 or sum(one > 1 + 1e-9 for one in used) > 1:
+        if max(used) > 1.2 + 1e-9 or sum(each > 1 + 1e-9 for each in used) > 1:
             return False
     return True
 
@@ -240,15 +240,15 @@ def moved(alloc: list[int], bins: int) -> Iterator[list[int]]:
 
 @pytest.mark.parametrize("name", first(2, sorted(RULES, key=lambda name: name == "secondnet-jobs")))
 def test_an_application_is_solved_and_its_rules_hold(name: str) -> None:
-    given, rule = data(name), RULES[name]
+    options, rule = data(name), RULES[name]
     for seed in (0, 1):
         answer = solve(load_problem(name), attempts=64, seed=seed)
         assert answer.status in ("optimal", "solved")
-        assert rule(given, answer.alloc)
+        assert rule(options, answer.alloc)
         assert not any(wish.missing(answer.alloc) for wish in answer.problem.wishes)
-    said = [(rule(given, other), not faults(answer.problem, other)) for other in moved(answer.alloc, answer.bins)]
-    assert all(ours == verified for ours, verified in said)
-    assert {verified for _, verified in said} == {True, False}
+    output = [(rule(options, other), not faults(answer.problem, other)) for other in moved(answer.alloc, answer.bins)]
+    assert all(ours == verified for ours, verified in output)
+    assert {verified for _, verified in output} == {True, False}
 
 
 @pytest.mark.long
@@ -299,6 +299,6 @@ def test_solver_reference_lists_every_example() -> None:
 def test_groups_keep_a_rack_dark() -> None:
     text = examples()["power-cooling"]
     without = problem(re.sub(r"(?m)^GROUPS.*$", "", text))
-    given = [solve(load_problem("power-cooling"), search="published", attempts=512, seed=seed) for seed in range(4)]
-    assert all(max(one.alloc) < 8 for one in given)
+    answers = [solve(load_problem("power-cooling"), search="published", attempts=512, seed=seed) for seed in range(4)]
+    assert all(max(answer.alloc) < 8 for answer in answers)
     assert any(max(solve(without, search="published", attempts=512, seed=seed).alloc) >= 8 for seed in range(4))

@@ -33,11 +33,11 @@ def test_a_pinned_bin_is_one_of_the_bins() -> None:
 
 
 def test_groups_have_the_bins_that_there_are() -> None:
-    found = made("?", "GROUPS 3, 1 GROUPS 0, 4 GROUPS 2, 5")
+    result = made("?", "GROUPS 3, 1 GROUPS 0, 4 GROUPS 2, 5")
     for bins, groups in ((1, [[0]]), (3, [[1], [0], [2]]), (4, [[3, 1], [0], [2]]), (6, [[3, 1], [0, 4], [2, 5]])):
-        [grouping] = found.with_bins(bins).groupings
+        [grouping] = result.with_bins(bins).groupings
         assert [members for members, _ in grouping] == groups
-    answer = bw.solve(found, attempts=16)
+    answer = bw.solve(result, attempts=16)
     assert (answer.bins, answer.status) == (3, "optimal")
 
 

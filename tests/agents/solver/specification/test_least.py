@@ -34,14 +34,14 @@ def loads(alloc: Sequence[int], bins: int) -> list[int]:
         st.tuples(st.integers(0, 2), st.sampled_from(["C", "BALLS"]), st.integers(0, 5), st.booleans()), max_size=4
     )
 )
-def test_at_least_declarations_count_what_is_missed(asked: list[tuple[int, str, int, bool]]) -> None:
-    given = made(" ".join(f"AT LEAST {q} OF {of}[{s}] {'OR NONE' * none}" for s, of, q, none in asked))
+def test_at_least_declarations_count_what_is_missed(requested: list[tuple[int, str, int, bool]]) -> None:
+    inputs = made(" ".join(f"AT LEAST {q} OF {of}[{s}] {'OR NONE' * none}" for s, of, q, none in requested))
     for alloc in product(range(3), repeat=4):
         used = {"C": loads(alloc, 3), "BALLS": [alloc.count(place) for place in range(3)]}
-        less = [(used[of][s], q) for s, of, q, none in asked if used[of][s] < q and not (none and used[of][s] == 0)]
-        if not asked:
+        less = [(used[of][s], q) for s, of, q, none in requested if used[of][s] < q and not (none and used[of][s] == 0)]
+        if not requested:
             continue
-        first = goals_of(given, alloc)[0] / 10**6
+        first = goals_of(inputs, alloc)[0] / 10**6
         assert first == sum(q - used for used, q in less)
 
 
@@ -62,8 +62,8 @@ def test_at_least_holds(rules: str, holds: object) -> None:
 
 
 def test_hundreds_of_at_least_declarations_compile() -> None:
-    given = made(" ".join(f"AT LEAST {1 + n % 3} OF C[{n % 3}]" for n in range(300)))
-    assert goals_of(given, [0, 1, 1, 2]) == (200 * 10**6,)
+    inputs = made(" ".join(f"AT LEAST {1 + n % 3} OF C[{n % 3}]" for n in range(300)))
+    assert goals_of(inputs, [0, 1, 1, 2]) == (200 * 10**6,)
 
 
 def test_an_answer_that_misses_at_least_is_partial(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -78,7 +78,7 @@ def test_an_answer_that_misses_at_least_is_partial(tmp_path: Path, capsys: pytes
 
 def test_bins_are_as_many_as_from_says_at_least() -> None:
     answer = bw.solve(made("MINIMISE 10 - BINS", "? FROM 2 TO 4"), time=20)
-    assert [one.value for one in answer.goals] == [6, 4]
+    assert [each.value for each in answer.goals] == [6, 4]
     fewest = bw.solve(made("MINIMISE BINS", "? FROM 3"), time=20)
     assert (fewest.status, fewest.goals[0].value) == ("optimal", 3)
 

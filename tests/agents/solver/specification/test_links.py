@@ -58,9 +58,9 @@ def test_links_carry_what_hoses_and_pipes_need(
     lines = [f"HOSE {', '.join(map(str, some))} RATE {rate} OVER L[BIN], U[RACK[BIN], 1]" for some, rate in hoses]
     lines += [f"PIPE {', '.join(map(str, some))} RATE {rate} OVER L[BIN], U[RACK[BIN], 1]" for some, rate in pipes]
     text = f"BALLS 5 BINS 4 {TREE} {' '.join(lines)} procedure UTILFN(BALL, BIN, ALLOC) UTIL.S[BIN] += 1 end"
-    found = problem(text)
-    used = utilisation(found, alloc)[0]
-    assert (used, []) == evaluate(found, alloc)
+    result = problem(text)
+    used = utilisation(result, alloc)[0]
+    assert (used, []) == evaluate(result, alloc)
     for link, below in [(4 + b, {b}) for b in range(4)] + [(8 + 2 * r + 1, {2 * r, 2 * r + 1}) for r in range(2)]:
         expected = 0.0
         for some, rate in [*hoses, *pipes]:

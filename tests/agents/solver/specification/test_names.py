@@ -52,12 +52,12 @@ def test_cells_become_numbers_by_their_first_appearance(
 
 
 def test_same_names_in_several_tables_have_the_same_numbers(file: Path) -> None:
-    found = load_problem(file)
-    assert found.ball_names == ("web-1", "web-2", "db-1", "db-2", "job-1")
-    assert found.bin_names == ("n-a", "n-b", "n-c", "n-d")
+    result = load_problem(file)
+    assert result.ball_names == ("web-1", "web-2", "db-1", "db-2", "job-1")
+    assert result.bin_names == ("n-a", "n-b", "n-c", "n-d")
     assert _with(file, f"{NAMED} NOW HOME").now.tolist() == [0, 0, 1, 2, NULL]
-    assert [family.sizes for family in found.families] == [(4,), (3, 2)]
-    answer = bw.solve(found, now=np.array([0, 0, 1, 2]).tolist(), time=10)
+    assert [family.sizes for family in result.families] == [(4,), (3, 2)]
+    answer = bw.solve(result, now=np.array([0, 0, 1, 2]).tolist(), time=10)
     assert answer.status == "optimal"
     assert [ball for ball, _, _ in answer.moves] == [1]
 
@@ -72,25 +72,25 @@ def test_answers_have_the_names_and_are_read_again(file: Path, capsys: pytest.Ca
     answer = file.parent / "answer.json"
     assert main(["solve", str(file), "--json"]) == 0
     answer.write_text(capsys.readouterr().out)
-    given = json.loads(answer.read_text())
-    before = {ball: given["bin_names"][at] for ball, at in zip(given["ball_names"], given["alloc"], strict=True)}
+    inputs = json.loads(answer.read_text())
+    before = {ball: inputs["bin_names"][at] for ball, at in zip(inputs["ball_names"], inputs["alloc"], strict=True)}
     (file.parent / "pods.csv").write_text(PODS.replace("web-1,web,4,n-a,n-a\n", "") + "web-3,web,4,,\n")
     assert main(["solve", str(file), "--from", str(answer), "--drain", "n-c", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert {found["ball_names"][one["ball"]] for one in found["moves"]} >= {
-        name for name, node in before.items() if node == "n-c" and name in found["ball_names"]
+    result = json.loads(capsys.readouterr().out)
+    assert {result["ball_names"][each["ball"]] for each in result["moves"]} >= {
+        name for name, node in before.items() if node == "n-c" and name in result["ball_names"]
     }
-    assert 2 not in found["alloc"]
-    answer.write_text(json.dumps(found))
+    assert 2 not in result["alloc"]
+    answer.write_text(json.dumps(result))
     assert main(["solve", str(file), "--explain", str(answer), "--ball", "web-3"]) == 0
-    said = capsys.readouterr().out
-    assert "ball web-3 is in bin n-" in said
+    output = capsys.readouterr().out
+    assert "ball web-3 is in bin n-" in output
     assert main(["solve", str(file), "--explain", str(answer), "--ball", "web3"]) == 2
     assert "Did you mean 'web-3'" in capsys.readouterr().err
     assert main(["solve", str(file), "--drain", "n-e"]) == 2
-    said = capsys.readouterr().err
-    assert "unknown node called n-e" in said
-    assert "Known: n-a, n-b, n-c, n-d" in said
+    output = capsys.readouterr().err
+    assert "unknown node called n-e" in output
+    assert "Known: n-a, n-b, n-c, n-d" in output
 
 
 def _with(file: Path, text: str) -> Problem:
@@ -99,10 +99,10 @@ def _with(file: Path, text: str) -> Problem:
 
 
 def test_dimensions_and_reasons_have_the_names(file: Path) -> None:
-    found = _with(file, f'{NAMED} PIN "web-1" TO "n-a" PIN "web-2" TO "n-b"')
-    assert [found.name(dim) for dim in (2, 4, 9)] == ["CPU[n-c]", "COPIES[web, east]", "COPIES[job, west]"]
-    assert faults(found, [0, 1, -1, -1, -1]) == ["COPIES[web, east]: 2 of 1"]
-    assert "ball web-1 in bin n-c: it is pinned to bin n-a" in faults(found, [2, 1, -1, -1, -1])
+    result = _with(file, f'{NAMED} PIN "web-1" TO "n-a" PIN "web-2" TO "n-b"')
+    assert [result.name(dim) for dim in (2, 4, 9)] == ["CPU[n-c]", "COPIES[web, east]", "COPIES[job, west]"]
+    assert faults(result, [0, 1, -1, -1, -1]) == ["COPIES[web, east]: 2 of 1"]
+    assert "ball web-1 in bin n-c: it is pinned to bin n-a" in faults(result, [2, 1, -1, -1, -1])
     with pytest.raises(SpecError, match="ball db-1 is in bin n-x, which there is not"):
         _with(file.with_name("other.alloc"), NAMED.replace('"node" AS node', '"old" AS node') + "NOW HOME")
     apart = _with(file, f'{NAMED} FOES "web-1", "db-1" PIN "web-1" TO "n-a" PIN "db-1" TO "n-a"')

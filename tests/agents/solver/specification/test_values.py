@@ -16,9 +16,9 @@ from tests.support.solving import problem
 PLAIN = "procedure UTILFN(BALL, BIN, ALLOC) UTIL.S[BIN] += D[BALL] end"
 
 
-def made(**given: Any) -> Problem:
+def made(**inputs: Any) -> Problem:
     usual: dict[str, Any] = {"balls": 4, "bins": 3, "resources": {"S[b in BINS]": 4}, "tables": {"D": [1, 2, 3, 2]}}
-    return problem(PLAIN, **usual | given)
+    return problem(PLAIN, **usual | inputs)
 
 
 def test_nowhere_is_none_too_and_the_last_balls_may_be_left_out() -> None:
@@ -27,8 +27,8 @@ def test_nowhere_is_none_too_and_the_last_balls_may_be_left_out() -> None:
 
 
 def test_numbers_of_numpy_are_numbers() -> None:
-    found = made(balls=np.int64(4), bins=np.int32(3))
-    answer = bw.solve(found, seed=np.int64(3), attempts=np.int64(2), time=np.float64(60))  # type: ignore[arg-type]
+    result = made(balls=np.int64(4), bins=np.int32(3))
+    answer = bw.solve(result, seed=np.int64(3), attempts=np.int64(2), time=np.float64(60))  # type: ignore[arg-type]
     assert answer.placed == 4
 
 
@@ -43,15 +43,15 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize("what", REFUSED)
 def test_wrong_arguments_of_a_problem_are_refused(what: str) -> None:
-    given, said = REFUSED[what]
+    inputs, output = REFUSED[what]
     with pytest.raises(UserError) as raised:
-        made(**given)
-    assert said in str(raised.value)
+        made(**inputs)
+    assert output in str(raised.value)
     assert raised.value.remedy
 
 
 @pytest.mark.parametrize(
-    ("how", "said"),
+    ("how", "message"),
     [
         ({"time": "10s"}, "time: is no time"),
         ({"seed": 1.5}, "seed: is not a whole number"),
@@ -62,20 +62,20 @@ def test_wrong_arguments_of_a_problem_are_refused(what: str) -> None:
         ({"drain": ["a", 1]}, "drain is not a number: 'a'"),
     ],
 )
-def test_wrong_arguments_of_a_search_are_refused(how: dict[str, Any], said: str) -> None:
-    with pytest.raises(UserError, match=said):
+def test_wrong_arguments_of_a_search_are_refused(how: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message):
         bw.solve(made(), **how)
 
 
 @pytest.mark.parametrize(
-    ("what", "said"),
+    ("what", "message"),
     [
         (None, "problem: is no problem"),
         ("BALLS 1 BINS 1 RESOURCES S => 1 procedure UTILFN(BALL, BIN, ALLOC) end", "no such file or example"),
     ],
 )
-def test_only_problems_are_solved(what: Any, said: str) -> None:
-    with pytest.raises(UserError, match=said):
+def test_only_problems_are_solved(what: Any, message: str) -> None:
+    with pytest.raises(UserError, match=message):
         bw.solve(what)
 
 
@@ -96,9 +96,9 @@ FILES = {
 
 @pytest.mark.parametrize("name", FILES)
 def test_mistakes_in_a_table_name_their_line(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    text, *said = FILES[name]
+    text, *output = FILES[name]
     (tmp_path / name).write_text(text)
     (tmp_path / "a.alloc").write_text(SPEC.format(name))
     assert main(["solve", str(tmp_path / "a.alloc")]) == 2
     shown = " ".join(capsys.readouterr().err.split())
-    assert all(one in shown for one in said)
+    assert all(each in shown for each in output)
