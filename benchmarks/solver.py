@@ -12,7 +12,7 @@ from time import perf_counter, process_time
 
 from binwright.agents.solver import problem
 from binwright.agents.solver.backends import cpu, opencl
-from binwright.agents.solver.backends.cpu import Found
+from binwright.agents.solver.backends.cpu import Outcome
 from binwright.agents.solver.backends.opencl import opencl_devices
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import MICRO
@@ -33,7 +33,7 @@ def pgrank() -> Problem:
     )
 
 
-def pace(answers: Iterator[Found]) -> tuple[float, float]:
+def pace(answers: Iterator[Outcome]) -> tuple[float, float]:
     """Count attempts per second, and per second of processor time, after compilation and a second to warm up."""
     next(answers)
     began = start = perf_counter()
@@ -53,7 +53,7 @@ def main(devices: list[str]) -> None:
     instance, general = pgrank(), pgrank()
     vars(general)["matrix"] = None
     most = 1 << 40
-    runs: dict[str, Iterator[Found]] = {
+    runs: dict[str, Iterator[Outcome]] = {
         "dense, cpu": cpu.attempts(instance, 1, 0, most),
         "generated, cpu": cpu.attempts(general, 1, 0, most),
     }

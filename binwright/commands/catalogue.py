@@ -201,8 +201,8 @@ def check(args: Namespace) -> int:
 
     spec = agent_of(read_yaml("AGENT", args.agent))
     with StatusLine("agents check", detail=f"{spec.label} plays in small worlds"):
-        found = check_agent(spec.name, **spec.options)
-    print_line(str(found))
+        check = check_agent(spec.name, **spec.options)
+    print_line(str(check))
     return 0
 
 

@@ -24,7 +24,7 @@ def pack(args: Namespace) -> int:
     from binwright.agents.solver.packing import METHODS, check
     from binwright.agents.solver.packing import pack as packed_by
 
-    machines = _given(args)
+    machines = _machines(args)
     limit = seconds("--time", args.time)
     file = Path(args.out) if args.out else None
     if file:
@@ -61,7 +61,7 @@ def pack(args: Namespace) -> int:
     return INTERRUPTED if any(packed.interrupted for packed in answers.values()) else 0
 
 
-def _given(args: Namespace) -> Machines:
+def _machines(args: Namespace) -> Machines:
     """Read what is to be packed: a file, or an input by its name."""
     from binwright.workloads.offline import NAMES, SUFFIXES, machines, read_csv, read_instance
 

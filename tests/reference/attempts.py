@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from binwright.agents.solver.backends.attempt import CHANCES, TURNS
-from binwright.agents.solver.backends.cpu import Found
+from binwright.agents.solver.backends.cpu import Outcome as Found
 from binwright.agents.solver.model.evaluate import Added, Evaluate, evaluator
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import MICRO, NULL

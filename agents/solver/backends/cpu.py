@@ -40,7 +40,7 @@ def never() -> bool:
     return False
 
 
-class Found(NamedTuple):
+class Outcome(NamedTuple):
     """What came of an attempt, or of a run of local search; or the best of several."""
 
     left: int
@@ -54,7 +54,7 @@ class Found(NamedTuple):
     """Of each goal; what is to be made large counts with a minus."""
 
 
-Attempts: TypeAlias = Callable[[Problem, int, int, int, Over], Iterator[Found]]
+Attempts: TypeAlias = Callable[[Problem, int, int, int, Over], Iterator[Outcome]]
 """(problem, seed, first, count, over): make attempts first, ..., first + count - 1, up to the first success.
 
 Yields the best now and then. When time is `over()`, they are cut short: what they have placed counts. What they come to
@@ -62,17 +62,17 @@ depends on the seed and their numbers, not on time, threads or devices.
 """
 
 
-def best_of(attempt: Callable[[int], Found], numbers: range, over: Over, stop: Ints) -> Iterator[Found]:
+def best_of(attempt: Callable[[int], Outcome], numbers: range, over: Over, stop: Ints) -> Iterator[Outcome]:
     """Make attempts of ascending numbers up to the first success, or until time is `over`.
 
     Yields the best so far after each, with what all have checked. `stop` [1] is set to end those that are under way:
     when time is over, after a success, and where one raises. The first one begins in any case, so that whatever
     attempts need is compiled.
     """
-    best: Found | None = None
+    best: Outcome | None = None
     checked, threads = 0, usable_threads()
     with ThreadPoolExecutor(threads) as pool:  # to begin a thread takes longer than some attempts
-        begun, waiting = (pool.submit(attempt, number) for number in numbers), deque[Future[Found]]()
+        begun, waiting = (pool.submit(attempt, number) for number in numbers), deque[Future[Outcome]]()
         try:
             while best is None or best.left:
                 waiting.extend(islice(begun, 0 if stop[0] else AHEAD * threads - len(waiting)))
@@ -155,17 +155,17 @@ def compiled_problem(problem: Problem, elastic: bool = False) -> tuple[Utilfn, F
     return call, Flat.of_problem(problem, numbers, elastic)
 
 
-def attempts(problem: Problem, seed: int, first: int, count: int, over: Over = never) -> Iterator[Found]:
+def attempts(problem: Problem, seed: int, first: int, count: int, over: Over = never) -> Iterator[Outcome]:
     """Make attempts, each in every grouping, as `Attempts` says."""
     (call, flat), ways = compiled_problem(problem), len(problem.groupings)
     stop, free, end = np.zeros(1, np.int64), list[Room](), (first + count) * ways
     size = max(1, WORK // (ways * problem.balls * problem.program.steps)) * ways
 
-    def attempt(chunk: int) -> Found:
+    def attempt(chunk: int) -> Outcome:
         place, begin = free.pop() if free else room(problem)._replace(stop=stop), first * ways + chunk * size
         alloc = np.empty(problem.balls, np.int64)
         made, best, left = search(call, flat, place, alloc, seed, begin, min(begin + size, end))
         free.append(place)
-        return Found(left, alloc, best // ways, made)
+        return Outcome(left, alloc, best // ways, made)
 
     return best_of(attempt, range(-(-count * ways // size)), over, stop)

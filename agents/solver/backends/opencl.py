@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from binwright.agents.solver.backends.attempt import attempt
-from binwright.agents.solver.backends.cpu import CALLED, Found, Over, never
+from binwright.agents.solver.backends.cpu import CALLED, Outcome, Over, never
 from binwright.agents.solver.backends.flat import Flat, Room, lengths
 from binwright.agents.solver.backends.kernel_c import HEAD, Printer
 from binwright.agents.solver.model.emit import utilfn
@@ -112,22 +112,22 @@ def choose() -> Device:
 
 def attempts(
     problem: Problem, seed: int, first: int, count: int, over: Over = never, *, device: Device | None = None
-) -> Iterator[Found]:
+) -> Iterator[Outcome]:
     """Make attempts, each in every grouping, on the first usable device or this one, as `cpu.Attempts` says."""
     device = device or choose()
     ways = len(problem.groupings)
     at, end, size = first * ways, (first + count) * ways, 1
-    best = Found(len(problem.units) + 1, np.full(problem.balls, NULL), first, 0)
+    best = Outcome(len(problem.units) + 1, np.full(problem.balls, NULL), first, 0)
     try:
         session = Session(problem, device.handle)
         while at < end and best.left:
             began = monotonic()
-            found = session.make(seed, at, min(size, end - at), over)
-            if found is None:
+            outcome = session.make(seed, at, min(size, end - at), over)
+            if outcome is None:
                 break
-            best = min(best, found, key=lambda each: each.left)
-            at += found.checked
-            size = min(4 * found.checked, int(found.checked * WAVE / max(monotonic() - began, 1e-6)))
+            best = min(best, outcome, key=lambda each: each.left)
+            at += outcome.checked
+            size = min(4 * outcome.checked, int(outcome.checked * WAVE / max(monotonic() - began, 1e-6)))
             size = max(1, min(size, session.most))
             yield best._replace(checked=at - first * ways)
     except cl.Error as error:  # of what it says the compiler's first error, or else one line
@@ -189,7 +189,7 @@ class Session:
         self._buffers = [cl.Buffer(context, flags.READ_WRITE | flags.COPY_HOST_PTR, hostbuf=part) for part in flat]
         self._buffers += [cl.Buffer(context, flags.READ_WRITE, 8 * size * self.most) for size in (self._room, 1)]
 
-    def make(self, seed: int, first: int, count: int, over: Over) -> Found | None:
+    def make(self, seed: int, first: int, count: int, over: Over) -> Outcome | None:
         """Make numbers first, ..., first + count - 1 of all groupings in turn; returns the best of them.
 
         None if time is `over` before all are made: they go on alone then, for nothing.
@@ -212,4 +212,4 @@ class Session:
         best, alloc = int(left.argmin()), np.empty(self._balls, np.int64)
         offset = 8 * (best * self._room + self._dims)  # where its ALLOC is
         cl.enqueue_copy(self._queue, alloc, self._buffers[-2], src_offset=offset)
-        return Found(int(left[best]), alloc, (first + best) // self._ways, count)
+        return Outcome(int(left[best]), alloc, (first + best) // self._ways, count)

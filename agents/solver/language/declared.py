@@ -107,13 +107,13 @@ def linked(node: s.Node, name: str, sets: Sets, balls: int) -> tuple[s.Block, li
     """
     at, hose, adds = node.at, node.parts[0] == "HOSE", list[str]()
     parts: dict[str, Any] = {part: f"{name} {part}" for part in ("OWN", "MEMBERS", "RATES", "one", "other", "there")}
-    there = s.Node("placed", at, (s.name(at, parts["other"]),)) if hose else s.name(at, parts["there"])
+    other_end = s.Node("placed", at, (s.name(at, parts["other"]),)) if hose else s.name(at, parts["there"])
     for n, link in enumerate(node.parts[3]):
-        elsewhere = s.mapped(link.parts, lambda part: there if part == s.name(at, "BIN") else None)
+        elsewhere = s.mapped(link.parts, lambda part: other_end if part == s.name(at, "BIN") else None)
         same = expression(link.at, "0 == 0")
         for pair in zip(link.parts[1], elsewhere[1], strict=True):
             same = expression(link.at, "SAME and MINE == YOURS", SAME=same, MINE=pair[0], YOURS=pair[1])
-        beside = expression(link.at, "THERE != NULL and SAME", THERE=there, SAME=same)
+        beside = expression(link.at, "THERE != NULL and SAME", THERE=other_end, SAME=same)
         adds.append((HOSE if hose else PIPE).replace("#", str(n)))
         parts |= {f"below{n}": f"{name} below {n}", f"SAME{n}": same, f"BESIDE{n}": beside}
         parts |= {f"LINK{n}": link, f"FAR{n}": s.Node("used", link.at, elsewhere)}

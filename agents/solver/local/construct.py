@@ -153,10 +153,10 @@ class Construction:
 
     def _keep(self, tenant: int, put: list[tuple[int, Added]]) -> bool:
         """Keep a tenant of which these units are in, unless one is missing, or something is over; tells which."""
-        kept = len(put) == len(self._units[tenant]) and self._room.over[-1] == 0
-        for part in () if kept else put:
+        whole = len(put) == len(self._units[tenant]) and self._room.over[-1] == 0
+        for part in () if whole else put:
             self.take_out(*part)
-        return kept
+        return whole
 
     def _is_over(self, put: list[tuple[int, Added]], place: int) -> bool:
         """Tell whether something is over that is a bin's own, into which these units were put."""

@@ -16,7 +16,7 @@ from typing import TypeAlias
 import numpy as np
 
 from binwright.agents.solver.backends.attempt import Utilfn
-from binwright.agents.solver.backends.cpu import Found, Over, best_of, compiled, compiled_problem
+from binwright.agents.solver.backends.cpu import Outcome, Over, best_of, compiled, compiled_problem
 from binwright.agents.solver.local.search import SLICE, empty_bins, trim
 from binwright.agents.solver.local.state import (
     COUNT,
@@ -346,7 +346,7 @@ def polish(call: Utilfn, goals: Goals, state: State, seed: int, number: int, ste
 
 def improved(
     problem: Problem, seed: int, alloc: list[int], runs: int | None, over: Over, patience: float = inf
-) -> Iterator[Found]:
+) -> Iterator[Outcome]:
     """Look for better allocations than this one, of all balls; yields the best, with all moves, now and then.
 
     It ends after so many `runs`, when time is `over`, when no goal can be better, or when so many runs as it has
@@ -361,7 +361,7 @@ def improved(
     # Sets that hold go on doing so, whether they must or not.
     holds = np.append(problem.friends.in_one_bin(places), ~problem.foes.in_one_bin(places))
 
-    def run(start: Ints, number: int) -> Found:
+    def run(start: Ints, number: int) -> Outcome:
         score = Score(*(part.copy() for part in empty))
         search, values = new_state(problem, flat, stop)._replace(score=score), score.values
         search.room.imposed[: len(holds)] = holds
@@ -374,15 +374,15 @@ def improved(
             polish(call, goals, search, seed, number, min(SLICE, most - made))
             made += SLICE
         reached = tuple(values[BEST].tolist())
-        return Found(int(reached != objective.bounds), search.best, number, min(made, most), reached)
+        return Outcome(int(reached != objective.bounds), search.best, number, min(made, most), reached)
 
     values = goals_of(problem, alloc)
-    best = Found(int(values != objective.bounds), places, NULL, 0, values)
+    best = Outcome(int(values != objective.bounds), places, NULL, 0, values)
     checked, number, last = 0, 0, 0
     while best.left and number != runs and number - last < patience and not (number and over()):
         end = number + 4 if runs is None else min(number + 4, runs)
-        for found in best_of(partial(run, best.where), range(number, end), over, stop):
-            if found.values < best.values:
-                best, last = found, end
-            yield best._replace(checked=checked + found.checked)
-        checked, number = checked + found.checked, end
+        for outcome in best_of(partial(run, best.where), range(number, end), over, stop):
+            if outcome.values < best.values:
+                best, last = outcome, end
+            yield best._replace(checked=checked + outcome.checked)
+        checked, number = checked + outcome.checked, end

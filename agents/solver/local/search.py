@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from binwright.agents.solver.backends.attempt import Utilfn
-from binwright.agents.solver.backends.cpu import Found, Over, best_of, compiled_problem, never
+from binwright.agents.solver.backends.cpu import Outcome, Over, best_of, compiled_problem, never
 from binwright.agents.solver.backends.vectors import weights
 from binwright.agents.solver.local.state import (
     COUNT,
@@ -265,7 +265,7 @@ def improve(call: Utilfn, state: State, steps: int, fewest: int) -> int:
     return int(fewest)
 
 
-def attempts(problem: Problem, seed: int, first: int, count: int, over: Over = never) -> Iterator[Found]:
+def attempts(problem: Problem, seed: int, first: int, count: int, over: Over = never) -> Iterator[Outcome]:
     """Make runs that place balls, as `cpu.Attempts` says."""
     (call, flat), stop = compiled_problem(problem, elastic=True), np.zeros(1, np.int64)
     # Where the number of bins is searched, most runs are for too few bins.
@@ -274,7 +274,7 @@ def attempts(problem: Problem, seed: int, first: int, count: int, over: Over = n
     if problem.matrix is not None:
         size += weights(problem.matrix) // 1000
 
-    def run(number: int) -> Found:
+    def run(number: int) -> Outcome:
         search = new_state(problem, flat, stop)
         search.weight[:] = size
         left, made = begin(call, search, seed, number), 0
@@ -282,6 +282,6 @@ def attempts(problem: Problem, seed: int, first: int, count: int, over: Over = n
         while left and made < most and not stop[0]:
             left = improve(call, search, min(SLICE, most - made), left)
             made += SLICE
-        return Found(left, search.best, number, min(made, most) + 1)
+        return Outcome(left, search.best, number, min(made, most) + 1)
 
     return best_of(run, range(first, first + count), over, stop)

@@ -59,7 +59,7 @@ class Wish:
     sets: tuple[tuple[int, ...], ...]
 
     @property
-    def asked(self) -> int:
+    def wanted(self) -> int:
         """Count how many of the sets are to hold."""
         return -(-len(self.sets) * self.chance // MICRO)
 
@@ -71,7 +71,7 @@ class Wish:
 
     def missing(self, alloc: Sequence[int]) -> int:
         """Count how many sets more are to hold than do in an allocation [balls]."""
-        return max(0, len(self.broken(alloc)) - len(self.sets) + self.asked)
+        return max(0, len(self.broken(alloc)) - len(self.sets) + self.wanted)
 
 
 class Matrix(NamedTuple):

@@ -57,7 +57,7 @@ class Answer:
     checked: int
     """Attempts, each a whole allocation that was built and checked."""
     seconds: float
-    found: float
+    best_after: float
     """After how many seconds so many balls were in so few bins; the search may have gone on."""
     interrupted: bool
     """Ctrl-C."""

@@ -132,7 +132,7 @@ class _Model:
         self.problem, self.sat, self.model, self.solver = problem, sat, sat.CpModel(), sat.CpSolver()
         self.solver.parameters.num_workers = usable_threads()
         self.units = [members for members, _ in problem.units]
-        self.there: list[dict[int, Any]] = []
+        self.in_bin: list[dict[int, Any]] = []
         """[units]: by bin; bins that it cannot be in are left out"""
         self.used: list[Any] = [0] * problem.dims
         """What is used of every dimension, at most its ceiling."""
@@ -144,7 +144,7 @@ class _Model:
         bounds, sat, problem, status = list[int](), self.sat, self.problem, None
         try:
             self._state()
-            if not all(self.there):
+            if not all(self.in_bin):
                 return Proof(None, True, ())
             goals = self._goals()
         except UnstatedError:
@@ -152,13 +152,13 @@ class _Model:
         for goal in goals:
             self.model.clear_hints()
             if alloc is not None:
-                for members, places in zip(self.units, self.there, strict=True):
+                for members, places in zip(self.units, self.in_bin, strict=True):
                     for place, variable in places.items():
                         self.model.add_hint(variable, alloc[members[0]] == place)
             self.model.minimize(goal)
             status = sat.UNKNOWN if over() else self.solver.solve(self.model)
             if status in (sat.OPTIMAL, sat.FEASIBLE):
-                at = [next(place for place in places if self.solver.value(places[place])) for places in self.there]
+                at = [next(place for place in places if self.solver.value(places[place])) for places in self.in_bin]
                 better = [at[unit] for unit in problem.unit_of.tolist()]
                 # There may have been no time to come back to the allocation before.
                 alloc = min(
@@ -187,7 +187,7 @@ class _Model:
                     for dim, amount in (each for added in additions for each in added or ()):
                         terms.setdefault(dim, []).append((places[place], amount))
             model.add_exactly_one(places.values())
-            self.there.append(places)
+            self.in_bin.append(places)
         for dim, pairs in terms.items():
             low, high = (sum(sign * max(0, sign * amount) for _, amount in pairs) for sign in (-1, 1))
             total = self.sat.LinearExpr.weighted_sum(*zip(*pairs, strict=True))
@@ -203,7 +203,7 @@ class _Model:
         for group, above_it in over.items():
             model.add(sum(above_it) <= int(problem.soft_allowed[group]))
         for foes, chance in problem.foes:
-            some = [self.there[unit] for unit in {int(problem.unit_of[ball]) for ball in foes}]
+            some = [self.in_bin[unit] for unit in {int(problem.unit_of[ball]) for ball in foes}]
             for at in set(some[0]).intersection(*some[1:]) if chance == p.MICRO else ():
                 model.add(sum(places[at] for places in some) <= len(some) - 1)
 
@@ -224,7 +224,7 @@ class _Model:
                 stated = [self.fix(goal) for goal in stated]
             except UnstatedError:
                 return [0]
-        units = zip(self.units, self.there, strict=True)
+        units = zip(self.units, self.in_bin, strict=True)
         stays = [places[now[ball]] for members, places in units for ball in members if now[ball] in places]
         return [*stated, -sum(stays)]
 
@@ -251,7 +251,7 @@ class _Model:
 
     def _place(self, _: Any, ball: Any, __: int) -> Any:
         """Return the bin of a ball."""
-        places = self.there[int(self.problem.unit_of[index(ball)])]
+        places = self.in_bin[int(self.problem.unit_of[index(ball)])]
         total = self.sat.LinearExpr.weighted_sum([*places.values()], [*places])
         return self.between(total, min(places), max(places))
 

@@ -118,7 +118,7 @@ class _Best(NamedTuple):
     """What found it."""
     rank: tuple[int, int, int]
     """Balls left, those of tenants that are not placed whole, too; wishes not met; bins."""
-    found: float
+    best_after: float
 
 
 @dataclass
@@ -364,7 +364,7 @@ class _Search:
         for wish in answer.problem.wishes:
             if broken := wish.broken(answer.alloc):
                 which = "; ".join(", ".join(map(answer.problem.ball, members)) for members in broken[:10])
-                held = f"{len(wish.sets) - len(broken)} of {len(wish.sets)} sets hold, {wish.asked} asked for"
+                held = f"{len(wish.sets) - len(broken)} of {len(wish.sets)} sets hold, {wish.wanted} asked for"
                 which += "; ..." if len(broken) > 10 else ""
                 yield f"{wish.kind} WITH {wish.chance / MICRO:g}: {held}; not {which}"
 
@@ -389,12 +389,12 @@ class _Search:
         if self.time is not None or interrupted:
             self.last_resort()
         nothing = self.problem, [NULL] * self.problem.balls, next(iter(self.searches)), (), inf
-        problem, alloc, search, _, found = self.best or nothing
+        problem, alloc, search, _, best_after = self.best or nothing
         if NULL in alloc and self.tenants is not None:  # without parts of tenants, unless others need what they give
             whole = self.tenants.whole(alloc).tolist()
             alloc = alloc if faults(problem, whole) else whole
         at_fault = self.blame() if self.impossible and not interrupted else ()
         verify(problem, alloc)
         seconds, proofs = clock.monotonic() - self.start, (min(self.bound, problem.bins), self.impossible, at_fault)
-        answer = Answer(problem, alloc, search, *proofs, self.checked, seconds, min(found, seconds), interrupted)
+        answer = Answer(problem, alloc, search, *proofs, self.checked, seconds, min(best_after, seconds), interrupted)
         return replace(answer, notes=tuple(self.notes(answer)))

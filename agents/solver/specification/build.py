@@ -38,7 +38,7 @@ class Build(Constants):
 
     def __init__(self, spec: "Spec", bins: int | None) -> None:
         super().__init__(Scope(spec.names, tables=dict(spec.tables)))
-        self.spec, self._asked_bins = spec, bins
+        self.spec, self._fixed_bins = spec, bins
         self.named: dict[str, int] = {}
         """By what stands behind AS: how many names there are."""
         self.least = self.most = -1
@@ -200,7 +200,7 @@ class Build(Constants):
         self.scope.indices |= {(declared.BALLS, 0): names, (declared.DRAIN, 0): names}
         fixed, low, high = (None if each is None else self.count(each, "BINS") for each in (count, *ends))
         self.least, self.most = fixed or low or 1, fixed or high or COUNT_LIMIT
-        self.scope.bins = fixed or self._asked_bins or -1
+        self.scope.bins = fixed or self._fixed_bins or -1
         self.names["BINS"] = Typed.of(INT, self.scope.bins)
 
     # Resources

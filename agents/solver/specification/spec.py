@@ -114,8 +114,8 @@ class Spec:
             low, most = build.least, build.most
             refuse(low > most, f"BINS ? goes from {low} to {most}", "Write the smaller number first.", self.bins.at)
             low = max([low, *(place + 1 for place in build.pins.values())])
-            there = 0 if build.now is None else int(build.now.max()) + 1
-            return low, max(low, build.scope.balls, there) if self.bins.parts[3] is None else most
+            bins_now = 0 if build.now is None else int(build.now.max()) + 1
+            return low, max(low, build.scope.balls, bins_now) if self.bins.parts[3] is None else most
 
     def problem(self, bins: int | None = None) -> Problem:
         """Make the problem; with `BINS ?` for this many bins, by default for the least that may be tried."""
@@ -150,9 +150,9 @@ class Spec:
         faults = (Fault(name, node.at.line or None) for name, node in zip(names, limits, strict=True))
         return (tuple(faults), reason) if reason else ((), "")
 
-    def _limited_by(self, kept: Sequence[s.Node]) -> Problem:
+    def _limited_by(self, only: Sequence[s.Node]) -> Problem:
         """Make the problem without goals, and without limits other than these."""
-        ids, limits = {id(node) for node in kept}, [*chain(*LIMITS), "goal", "least"]
+        ids, limits = {id(node) for node in only}, [*chain(*LIMITS), "goal", "least"]
         declarations = list[s.Node]()
         for node in self.tree.declarations:
             if id(node) in ids or node.kind not in limits:

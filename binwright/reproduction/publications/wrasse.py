@@ -47,7 +47,7 @@ def packing(quick: bool) -> Mapping[Key, Value]:
                 for seed in range(REPEATS if agent in HEURISTICS else SEEDS[quick])
             ]
             packed = [each for each in every if each.placed == len(inputs.demand)]
-            times = np.array([each.found for each in packed], np.float64)
+            times = np.array([each.best_after for each in packed], np.float64)
             if agent == "ffd-prod":
                 base = times.mean()
             if bins := [each.bins for each in packed]:

@@ -180,14 +180,14 @@ class Preemption:
         order = in_order(place, self._costs(request, victims, everyone, everyone)[of], victims.share[of])
         place, of, rows = place[order], of[order], victims.rows[order]
         if one_server and not (ledger.devices or ledger.peaks):
-            here = rows, of, simulation.requests.demand, record.server, record.node
-            goes = give_way(ledger.arrays[1], request.demand, request.spread, *here)
+            columns = rows, of, simulation.requests.demand, record.server, record.node
+            goes = give_way(ledger.arrays[1], request.demand, request.spread, *columns)
         else:
             goes = np.zeros(len(of), np.bool_)
-            for there in dict.fromkeys(place.tolist()):
-                first = np.flatnonzero((place == there) & (np.diff(of, prepend=-1) != 0))
+            for spot in dict.fromkeys(place.tolist()):
+                first = np.flatnonzero((place == spot) & (np.diff(of, prepend=-1) != 0))
                 those = [simulation.with_parts([row]) for row in victims.row[of[first]].tolist()]
-                go = ledger.give_way(request, there if one_server else open_to & (domain == there), those)
+                go = ledger.give_way(request, spot if one_server else open_to & (domain == spot), those)
                 goes[first[go]] = True
         if not goes.any():
             return []

@@ -9,7 +9,7 @@ import pytest
 
 import binwright as bw
 from binwright.agents.solver.backends import cpu, opencl
-from binwright.agents.solver.backends.cpu import Found
+from binwright.agents.solver.backends.cpu import Outcome
 from binwright.agents.solver.backends.kernel_c import HEAD
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.specification.load import load_problem
@@ -49,8 +49,8 @@ def test_a_device_that_does_not_work_is_passed_over(monkeypatch: pytest.MonkeyPa
                 raise opencl.cl.RuntimeError("nothing\nerror: unknown target CPU")
             self.most = 1
 
-        def make(self, *_: object) -> Found:
-            return Found(0, np.array(opencl.EXPECTED), 0, 1)
+        def make(self, *_: object) -> Outcome:
+            return Outcome(0, np.array(opencl.EXPECTED), 0, 1)
 
     monkeypatch.setattr(opencl, "installed", lambda: [FIRST, SECOND])
     monkeypatch.setattr(opencl, "Session", Session)

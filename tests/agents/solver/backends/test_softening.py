@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import binwright as bw
-from binwright.agents.solver.backends.cpu import Found
+from binwright.agents.solver.backends.cpu import Outcome
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.verify import faults
@@ -49,7 +49,7 @@ def test_friends_are_apart_where_they_must_and_it_is_said() -> None:
     assert (answer.status, answer.placed) == ("solved", 12)
     broken, wish = answer.problem.wishes
     assert broken.broken(answer.alloc) == ((0, 1, 2, 3),)
-    assert (wish.asked, wish.broken(answer.alloc)) == (1, ())
+    assert (wish.wanted, wish.broken(answer.alloc)) == (1, ())
     assert answer.alloc[4] == answer.alloc[5]
     assert "FRIENDS WITH 0.9: 0 of 1 sets hold, 1 asked for; not 0, 1, 2, 3" in answer.notes
     assert not any("WITH 0.5" in note for note in answer.notes)
@@ -62,7 +62,7 @@ def test_soft_sets_hold_for_the_requested_share() -> None:
         answer = bw.solve(made(sets, balls=20, bins=10, room=2), attempts=200)
         [wish] = answer.problem.wishes
         broken = wish.broken(answer.alloc)
-        assert wish.asked == wanted
+        assert wish.wanted == wanted
         assert len(wish.sets) - len(broken) >= (8 if share == 0.9 else wanted)
         assert (answer.status == "optimal") == (len(broken) <= 10 - wanted)
         assert (18, 19) in broken
@@ -78,9 +78,9 @@ def test_patience_with_wishes_ends(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_patience_with_wishes_begins_when_all_balls_are_placed(monkeypatch: pytest.MonkeyPatch) -> None:
-    def late(problem: Problem, seed: int, first: int, *_: object) -> Iterator[Found]:
+    def late(problem: Problem, seed: int, first: int, *_: object) -> Iterator[Outcome]:
         left = int(first < 300)
-        yield Found(left, np.full(2, -left), first, 1)
+        yield Outcome(left, np.full(2, -left), first, 1)
 
     monkeypatch.setattr("binwright.agents.solver.backends.cpu.attempts", late)
     monkeypatch.setattr("binwright.agents.solver.solving.solve.PATIENCE", 200)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binwright.agents.solver.backends import cpu
-from binwright.agents.solver.backends.cpu import Found, Over, best_of, fewest, never
+from binwright.agents.solver.backends.cpu import Outcome, Over, best_of, fewest, never
 from binwright.agents.solver.backends.flat import room
 from binwright.agents.solver.local import search as local_search
 from binwright.agents.solver.model.problem import Matrix, Problem
@@ -39,9 +39,11 @@ def packed(inputs: Machines, bins: int) -> Problem:
     return problem(text, tables={"DEMAND": inputs.demand / MICRO, "ROOM": inputs.capacity / MICRO})
 
 
-def best(inputs: Problem, seed: int = 0, count: int = 1 << 30, over: Over = never, search: Any = local_search) -> Found:
+def best(
+    inputs: Problem, seed: int = 0, count: int = 1 << 30, over: Over = never, search: Any = local_search
+) -> Outcome:
     """The best of some attempts."""
-    attempts: Iterator[Found] = search.attempts(inputs, seed, 0, count, over)
+    attempts: Iterator[Outcome] = search.attempts(inputs, seed, 0, count, over)
     *_, frame = attempts
     return frame
 
@@ -151,16 +153,16 @@ def four_threads(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("four_threads")
 def test_lowest_successful_attempt_wins_though_a_higher_one_ends_first() -> None:
-    def attempt(number: int) -> Found:
+    def attempt(number: int) -> Outcome:
         if number == 3:
             sleep(0.1)
-        return Found(0 if number >= 3 else 5 - number, NOWHERE, number, 1)
+        return Outcome(0 if number >= 3 else 5 - number, NOWHERE, number, 1)
 
     *_, actual = best_of(attempt, range(100), never, stop := np.zeros(1, np.int64))
-    assert actual == Found(0, NOWHERE, 3, 4)
+    assert actual == Outcome(0, NOWHERE, 3, 4)
     assert stop[0]
     *_, actual = best_of(attempt, range(3), never, stop := np.zeros(1, np.int64))
-    assert actual == Found(3, NOWHERE, 2, 3)
+    assert actual == Outcome(3, NOWHERE, 2, 3)
     assert not stop[0]
 
 
