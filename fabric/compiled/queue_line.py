@@ -28,7 +28,7 @@ NONE, ANY, EASY, CONSERVATIVE = range(4)
 BACKFILLING = ("none", "any", "easy", "conservative")
 RUNNING, SEEN, OFFERED, COUNTERS = range(4)
 """Places in `LineArrays.at`: how many run, how many of the line have been offered at this instant (-1: the instant is
-over), and who was asked last."""
+over), and who was offered last."""
 
 
 class LineArrays(NamedTuple):

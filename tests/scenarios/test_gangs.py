@@ -62,6 +62,19 @@ def test_a_gang_with_devices_has_others_evicted(tmp_path: Path) -> None:
     assert max(by["gang"].to_list()) <= 6
 
 
+def test_a_gang_on_two_servers_gives_way_on_either(tmp_path: Path) -> None:
+    """Only the second server has room for the urgent one, and the gang lies on the first one, too."""
+    gang = {"cpu": 4, "parts": {"number": 3}}
+    groups = [{"count": 1, "node": {"cpu": cpu}, "devices": {"count": 1}} for cpu in (4, 8)]
+    workload = random_requests(40, "10 s", [gang, {"cpu": 8, "priority": 1}], "1 h")
+    cluster = {"groups": groups}
+    preempt = {"then": "drop", "otherwise": "drop"}
+    row, requests = first_run(scenario_of(cluster=cluster, workload=workload, overflow={"preempt": preempt}), tmp_path)
+    gone = requests.filter(pl.col("outcome") == "interrupted")
+    assert row["preemptions"] > 0
+    assert gone["server"].n_unique() == 2
+
+
 LOG = """; three jobs
 1 0 -1 100 24 -1 -1 24 200 1048576 1 1 1 1 1 -1 -1 -1
 2 10 -1 50 8 -1 -1 8 60 -1 1 1 1 1 1 -1 -1 -1

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import isnan, nan
+from types import FunctionType
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -183,9 +184,9 @@ class Preemption:
             columns = rows, of, simulation.requests.demand, record.server, record.node
             goes = give_way(ledger.arrays[1], request.demand, request.spread, *columns)
         else:
-            goes = np.zeros(len(of), np.bool_)
+            goes, begins = np.zeros(len(of), np.bool_), np.diff([place, of], prepend=-1).any(axis=0)
             for spot in dict.fromkeys(place.tolist()):
-                first = np.flatnonzero((place == spot) & (np.diff(of, prepend=-1) != 0))
+                first = np.flatnonzero((place == spot) & begins)
                 those = [simulation.with_parts([row]) for row in victims.row[of[first]].tolist()]
                 go = ledger.give_way(request, spot if one_server else open_to & (domain == spot), those)
                 goes[first[go]] = True
@@ -224,7 +225,7 @@ class Preemption:
     def _costs(self, request: Request, victims: Victims, which: Ints, sets: Ints) -> Floats:
         """Return what sets of victims cost, float64 [sets]: `which` int64 [n] are in `sets` int64 [n], ascending."""
         simulation, rule, view = self._simulation, self._rule, self._simulation.view
-        if rule in TOGETHER:
+        if isinstance(rule, FunctionType) and rule in TOGETHER:
             together, nothing = TOGETHER[rule]
             costs = np.full(sets[-1] + 1, nothing)
             together.at(costs, sets, rule(victims)[which])
