@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -187,10 +189,21 @@ def train(
     return train(settings, folder_for(settings, out, "training"), fresh, on_progress, say, jobs)
 
 
+def names_in(text: str) -> list[str]:
+    """Split names at commas, but for those between parentheses, as labels have them."""
+    return re.split(r", *(?![^(]*\))", text)
+
+
 def as_overrides(sets: Iterable[str], agents: str | None, seeds: int | None) -> list[str]:
     """Write the command line's shorthands as overrides, which hold whatever `sets` say of the same."""
-    if agents is not None and not all(part.strip() for part in agents.split(",")):
-        remedy = "Write names with commas between: --agents first-fit,best-fit; `binwright list agents` lists them."
-        raise UserError("names no agent", key="--agents", value=agents, remedy=remedy)
-    shorthands = {"agents": agents and f"[{agents}]", "replications": seeds}
-    return [*sets, *(f"{key}={value}" for key, value in shorthands.items() if value is not None)]
+    overrides = [*sets]
+    if agents is not None:
+        names = [name.strip() for name in names_in(agents)]
+        if not all(names):
+            remedy = "Write names with commas between: --agents first-fit,best-fit; `binwright list agents` lists them."
+            raise UserError("names no agent", key="--agents", value=agents, remedy=remedy)
+        # Agents with options are YAML; names and labels may hold what YAML would read as something else.
+        overrides.append(f"agents=[{agents}]" if "{" in agents else f"agents={json.dumps(names)}")
+    if seeds is not None:
+        overrides.append(f"replications={seeds}")
+    return overrides

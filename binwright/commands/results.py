@@ -1,6 +1,5 @@
 """What concerns results: `compare`, `report`, `figures`, and `reproduce`, which sets them beside published ones."""
 
-import re
 from argparse import Namespace
 from pathlib import Path
 
@@ -55,6 +54,7 @@ def figures(args: Namespace) -> int:
     from binwright.analysis.figures.kinds.timeline import LOG
     from binwright.analysis.figures.style import FORMATS, rendered, save
     from binwright.analysis.results_api import load_many
+    from binwright.api import names_in
 
     every = not args.kinds or ALL in args.kinds
     kinds = [*FIRST, *sorted({*FIGURES} - {*FIRST})] if every else list(dict.fromkeys(args.kinds))
@@ -66,7 +66,7 @@ def figures(args: Namespace) -> int:
     form = next((form for form in forms if form in FORMATS), FORMATS[0])
     options = {
         "metrics": args.metrics,
-        "agents": re.split(r", *(?![^(]*\))", args.agents) if args.agents else (),
+        "agents": names_in(args.agents) if args.agents else (),
         "where": [pair("--where", text) for text in args.where],
         "x": args.x or "",
         "baseline": args.baseline,

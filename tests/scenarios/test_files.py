@@ -1,6 +1,7 @@
 # ruff: noqa: E501 (tables read better in rows)
 """Scenario files: loading, mistakes, sweeps and plans."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import yaml
 from pydantic import ValidationError
 
 from binwright.agents.learned import TRAINERS
+from binwright.api import as_overrides
 from binwright.scenarios.build.plan import plan, points
 from binwright.scenarios.build.world import build_world
 from binwright.scenarios.schema.load import load_scenario, load_to_run, resolved, scenario_from, shipped
@@ -232,6 +234,14 @@ def test_a_label_in_place_of_an_agent_stands_for_its_entry(file: Path) -> None:
     file.write_text(changed(TRACE, "agents: [first-fit, best-fit, {best-fit: {node: loose}}]", entries))
     names = [agent.name for agent in load_scenario(file, ["agents=[mine, best-fit]"]).agents]
     assert names == ["first-fit", "best-fit"], "an agent of that name goes first"
+
+
+@pytest.mark.parametrize("label", ["mine(a=0.5, b=4)", "30", "best: of all", "half [x]", "née"])
+def test_any_label_without_commas_outside_parentheses_names_its_entry(file: Path, label: str) -> None:
+    entries = f"agents: [random, {{name: first-fit, label: {json.dumps(label)}}}]"
+    file.write_text(changed(TRACE, "agents: [first-fit, best-fit, {best-fit: {node: loose}}]", entries))
+    chosen = load_scenario(file, as_overrides([], f"{label}, best-fit", None)).agents
+    assert [agent.label for agent in chosen] == [label, "best-fit"]
 
 
 def test_a_list_is_no_override() -> None:
