@@ -8,6 +8,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from itertools import zip_longest
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -97,9 +98,7 @@ def _explain(args: Namespace) -> int:
         _print_ball(problem, ball, alloc[ball], bins)
     if not args.balls:
         goals, bounds = reached(problem, alloc), _bounds_in(file)
-        if len(bounds) == len(goals):
-            goals = tuple(goal._replace(bound=bound) for goal, bound in zip(goals, bounds, strict=True))
-        _print_goals(goals)
+        _print_goals(goals, bounds if len(bounds) == len(goals) else ())
         _print_left(problem, left(problem, alloc), alloc.count(-1))
     return 0
 
@@ -203,10 +202,11 @@ def _print_answer(answer: Answer) -> None:
     print_line(f"{answer.status}{', interrupted' if answer.interrupted else ''}: {placed}; {checked}")
 
 
-def _print_goals(goals: Sequence[Reached]) -> None:
-    """Say what became of every goal."""
-    for goal in goals:
-        best = "no allocation is better" if goal.gap == 0 else f"bound {goal.bound:,.15g}"
+def _print_goals(goals: Sequence[Reached], answered: Sequence[float] = ()) -> None:
+    """Say what became of every goal; bounds that are `answered` may be those of other options."""
+    for goal, bound in zip_longest(goals, answered):
+        best = f"bound {goal.bound:,.15g}" if bound is None else f"bound {bound:,.15g} in the answer"
+        best = "no allocation is better" if goal.gap == 0 else best
         print_line(f"{goal.aim.lower()} {goal.text}: {goal.value:,.15g} ({best})")
 
 
