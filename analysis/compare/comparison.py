@@ -80,8 +80,8 @@ class Comparison:
             named = {choice.first[0].name, *results.headlines} if choice.first else set()
             self.headlines = [
                 metric
-                for metric in choice.first
-                if metric.name in named or metric.name.startswith("acceptance_") or metric.table == "harm"
+                for metric in [*choice.first, *choice.others]
+                if metric.name in named or metric.name.startswith("acceptance") or metric.table == "harm"
             ]
         else:
             names = dict.fromkeys([metrics] if isinstance(metrics, str) else metrics)

@@ -13,7 +13,7 @@ class Reserve(Agent):
         self.reserved = reserved
 
     def decide(self, view: View, request: Request) -> Placement | None:
-        """Returns the first place that fits; large requests begin at the kept servers, others end there."""
+        """Returns the first place that fits; large requests begin at the reserved servers, others end there."""
         servers, nodes, _ = view.free.shape
         others = round(servers * (1 - self.reserved))
         order = [*range(others, servers), *range(others)] if request.demand[0] >= self.large else range(servers)

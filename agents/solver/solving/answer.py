@@ -151,7 +151,7 @@ def verify(problem: Problem, alloc: list[int]) -> None:
         raise UserError(
             f"UTILFN depends on the order of the balls: {wrong[0]}", file=problem.source.file, remedy=remedy
         )
-    assert not wrong, f"the search gave a wrong answer: {wrong}"
+    assert not wrong, f"the search gave a wrong answer: {wrong[0]}"
 
 
 def reached(problem: Problem, alloc: Sequence[int]) -> tuple[Reached, ...]:
