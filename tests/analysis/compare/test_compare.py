@@ -232,6 +232,9 @@ def test_a_terminal_shows_headlines_and_harm_unless_all_are_wanted(tmp_path: Pat
     assert "--all has cpu %, µs/decision." in " ".join(rendered(comparison, 80, whole=False).split())
     assert "--all" not in rendered(comparison, 80)
     assert "cpu %, higher is better" in comparison.markdown()
+    (tmp_path / "scenario.yaml").write_text("name: made\nheadline_metrics: [allocation_cpu]\n")
+    titles = [sheet.title.partition(",")[0] for sheet in Results(tmp_path).compare().sheets(whole=False)]
+    assert titles == ["cpu %", "lost", "accepted %", "accepted cpu %"], "headlines of one's own do not hide these"
     comparison = Comparison(results(tmp_path, rows), metrics=["allocation_cpu"])
     assert [sheet.title.partition(",")[0] for sheet in comparison.sheets(whole=False)] == ["cpu %"]
 
