@@ -69,7 +69,10 @@ def lose_an_interrupt() -> None:
 
 def test_an_interrupt_that_ends_in_another_error_is_an_interrupt() -> None:
     """Such a run had failed, and its batch went on."""
-    before = signal.getsignal(signal.SIGINT)
-    with pytest.raises(KeyboardInterrupt):
-        lose_an_interrupt()
-    assert signal.getsignal(signal.SIGINT) is before
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # tests in the background of a shell ignore it
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            lose_an_interrupt()
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
