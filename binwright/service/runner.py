@@ -101,10 +101,10 @@ class Runner:
 
         A search whose job is cancelled is interrupted, once.
         """
-        from binwright.service.worker import run
+        from binwright.service.worker import work
 
         pipe, theirs = _context.Pipe(duplex=False)
-        process = _context.Process(target=run, args=(theirs, job.request, solution, self._limits))
+        process = _context.Process(target=work, args=(theirs, job.request, solution, self._limits))
         with pipe:
             with theirs:
                 self._insist(process.start)

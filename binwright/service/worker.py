@@ -39,6 +39,14 @@ def warm_up() -> None:
     gc.freeze()
 
 
+def work(pipe: Connection, request: str, solution: dict[str, Any] | None, limits: Limits) -> None:
+    """Do what `run` does, in a process that is born with the interrupt blocked; takes one only while it runs."""
+    with suppress(KeyboardInterrupt):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        run(pipe, request, solution, limits)
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+
+
 def run(pipe: Connection, request: str, solution: dict[str, Any] | None, limits: Limits) -> None:
     """Search for an answer to a request, or verify a `solution`.
 
@@ -60,8 +68,7 @@ def run(pipe: Connection, request: str, solution: dict[str, Any] | None, limits:
         how = submission.model_dump(include={"search", "seed", "time", "attempts"})
         return {"solution": solve(compiled, progress=tell, **how).as_json()}
 
-    with suppress(BrokenPipeError, KeyboardInterrupt):
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # it may have been sent as this process started
+    with suppress(BrokenPipeError):
         submission = Submission.model_validate_json(request)
         confine(limits.memory, limits.grace + submission.time)
         try:
@@ -79,7 +86,6 @@ def run(pipe: Connection, request: str, solution: dict[str, Any] | None, limits:
         except Exception:
             traceback.print_exc()
             send(**failure("the solver failed", OURS))
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # too late to stop anything
 
 
 def compile_request(request: Submission, limits: Limits) -> Problem:
