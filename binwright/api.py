@@ -202,8 +202,8 @@ def as_overrides(sets: Iterable[str], agents: str | None, seeds: int | None) -> 
         if not all(names):
             remedy = "Write names with commas between: --agents first-fit,best-fit; `binwright list agents` lists them."
             raise UserError("names no agent", key="--agents", value=agents, remedy=remedy)
-        # Agents with options are YAML; names and labels may hold what YAML would read as something else.
-        overrides.append(f"agents=[{agents}]" if "{" in agents else f"agents={json.dumps(names)}")
+        # Options and quotation marks are YAML; other names and labels may hold what YAML reads as something else.
+        overrides.append(f"agents=[{agents}]" if {*"{'\""} & {*agents} else f"agents={json.dumps(names)}")
     if seeds is not None:
         overrides.append(f"replications={seeds}")
     return overrides
