@@ -51,7 +51,7 @@ def is_consistent(inputs: Problem, state: s.State) -> None:
 
 
 @scaled(0.6)
-@given(given=forms(), seed=st.integers(0, 2**40), number=st.integers(0, 9))
+@given(inputs=forms(), seed=st.integers(0, 2**40), number=st.integers(0, 9))
 def test_every_move_leaves_what_a_replay_gives(inputs: Problem, seed: int, number: int) -> None:
     call, state = opened(inputs)
     state = state._replace(home=np.random.default_rng(seed).integers(NULL, inputs.bins, len(inputs.units)))
@@ -67,7 +67,7 @@ def test_every_move_leaves_what_a_replay_gives(inputs: Problem, seed: int, numbe
 
 
 @scaled(0.4)
-@given(given=forms(), seed=st.integers(0, 2**40))
+@given(inputs=forms(), seed=st.integers(0, 2**40))
 def test_runs_keep_all_rules(inputs: Problem, seed: int) -> None:
     *_, result = searches(inputs, "cpu", "ours")["local search"](inputs, seed, 0, 3, never)
     assert result.left == len(np.unique(inputs.unit_of[result.where == NULL]))

@@ -23,7 +23,7 @@ from tests.support.solving import changed
 
 @pytest.mark.long
 @scaled(0.6)
-@given(given=forms(), seed=st.integers(0, 9), drain=st.booleans())
+@given(inputs=forms(), seed=st.integers(0, 9), drain=st.booleans())
 def test_a_ball_fits_where_nothing_is_in_its_way(inputs: Problem, seed: int, drain: bool) -> None:
     if drain:
         inputs = changed(inputs, None, drain=[0])

@@ -101,7 +101,7 @@ def growing(draw: st.DrawFn) -> Problem:
 
 @pytest.mark.long
 @scaled(1.5)
-@given(asked=growing())
+@given(requested=growing())
 def test_fewest_bins_are_found_under_any_declarations(requested: Problem) -> None:
     """The answer has the first number of bins for which any allocation is right, or more if wishes ask for them."""
     least, most = requested.limits if requested.searched else (requested.bins, requested.bins)
