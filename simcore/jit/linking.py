@@ -13,7 +13,6 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.environment import lookup_environment
 from numba.core.registry import cpu_target
-from numba.core.targetconfig import TargetConfig
 from numba.np import linalg
 
 ENVIRONMENT = "_ZN08NumbaEnv"
@@ -95,5 +94,3 @@ def install() -> None:
             set_env(name, environment)
 
     codegen._library_class, codegen.set_env = Library, set_if_defined
-    # Read as forty properties, they take a twentieth of the time of compiling: numba compares them with every function.
-    TargetConfig.values = lambda self: {key: option.default for key, option in self.options.items()} | self._values

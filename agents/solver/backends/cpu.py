@@ -136,8 +136,7 @@ def search(call: Utilfn, flat: Flat, room: Room, alloc: Ints, seed: int, first: 
         left = attempt(call, flat, room, seed, number % ways, number // ways, len(room.left), True)
         if left < fewest:
             best, fewest = number, left
-            for ball in range(len(alloc)):
-                alloc[ball] = room.alloc[ball]
+            alloc[:] = room.alloc
         number += 1
     return number - first, best, fewest
 

@@ -94,24 +94,6 @@ def fits(demand: Ints, ball: int, free: Ints, at: int) -> bool:
 
 
 @kernel
-def alike(demand: Ints, ball: int, other: int) -> bool:
-    """Tell whether two balls have the same demand [balls, d]."""
-    for d in range(demand.shape[1]):  # noqa: SIM110
-        if demand[ball, d] != demand[other, d]:
-            return False
-    return True
-
-
-@kernel
-def renew(most: Ints, block: int, free: Ints) -> None:
-    """Write to `most` [blocks, d] what the bins of a block have free at most."""
-    for d in range(free.shape[1]):
-        most[block, d] = 0
-        for place in range(block * BLOCK, min(block * BLOCK + BLOCK, len(free))):
-            most[block, d] = max(most[block, d], free[place, d])
-
-
-@kernel
 def fit(demand: Ints, capacity: Ints, order: Ints, where: Ints, stop: Ints) -> bool:
     """Put balls in this order into the first bins that take them; writes their bins to `where` [balls].
 
@@ -120,13 +102,13 @@ def fit(demand: Ints, capacity: Ints, order: Ints, where: Ints, stop: Ints) -> b
     """
     free, bins, before, start = capacity.copy(), len(capacity), -1, 0
     most = np.zeros((bins // BLOCK + 1, demand.shape[1]), np.int64)
-    for block in range(len(most)):
-        renew(most, block, free)
+    for place in range(bins):
+        most[place // BLOCK] = np.maximum(most[place // BLOCK], free[place])
     for ball in order:
         if stop[0]:
             return False
         # Where one ball finds no room, another one like it does not either.
-        place = start if before >= 0 and alike(demand, ball, before) else 0
+        place = start if before >= 0 and (demand[ball] == demand[before]).all() else 0
         while place < bins and not fits(demand, ball, free, place):
             place += 1
             while place < bins and place % BLOCK == 0 and not fits(demand, ball, most, place // BLOCK):
@@ -134,8 +116,10 @@ def fit(demand: Ints, capacity: Ints, order: Ints, where: Ints, stop: Ints) -> b
         before, start = ball, place
         if place < bins:
             where[ball] = place
-            take(demand, ball, free[place : place + 1], 1)
-            renew(most, place // BLOCK, free)
+            free[place] -= demand[ball]
+            block = place - place % BLOCK
+            for d in range(demand.shape[1]):
+                most[block // BLOCK, d] = free[block : block + BLOCK, d].max()
     return True
 
 
@@ -176,7 +160,7 @@ def fill(demand: Ints, weight: Ints, capacity: Ints, left: Ints, where: Ints) ->
                 take(demand, left[i], free, -1)
                 total -= weight[left[i]]
                 same = i
-                while i < count and alike(demand, left[i], left[same]):
+                while i < count and (demand[left[i]] == demand[left[same]]).all():
                     i += 1  # another one like it makes no difference
             else:
                 break

@@ -157,8 +157,7 @@ def explore(
                 ball = flat.unit_balls[at]
                 lost += worth[ball] if room.alloc[ball] == NULL else 0
         if lost < least or (lost == least and spent < cheapest):
-            for ball in range(len(best)):
-                best[ball] = room.alloc[ball]
+            best[:] = room.alloc
             least, cheapest = lost, spent
         if units == 1 and len(flat.sets) == 1 and left > 0:  # it was tried in every bin
             break
