@@ -180,14 +180,14 @@ def queues() -> None:
     jobs, rng = 20_000, np.random.default_rng(0)
     parts = rng.choice([1, 2, 4, 8, 16], jobs)
     arrival = np.cumsum(rng.exponential(parts.mean() / (0.9 * 256), jobs))
-    one = np.full((jobs, 1), QUANTUM)
-    asked = Workload(("cpu",), arrival, rng.exponential(1, jobs), one, np.arange(jobs), gangs=Gangs.of_parts(parts))
+    demand, gangs = np.full((jobs, 1), QUANTUM), Gangs.of_parts(parts)
+    requests = Workload(("cpu",), arrival, rng.exponential(1, jobs), demand, np.arange(jobs), gangs=gangs)
     capacity = np.full((16, 1, 1), 16 * QUANTUM)
-    here = Cluster(("cpu",), capacity, (NEVER,), capacity[0])
+    machines = Cluster(("cpu",), capacity, (NEVER,), capacity[0])
     for order, backfilling in (("fcfs", "none"), ("fcfs", "easy"), ("sjf", "easy")):
         took, agent = [], AGENTS.load("in-line")(order=order, backfilling=backfilling)
         for _ in range(REPEATS):
-            simulation = Simulation(asked, Ledger(here), Overflow("wait", together=64), compiled=True)
+            simulation = Simulation(requests, Ledger(machines), Overflow("wait", together=64), compiled=True)
             agent.start(simulation.view, stream(0, "agent"))
             simulation.loop.prepare(agent.compiled)
             began = process_time()

@@ -190,8 +190,8 @@ def train(
 
 
 def names_in(text: str) -> list[str]:
-    """Split names at commas, but for those between parentheses, as labels have them."""
-    return re.split(r", *(?![^(]*\))", text)
+    """Split names at commas, but for those between parentheses, as labels have them, two deep at most."""
+    return re.split(r", *(?=(?:[^()]|\((?:[^()]|\([^()]*\))*\))*$)", text)
 
 
 def as_overrides(sets: Iterable[str], agents: str | None, seeds: int | None) -> list[str]:

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from binwright.agents import AGENTS
 from binwright.simcore.agent_calls import WRITE_DECIDE
-from binwright.simcore.errors import UserError, relative
+from binwright.simcore.errors import UserError, from_working_folder
 from binwright.simcore.fields import Model, Shown, Text, wrong
 from binwright.simcore.options import check_options
 from binwright.simcore.types import Agent
@@ -73,7 +73,7 @@ def defined_at(kind: type) -> dict[str, Any]:
     """Find the file and line of a class, for a message; nothing where Python does not know."""
     try:
         file = getsourcefile(kind)
-        return {"file": relative(file or ""), "line": getsourcelines(kind)[1]} if file else {}
+        return {"file": from_working_folder(file or ""), "line": getsourcelines(kind)[1]} if file else {}
     except (OSError, TypeError):
         return {}
 

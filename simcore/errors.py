@@ -65,13 +65,13 @@ def short(text: str, most: int = 80) -> str:
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
-def relative(file: str | Path) -> Path:
+def from_working_folder(file: str | Path) -> Path:
     """Write a file as it is seen from the working folder, if it is below it."""
     path, current = Path(file), Path.cwd()
     return path.relative_to(current) if path.is_relative_to(current) else path
 
 
-def joined(mistakes: Iterable[UserError]) -> UserError:
+def combined(mistakes: Iterable[UserError]) -> UserError:
     """Join mistakes: the first of them says the others, too."""
     first, *first.others = dict.fromkeys(error for mistake in mistakes for error in mistake.each())
     return first

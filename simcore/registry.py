@@ -12,7 +12,7 @@ from pathlib import Path
 from traceback import extract_tb
 from typing import Any, ClassVar
 
-from binwright.simcore.errors import UnknownName, UserError, relative, suggest
+from binwright.simcore.errors import UnknownName, UserError, from_working_folder, suggest
 from binwright.simcore.removed import removed
 
 
@@ -104,9 +104,9 @@ class Registry:
 def line_in(file: str, error: BaseException) -> str:
     """Name the line of a file that an error came through as it was read; empty if none is."""
     if isinstance(error, SyntaxError) and error.filename == file:
-        return f"{relative(file)}:{error.lineno}"
+        return f"{from_working_folder(file)}:{error.lineno}"
     lines = [frame.lineno for frame in extract_tb(error.__traceback__) if frame.filename == file]
-    return f"{relative(file)}:{lines[-1]}" if lines else ""
+    return f"{from_working_folder(file)}:{lines[-1]}" if lines else ""
 
 
 def _from_file(where: str, folder: Path | None) -> Any:

@@ -203,7 +203,7 @@ def _print_answer(answer: Answer) -> None:
 
 
 def _print_goals(goals: Sequence[Reached], answered: Sequence[float] = ()) -> None:
-    """Say what became of every goal; bounds that are `answered` may be those of other options."""
+    """Say what became of every goal; `answered` are bounds in an answer, which may be of other options."""
     for goal, bound in zip_longest(goals, answered):
         best = f"bound {goal.bound:,.15g}" if bound is None else f"bound {bound:,.15g} in the answer"
         best = "no allocation is better" if goal.gap == 0 else best

@@ -156,9 +156,8 @@ class Reproduction:
         Returns the paths in `folder`; figures go into a folder `figures` beside them.
         """
         folder, files = Path(folder), dict[Path, str]()
-        few = "Values may be of fewer seeds, or of less time, than the whole experiment. " * self.command.endswith(
-            "quick"
-        )
+        is_quick = any(each.quick for each in self.publications)
+        few = "Values may be of fewer seeds, or of less time, than the whole experiment. " * is_quick
         made = f"Written by `binwright reproduce {self.command}` on {datetime.now(UTC):%Y-%m-%d}. {few}"
         made += "Intervals are 95 % over the seeds."
         for each in self.publications:

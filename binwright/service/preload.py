@@ -6,7 +6,7 @@ import signal
 from binwright.service.limits import die_with_parent
 
 die_with_parent(int(os.environ.get("BINWRIGHT_SERVER", os.getppid())))
-signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # in each worker, too, until it can answer one
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # workers inherit this until they can answer one
 
 from binwright.service.worker import warm_up  # noqa: E402  # takes seconds, in which the server may end
 

@@ -18,7 +18,7 @@ from binwright.scenarios.schema.explain import locate
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.scenarios.schema.trace import Trace
 from binwright.scenarios.schema.yaml_source import dotted, undotted
-from binwright.simcore.errors import FileNeeded, UserError, joined, suggest
+from binwright.simcore.errors import FileNeeded, UserError, combined, suggest
 from binwright.simcore.jit import postponed
 from binwright.simcore.record import IMPOSSIBLE
 from binwright.simcore.rng import stream
@@ -81,7 +81,7 @@ def check_scenario(scenario: Scenario, missing: list[UserError] | None = None, d
         most = "up to " * (len(firsts) > 1)
         doubts.append(f"no server could hold {most}{100 * impossible:.3g} % of the first seed's requests, even empty.")
     if mistakes:
-        raise joined(mistakes.values())
+        raise combined(mistakes.values())
     return len(runs)
 
 
@@ -166,7 +166,7 @@ def start_agents(
             error.key = f"{dotted(at)} ({spec.label}){inner}"
             mistakes.append(error)
     if mistakes:
-        raise joined(mistakes)
+        raise combined(mistakes)
     try:
         with _as_in_a_run(first):
             if specs:

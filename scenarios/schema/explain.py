@@ -6,7 +6,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from binwright.scenarios.schema.yaml_source import Source, dotted
-from binwright.simcore.errors import ScenarioError, UserError, joined
+from binwright.simcore.errors import ScenarioError, UserError, combined
 from binwright.simcore.fields import Keys, describe_mistake, keys_of
 from binwright.simcore.removed import removed
 
@@ -30,7 +30,7 @@ def explain(error: ValidationError, source: Source) -> UserError:
             shown = None  # it does not fit into a line
         mistake = ScenarioError(problem, file=place.file, line=place.line, key=dotted(keys), value=shown, remedy=remedy)
         mistakes.setdefault(str(mistake), mistake)
-    return joined(mistakes.values())
+    return combined(mistakes.values())
 
 
 def _instead(keys: Keys) -> str:

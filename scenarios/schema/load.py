@@ -13,7 +13,7 @@ from binwright.agents import AGENTS
 from binwright.scenarios.agent_spec import AgentSpec
 from binwright.scenarios.schema.explain import explain
 from binwright.scenarios.schema.scenario import Scenario
-from binwright.scenarios.schema.yaml_source import LIBRARY, Source, read, relative
+from binwright.scenarios.schema.yaml_source import LIBRARY, Source, read, with_relative_paths
 from binwright.simcore.errors import ScenarioError, UserError, meant, suggest
 
 LISTED = "`binwright list scenarios`"
@@ -134,9 +134,9 @@ def resolved(scenario: Scenario, folder: Path) -> str:
 
     Where that is below the working folder, so are the paths of files below it: both can be moved together.
     """
-    data, here = scenario.dump(), Path.cwd()
-    if folder.resolve().is_relative_to(here):
-        data = relative(data, here, folder.resolve())
+    data, root = scenario.dump(), Path.cwd()
+    if folder.resolve().is_relative_to(root):
+        data = with_relative_paths(data, root, folder.resolve())
     return _HEADER + yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=120, default_flow_style=None)
 
 

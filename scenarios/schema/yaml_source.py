@@ -286,14 +286,17 @@ def _absolute(text: str, folder: Path, place: Place) -> str:
     return str(path)
 
 
-def relative(data: Any, here: Path, folder: Path, key: str = "") -> Any:
-    """Write the paths of files in `here`, which `read` made absolute, as a file in `folder` has them."""
+def with_relative_paths(data: Any, root: Path, folder: Path, key: str = "") -> Any:
+    """Write the paths of files in `root`, which `read` made absolute, as a file in `folder` has them."""
     if isinstance(data, dict):
-        return {relative(name, here, folder): relative(value, here, folder, name) for name, value in data.items()}
+        return {
+            with_relative_paths(name, root, folder): with_relative_paths(value, root, folder, name)
+            for name, value in data.items()
+        }
     if isinstance(data, list):
-        return [relative(value, here, folder, key) for value in data]
+        return [with_relative_paths(value, root, folder, key) for value in data]
     is_path = isinstance(data, str) and key != "label" and (key.rpartition(".")[2] == "path" or _CODE.fullmatch(data))
-    return os.path.relpath(data, folder) if is_path and Path(data).is_relative_to(here) else data
+    return os.path.relpath(data, folder) if is_path and Path(data).is_relative_to(root) else data
 
 
 def dotted(keys: Iterable[str | int]) -> str:

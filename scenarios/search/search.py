@@ -31,7 +31,7 @@ from binwright.simcore.types import Floats
 
 LABEL = "found"
 """What the chosen rule is called among agents."""
-PROPOSALS, HALVING, STAGES, FEWEST = 54, 3, 4, 4
+PROPOSALS, FACTOR, STAGES, FEWEST = 54, 3, 4, 4
 """Rules of a race; one of so many goes on to so many times as many seeds; how many stages and seeds there are."""
 FINALISTS = 8
 """So many of the best rules are played on the seeds of validation."""
@@ -168,14 +168,14 @@ class Race:
         yield "0", mean
         grammar = grammar_for(evaluator.scenario)
         order = stream(self._seed, "race").permutation(evaluator.seeds["search"]).tolist()
-        stages = [until for n in range(STAGES) if (until := len(order) // HALVING**n) >= min(FEWEST, len(order))][::-1]
+        stages = [until for n in range(STAGES) if (until := len(order) // FACTOR**n) >= min(FEWEST, len(order))][::-1]
         while True:
             rules = np.array(sorted({proposed(grammar, rng) for _ in range(PROPOSALS)}))
             values = np.zeros((len(rules), 0))
             for until in stages:
                 values = np.hstack([values, self.played(rules.tolist(), order[values.shape[1] : until])])
                 best = np.argsort(-np.nan_to_num(values.mean(axis=1), nan=-np.inf), kind="stable")
-                best = best[: max(1, len(rules) // HALVING)]
+                best = best[: max(1, len(rules) // FACTOR)]
                 rules, values = rules[best], values[best]
             if np.isfinite(mean := float(values[0].mean())):
                 yield str(rules[0]), mean

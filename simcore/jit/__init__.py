@@ -18,7 +18,7 @@ from numba.core.typing import signature
 from numba.cpython.unsafe import tuple as unsafe
 
 from binwright.simcore.agent_calls import rare_collection
-from binwright.simcore.errors import KernelError, relative, short
+from binwright.simcore.errors import KernelError, from_working_folder, short
 from binwright.simcore.file_tracking import is_ours
 from binwright.simcore.jit import linking
 from binwright.simcore.jit.kernel_cache import KernelCache, stamp_of
@@ -219,7 +219,7 @@ def mistake_in(function: Callable[..., object], error: errors.NumbaError) -> Ker
     file = Path(code.co_filename).resolve()
     line = next((int(line) for name, line in places if Path(name).resolve() == file), code.co_firstlineno)
     problem = f"{code.co_qualname} cannot be compiled: {short(problem, 300)}"
-    return KernelError(problem, file=relative(code.co_filename), line=line, remedy=ALLOWED)
+    return KernelError(problem, file=from_working_folder(code.co_filename), line=line, remedy=ALLOWED)
 
 
 def generated(function: F) -> F:

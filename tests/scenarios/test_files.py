@@ -236,7 +236,9 @@ def test_a_label_in_place_of_an_agent_stands_for_its_entry(file: Path) -> None:
     assert names == ["first-fit", "best-fit"], "an agent of that name goes first"
 
 
-@pytest.mark.parametrize("label", ["mine(a=0.5, b=4)", "30", "best: of all", "half [x]", "née"])
+@pytest.mark.parametrize(
+    "label", ["mine(a=0.5, b=4)", "mine(a=1, b=fair(c=1, d=2), e=3)", "30", "best: of all", "half [x]", "née"]
+)
 def test_any_label_without_commas_outside_parentheses_names_its_entry(file: Path, label: str) -> None:
     entries = f"agents: [random, {{name: first-fit, label: {json.dumps(label)}}}]"
     file.write_text(changed(TRACE, "agents: [first-fit, best-fit, {best-fit: {node: loose}}]", entries))

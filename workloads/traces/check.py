@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from binwright.simcore.errors import UserError, WorkloadError, joined
+from binwright.simcore.errors import UserError, WorkloadError, combined
 from binwright.simcore.extras import pl
 from binwright.simcore.roles import read_where
 from binwright.simcore.types import QUANTUM, Floats
@@ -77,7 +77,7 @@ def check(
             except WorkloadError as error:
                 mistakes.append(error)
     if mistakes:
-        raise joined(mistakes)
+        raise combined(mistakes)
     return frame.select(columns)
 
 

@@ -102,11 +102,8 @@ def new_state(problem: Problem, flat: Flat, stop: Ints) -> State:
         np.full(dims, WIDE), *of_dims, *of_units,
         problem.unit_now, np.full(bins, NULL), np.zeros(bins, np.int64),
     ]  # fmt: skip
-    every, best, nothing = (
-        flat._replace(group_bins=np.arange(bins)),
-        np.zeros(problem.balls, np.int64),
-        np.zeros(0, np.int64),
-    )
+    every, best = flat._replace(group_bins=np.arange(bins)), np.zeros(problem.balls, np.int64)
+    nothing = np.zeros(0, np.int64)
     score = Score(nothing, nothing, np.zeros((0, 0), np.int64), *[nothing] * 10)
     return State(every, room(problem)._replace(stop=stop), score, best, np.zeros(7, np.int64), *arrays)
 

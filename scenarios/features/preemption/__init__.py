@@ -21,7 +21,6 @@ from binwright.scenarios.features.preemption.victims import (
     Victim,
     Victims,
     give_way,
-    in_order,
     running,
 )
 from binwright.simcore.agent_calls import describe_request, raised
@@ -178,7 +177,7 @@ class Preemption:
             return []
         everyone, of = np.arange(len(victims.row)), victims.of
         place = domain[record.server[victims.rows]]
-        order = in_order(place, self._costs(request, victims, everyone, everyone)[of], victims.share[of])
+        order = np.lexsort((victims.share[of], -self._costs(request, victims, everyone, everyone)[of], place))
         place, of, rows = place[order], of[order], victims.rows[order]
         if one_server and not (ledger.devices or ledger.peaks):
             columns = rows, of, simulation.requests.demand, record.server, record.node

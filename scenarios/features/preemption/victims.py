@@ -64,7 +64,9 @@ def cheapest(victims: Victims) -> Floats:
 
 SUM, MOST = (np.add, 0.0), (np.maximum, -np.inf)
 TOGETHER = {fewest: SUM, lowest: MOST, youngest: MOST, cheapest: SUM}
-"""How several victims come to one cost, by a rule that says what each of them costs, and what none costs."""
+"""Of the rules that ship, which return what each of `Victims` costs: how costs add up, and the cost of none. A rule of
+one's own takes (view, request, list of `Victim`) and returns what all of them cost.
+"""
 VICTIM_RULES = Registry(
     "rule of victims", "binwright.victims", {rule.__name__: f"{__name__}:{rule.__name__}" for rule in TOGETHER}
 )
@@ -76,25 +78,6 @@ def running(simulation: Simulation) -> tuple[Ints, Ints, Ints]:
     rows = np.flatnonzero(simulation.holds != EVICTED) if simulation.inside else np.array(sorted(held), np.int64)
     leads = rows if simulation.workload.gangs is None else np.array([*map(simulation.lead, rows.tolist())], np.int64)
     return rows, leads, priority[rows] if len(priority) else np.zeros(len(rows), np.int64)
-
-
-@kernel
-def in_order(place: Ints, costs: Floats, shares: Floats) -> Ints:
-    """Return the order in which victims are tried, int64 [n]: place by place the dearest first, then who holds least.
-
-    All are [n]. Few lie at one place, or what is done with each takes far longer than to sort them so.
-    """
-    count = np.bincount(place)
-    begins, order = np.cumsum(count) - count, np.empty(len(place), np.int64)
-    ends = begins.copy()
-    for victim, there in enumerate(place):
-        to = ends[there]
-        while to > begins[there] and (-costs[order[to - 1]], shares[order[to - 1]]) > (-costs[victim], shares[victim]):
-            order[to] = order[to - 1]
-            to -= 1
-        order[to] = victim
-        ends[there] += 1
-    return order
 
 
 @kernel

@@ -181,9 +181,10 @@ class QuotaBook(CounterBook):
         used, taken = table.used.copy(), table.amount[request.index]
         of_tenants, tenant = self.by_tenant(used), int(self.tenants(request.index))
 
-        def borrows() -> Flags:
-            above: Flags = ((taken > 0) & (nominal >= 0) & (of_tenants > nominal)).any(axis=1)
-            return above
+        def borrows(which: slice | int) -> Flags:  # of_tenants changes with `used`
+            above = (taken > 0) & (nominal[which] >= 0) & (of_tenants[which] > nominal[which])
+            result: Flags = above.any(axis=-1)
+            return result
 
         if self.spec.reclaim == "never" or tenant < 0 or not self._cohorts[tenant]:
             return []
@@ -191,7 +192,7 @@ class QuotaBook(CounterBook):
             return []
         rows, lead, priority = running(simulation)
         tenants, moving = self.tenants(rows), simulation.moving.on_the_way if simulation.moving else ()
-        lends = np.array([cohort == self._cohorts[tenant] for cohort in self._cohorts]) & borrows()
+        lends = np.array([cohort == self._cohorts[tenant] for cohort in self._cohorts]) & borrows(slice(None))
         lends[tenant] = False
         may_go = table.counts[rows] & (lead == rows) & (tenants >= 0) & lends[tenants] & ~np.isin(rows, [*moving])
         if self.spec.reclaim == "lower":
@@ -200,7 +201,7 @@ class QuotaBook(CounterBook):
         order = np.lexsort((-rows, -simulation.record.decided[rows], priority))
         chosen = list[int]()
         for row, other in zip(rows[order].tolist(), tenants[order].tolist(), strict=True):
-            if borrows()[other]:
+            if borrows(other):
                 self._add(table, used, row, -1)
                 chosen.append(row)
                 if not self.lacks(request.index, used):
