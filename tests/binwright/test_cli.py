@@ -175,12 +175,12 @@ def test_only_commands_that_resume_say_so_when_interrupted(
 
     monkeypatch.setattr("binwright.commands.learning.search", interrupted)
     monkeypatch.setattr("binwright.commands.sizing.size", interrupted)
-    output = {}
+    errors = {}
     for command in ("search", "size"):
         assert main([command, "any"]) == INTERRUPTED
-        output[command] = capsys.readouterr().err
+        errors[command] = capsys.readouterr().err
     again = "binwright: Interrupted. Run the same command to resume.\n"
-    assert output == {"search": "binwright: Interrupted.\n", "size": again}
+    assert errors == {"search": "binwright: Interrupted.\n", "size": again}
 
 
 def test_sigterm_is_heard_once_and_only_while_a_command_goes_on(

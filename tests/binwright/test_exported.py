@@ -22,10 +22,10 @@ def test_public_names_are_listed_in_order() -> None:
 
 @pytest.mark.parametrize("name", EXPORTED)
 def test_every_name_resolves_and_says_what_it_is(name: str) -> None:
-    workload = getattr(binwright, name)
-    assert callable(workload)
-    assert workload.__doc__
-    assert getattr(binwright, name) is workload
+    exported = getattr(binwright, name)
+    assert callable(exported)
+    assert exported.__doc__
+    assert getattr(binwright, name) is exported
 
 
 def loaded_after(code: str) -> set[str]:

@@ -84,14 +84,14 @@ def test_a_file_is_on_disk_before_it_has_its_name(tmp_path: Path) -> None:
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 def test_a_full_disk_behind_standard_output_is_one_message(workdir: Path) -> None:
     command = f"{sys.executable} -m binwright"
-    for requested, output in (
+    for requested, message in (
         ("list schema > /dev/full", "binwright: what this command prints: No space left on device\n"),
         ("run no.yaml 2> /dev/full", ""),
     ):
         done = subprocess.run(
             f"{command} {requested}", shell=True, capture_output=True, check=False, text=True, timeout=60
         )
-        assert (done.returncode, done.stdout, done.stderr) == (MISTAKE, "", output)
+        assert (done.returncode, done.stdout, done.stderr) == (MISTAKE, "", message)
 
 
 def test_an_unexpected_error_is_one_message_with_what_to_report(

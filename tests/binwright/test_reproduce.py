@@ -35,8 +35,8 @@ NUMBERS = st.floats(-1e6, 1e6)
 
 def test_all_published_values_are_read() -> None:
     every = [each for name in PUBLICATIONS for each in published(name)]
-    workload = Counter(each.publication for each in every)
-    assert workload == {
+    counts = Counter(each.publication for each in every)
+    assert counts == {
         "nara": 190,
         "cvd-rl": 467,
         "wrasse": 73,

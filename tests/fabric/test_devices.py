@@ -120,13 +120,13 @@ def test_a_failed_server_comes_back_empty_and_added_ones_have_devices() -> None:
 def test_refuses_what_is_no_answer_for_devices() -> None:
     ledger, ask = ledger_of([2], [0]), Ask(1, 1, UNIT)
     request = request_of(ask, 1)
-    for answer, output in (
+    for answer, problem in (
         (Placement(((0, 0, request.demand),)), "takes 1 device: answer OnDevices"),
         (placed(ask, 0, (0, 1)), "takes 1 device: answer OnDevices"),
         (placed(ask, 0, (0.5,)), "not whole numbers"),  # type: ignore[arg-type]
         (placed(ask, 0, (2,)), "no device 2 of server 0, which has 2"),
     ):
-        with pytest.raises(InfeasiblePlacement, match=output):
+        with pytest.raises(InfeasiblePlacement, match=problem):
             ledger.apply(request, answer)
     other = request_of(Ask(1, 1, UNIT, frozenset({1})), 1)
     with pytest.raises(InfeasiblePlacement, match="devices of model A, and it takes B"):

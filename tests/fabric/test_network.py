@@ -192,21 +192,21 @@ def test_network_ledger_accepts_what_the_slow_rule_accepts(
     ledger, rng = ledger_of(name, nodes), np.random.default_rng(seed)
     agent = AGENTS.load("random")()
     agent.start(ledger.view, stream(seed, "agent"))
-    result = ledger.network.topology
+    net = ledger.network.topology
     for row in range(6):
         requested = request(row, int(rng.integers(0, 10)), int(rng.integers(0, 8)), float(rng.choice([0, 0.3, 0.6, 1])))
         if rng.random() < 0.2:
-            ledger.fail(int(rng.integers(result.links)), "link")
+            ledger.fail(int(rng.integers(net.links)), "link")
         answer = agent.decide(ledger.view, requested)
         shares: Any = ()
         links: Any = ()
         chosen: Any = ()
         if isinstance(answer, Provisioned):
             shares, links, chosen = corrupted(data, answer)
-        elif result.links:
-            servers = data.draw(st.lists(st.integers(-1, result.servers), min_size=1, max_size=3))
+        elif net.links:
+            servers = data.draw(st.lists(st.integers(-1, net.servers), min_size=1, max_size=3))
             shares = [(servers[0], 0, requested.demand), *((server, 0, (0, 0)) for server in servers[1:])]
-            links = data.draw(st.lists(st.integers(-1, result.links), max_size=result.links, unique=True))
+            links = data.draw(st.lists(st.integers(-1, net.links), max_size=net.links, unique=True))
         placement = Placement(shares, links) if kind == "Placement" else Provisioned(shares, links, chosen)
         right = accepts(ledger, requested, shares, links, chosen if kind == "Provisioned" else ())
         before = state(ledger)
@@ -216,7 +216,7 @@ def test_network_ledger_accepts_what_the_slow_rule_accepts(
             mine = {*(int(share[0]) for share in shares), *map(int, more)}
             rows = np.array([row])
             [noted], [reserved] = ledger.network.spans(rows), ledger.network.reserved(rows, np.array([0]))
-            assert noted.tolist() == [len(mine), span(result, sorted(mine)), len(links)]
+            assert noted.tolist() == [len(mine), span(net, sorted(mine)), len(links)]
             assert reserved.sum() == len(links) * requested.bandwidth
         else:
             with pytest.raises(InfeasiblePlacement):
@@ -230,18 +230,18 @@ def test_network_ledger_accepts_what_the_slow_rule_accepts(
 def test_connected_is_what_the_slow_rule_says(data: st.DataObject) -> None:
     """For any servers and any links."""
     ledger = ledger_of(data.draw(st.sampled_from([*sorted(NETWORKS), "uneven"])))
-    result = ledger.network.topology
-    servers = data.draw(st.lists(st.integers(0, result.servers - 1), min_size=1, max_size=4, unique=True))
-    links = data.draw(st.lists(st.integers(0, result.links - 1), unique=True))
+    net = ledger.network.topology
+    servers = data.draw(st.lists(st.integers(0, net.servers - 1), min_size=1, max_size=4, unique=True))
+    links = data.draw(st.lists(st.integers(0, net.links - 1), unique=True))
     if data.draw(st.booleans()):  # most of the links: else hardly anything is connected
-        links = [link for link in range(result.links) if link not in links[:3]]
+        links = [link for link in range(net.links) if link not in links[:3]]
     requested, placement = (
         request(0, 0, 0, 0.1),
         Provisioned(tuple((server, 0, (0, 0)) for server in servers), tuple(links)),
     )
-    if joined(result, servers, links):
+    if joined(net, servers, links):
         ledger.apply(requested, placement)
-        assert ledger.network.spans(np.array([0])).tolist() == [[len(servers), span(result, servers), len(links)]]
+        assert ledger.network.spans(np.array([0])).tolist() == [[len(servers), span(net, servers), len(links)]]
     else:
         with pytest.raises(InfeasiblePlacement, match="do not connect"):
             ledger.apply(requested, placement)

@@ -91,14 +91,14 @@ def keep_the_slow_rules(labels: ServerLabels, written: list[Rule], data: st.Data
                     call(number)
             now += 5.0
         requested = request(row, role, cores)
-        output = [
+        reasons = [
             refused_by(labels, written, list(held.values()), ROLES[role], each, now) for each in range(labels.servers)
         ]
         ledger.rules.offer(requested)
         free = ledger.view.everything_free
-        shown = np.where((np.array(output) < 0)[:, None, None], free, 0)
+        shown = np.where((np.array(reasons) < 0)[:, None, None], free, 0)
         assert ledger.view.free.tolist() == shown.tolist()
-        room = [output[each] for each in range(labels.servers) if free[each, 0, 0] >= cores * QUANTUM]
+        room = [reasons[each] for each in range(labels.servers) if free[each, 0, 0] >= cores * QUANTUM]
         reason = ledger.reasons[ledger.why_not(requested)]
         if not room:
             assert reason in ("no server has enough cpu", "fits no single node")
@@ -109,7 +109,7 @@ def keep_the_slow_rules(labels: ServerLabels, written: list[Rule], data: st.Data
             assert reason == f"rule: {names[max(room)]}"
         if what == "apply" and server < labels.servers:
             before = ledger.view.everything_free.tolist()
-            if output[server] < 0 and free[server, 0, 0] >= cores * QUANTUM:
+            if reasons[server] < 0 and free[server, 0, 0] >= cores * QUANTUM:
                 assert ledger.apply(requested, requested.on(server, 0)) == (server, 0)
                 held[row] = Lies((server,), ROLES[role])
             else:

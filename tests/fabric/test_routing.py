@@ -21,24 +21,24 @@ from tests.support.networks import links_between, of_links, paths_between
 from tests.support.properties import scaled
 
 
-def switches_only(result: Topology, a: int, b: int) -> Any:
+def switches_only(net: Topology, a: int, b: int) -> Any:
     """What networkx may walk on."""
     graph = nx.Graph(
-        (each, other) for each, other in result.link_ends.tolist() if each < result.switches and other < result.switches
+        (each, other) for each, other in net.link_ends.tolist() if each < net.switches and other < net.switches
     )
     graph.add_nodes_from((a, b))
     return graph
 
 
-def slow_paths(result: Topology, a: int, b: int, k: int, order: str = "even") -> list[tuple[int, ...]]:
+def slow_paths(net: Topology, a: int, b: int, k: int, order: str = "even") -> list[tuple[int, ...]]:
     """The rule: all simple paths from the lower rack, sorted by (hops, turn, vertices), the first K."""
-    paths = nx.all_simple_paths(switches_only(result, a, b), min(a, b), max(a, b))
-    ordered = sorted(map(tuple, paths), key=lambda path: (len(path), turn(result, path, order), path))[:k]
+    paths = nx.all_simple_paths(switches_only(net, a, b), min(a, b), max(a, b))
+    ordered = sorted(map(tuple, paths), key=lambda path: (len(path), turn(net, path, order), path))[:k]
     return ordered if a < b else [path[::-1] for path in ordered]
 
 
-def as_links(result: Topology, path: tuple[int, ...]) -> tuple[int, ...]:
-    number = {tuple(sorted(ends)): link for link, ends in enumerate(result.link_ends.tolist())}
+def as_links(net: Topology, path: tuple[int, ...]) -> tuple[int, ...]:
+    number = {tuple(sorted(ends)): link for link, ends in enumerate(net.link_ends.tolist())}
     return tuple(number[tuple(sorted(hop))] for hop in pairwise(path))
 
 
@@ -46,19 +46,19 @@ def as_links(result: Topology, path: tuple[int, ...]) -> tuple[int, ...]:
 @pytest.mark.parametrize("name", ["alpha", "beta"])
 @pytest.mark.parametrize("order", get_args(Order))
 def test_small_presets_by_the_slow_rule(name: str, k: int, order: Order) -> None:
-    result = topology(name)
-    routing = Routing(result, k, order)
-    for a in range(result.racks):
-        for b in range(result.racks):
+    net = topology(name)
+    routing = Routing(net, k, order)
+    for a in range(net.racks):
+        for b in range(net.racks):
             if a != b:
-                expected = slow_paths(result, a, b, k, order)
+                expected = slow_paths(net, a, b, k, order)
                 assert paths_between(routing, a, b) == expected
-                assert links_between(routing, a, b) == [as_links(result, path) for path in expected]
+                assert links_between(routing, a, b) == [as_links(net, path) for path in expected]
 
 
-def entered(result: Topology) -> Any:
+def entered(net: Topology) -> Any:
     """A graph for networkx whose switches and links are entered by their numbers."""
-    return nx.Graph(ends for ends in result.link_ends.tolist() if max(ends) < result.switches)
+    return nx.Graph(ends for ends in net.link_ends.tolist() if max(ends) < net.switches)
 
 
 @given(st.integers(1, 3), st.integers(1, 3), st.integers(1, 4), st.integers(1, 4))
@@ -66,12 +66,12 @@ def entered(result: Topology) -> Any:
 def test_shortest_paths_of_fabrics_are_in_the_order_of_networkx(
     pods: int, per_pod: int, planes: int, uplinks: int
 ) -> None:
-    result = pods_and_planes(pods * per_pod, 1, per_pod, planes, uplinks, (1, 1, 1))
-    graph = entered(result)
-    for a, b in combinations(range(result.racks), 2):
-        k = planes if result.pod_of[a] == result.pod_of[b] else planes * uplinks
+    net = pods_and_planes(pods * per_pod, 1, per_pod, planes, uplinks, (1, 1, 1))
+    graph = entered(net)
+    for a, b in combinations(range(net.racks), 2):
+        k = planes if net.pod_of[a] == net.pod_of[b] else planes * uplinks
         expected = list(map(tuple, islice(nx.shortest_simple_paths(graph, a, b), k)))
-        assert paths_between(Routing(result, k, "networkx"), a, b) == expected
+        assert paths_between(Routing(net, k, "networkx"), a, b) == expected
 
 
 @pytest.mark.parametrize("name", ["alpha", "beta", "gamma", "delta"])
@@ -79,36 +79,36 @@ def test_shortest_paths_of_fabrics_are_in_the_order_of_networkx(
 def test_even_routes_load_all_planes_and_spines_alike(name: str, k: int) -> None:
     """Every rack's planes have as many of the first, or of the K, routes as one another, but for the odd ones of pairs
     within its pod; and all spines have as many."""
-    result = topology(name)
-    routing = Routing(result, k)
-    inside: dict[int, Counter[int]] = {rack: Counter() for rack in range(result.racks)}
-    across: dict[int, Counter[int]] = {rack: Counter() for rack in range(result.racks)}
+    net = topology(name)
+    routing = Routing(net, k)
+    inside: dict[int, Counter[int]] = {rack: Counter() for rack in range(net.racks)}
+    across: dict[int, Counter[int]] = {rack: Counter() for rack in range(net.racks)}
     spines: Counter[tuple[int, int]] = Counter()
-    most = min(k, result.planes)
-    for a, b in combinations(range(result.racks), 2):
-        near = result.pod_of[a] == result.pod_of[b]
+    most = min(k, net.planes)
+    for a, b in combinations(range(net.racks), 2):
+        near = net.pod_of[a] == net.pod_of[b]
         for path in paths_between(routing, a, b)[:most]:
-            plane, spine = way(result, path)
+            plane, spine = way(net, path)
             for rack in (a, b):
                 (inside if near else across)[rack][plane] += 1
             if not near:
                 spines[plane, spine] += 1
     every = [inside[rack] for rack in inside] + [across[rack] for rack in across]
     for counted in every:
-        counts = [counted[plane] for plane in range(result.planes)]
+        counts = [counted[plane] for plane in range(net.planes)]
         assert max(counts) - min(counts) <= 2
-    counts = [spines[plane, spine] for plane in range(result.planes) for spine in range(result.uplinks)]
+    counts = [spines[plane, spine] for plane in range(net.planes) for spine in range(net.uplinks)]
     assert min(counts) == max(counts) > 0
 
 
 @pytest.mark.parametrize("name", ["gamma", "delta"])
 @pytest.mark.parametrize("k", [1, 3, 4])
 def test_arithmetic_finds_what_a_search_finds(name: str, k: int) -> None:
-    result = topology(name)
-    graph = entered(result)
-    pairs = list(combinations(range(result.racks), 2))
+    net = topology(name)
+    graph = entered(net)
+    pairs = list(combinations(range(net.racks), 2))
     for order in get_args(Order):
-        routing = Routing(result, k, order)
+        routing = Routing(net, k, order)
         for a, b in random.Random(7).sample(pairs, 40):
             assert set(paths_between(routing, a, b)) <= set(map(tuple, nx.all_shortest_paths(graph, a, b)))
             assert len(set(links_between(routing, a, b))) == k
@@ -116,12 +116,12 @@ def test_arithmetic_finds_what_a_search_finds(name: str, k: int) -> None:
 
 
 def test_a_hundred_thousand_servers_need_200_megabytes() -> None:
-    result = pods_and_planes(2504, 40, 8, 4, 4, (1, 2, 2))
-    routing = Routing(result)
+    net = pods_and_planes(2504, 40, 8, 4, 4, (1, 2, 2))
+    routing = Routing(net)
     assert sum(array.nbytes for array in routing.routes) < 200_000_000
-    names = [[result.names[vertex] for vertex in path] for path in paths_between(routing, 9, 2503)]
+    names = [[net.names[vertex] for vertex in path] for path in paths_between(routing, 9, 2503)]
     assert names[2] == ["rack-9", "fabric-1-2", "spine-2-2", "fabric-312-2", "rack-2503"]
-    assert links_between(routing, 9, 2503)[2] == as_links(result, paths_between(routing, 9, 2503)[2])
+    assert links_between(routing, 9, 2503)[2] == as_links(net, paths_between(routing, 9, 2503)[2])
 
 
 @pytest.mark.long
@@ -134,10 +134,10 @@ def test_a_hundred_thousand_servers_need_200_megabytes() -> None:
     st.sampled_from(get_args(Order)),
 )
 def test_fabrics_by_the_slow_rule(pods: int, per_pod: int, ways: tuple[int, int], k: int, order: Order) -> None:
-    result = pods_and_planes(pods * per_pod, 2, per_pod, *ways, (1, 1, 1))
-    routing = Routing(result, k, order)
-    for a, b in combinations(range(result.racks), 2):
-        assert paths_between(routing, a, b) == slow_paths(result, a, b, k, order)
+    net = pods_and_planes(pods * per_pod, 2, per_pod, *ways, (1, 1, 1))
+    routing = Routing(net, k, order)
+    for a, b in combinations(range(net.racks), 2):
+        assert paths_between(routing, a, b) == slow_paths(net, a, b, k, order)
 
 
 @st.composite
@@ -156,14 +156,14 @@ def graphs(draw: st.DrawFn) -> Topology:
 
 
 @given(graphs(), st.integers(1, 6))
-def test_random_graphs_by_the_slow_rule(result: Topology, k: int) -> None:
-    routing = Routing(result, k)
-    for a, b in combinations(range(result.racks), 2):
-        expected = slow_paths(result, a, b, k)
+def test_random_graphs_by_the_slow_rule(net: Topology, k: int) -> None:
+    routing = Routing(net, k)
+    for a, b in combinations(range(net.racks), 2):
+        expected = slow_paths(net, a, b, k)
         assert expected, "connected"
         assert paths_between(routing, a, b) == expected
         assert paths_between(routing, b, a) == [path[::-1] for path in expected]
-        hops = [len(path) for path in islice(nx.shortest_simple_paths(switches_only(result, a, b), a, b), k)]
+        hops = [len(path) for path in islice(nx.shortest_simple_paths(switches_only(net, a, b), a, b), k)]
         assert [len(path) for path in expected] == hops
 
 
@@ -184,16 +184,16 @@ def networks() -> Iterator[Topology]:
     yield from (fat_tree(4), tree((2, 3, 2), (1, 2, 4)), ring(9))
 
 
-@pytest.mark.parametrize("result", list(networks()), ids=lambda found: found.name)
+@pytest.mark.parametrize("net", list(networks()), ids=lambda net: net.name)
 @pytest.mark.parametrize("k", [1, 3, 6])
-def test_kernels_answer_by_the_lists_of_paths(result: Topology, k: int) -> None:
+def test_kernels_answer_by_the_lists_of_paths(net: Topology, k: int) -> None:
     rng = np.random.default_rng(5)
-    routing = Routing(result, k)
+    routing = Routing(net, k)
     out = np.empty(routing.longest, np.int32)
     for _ in range(150):
-        free = rng.integers(0, 6, result.links)
-        s, t = (int(server) for server in rng.choice(result.servers, 2, replace=False))
-        a, b = int(result.rack_of[s]), int(result.rack_of[t])
+        free = rng.integers(0, 6, net.links)
+        s, t = (int(server) for server in rng.choice(net.servers, 2, replace=False))
+        a, b = int(net.rack_of[s]), int(net.rack_of[t])
         bandwidth = int(rng.integers(1, 6))
         least = [min((int(free[link]) for link in links), default=9) for links in links_between(routing, a, b)]
         first = next((k for k, free in enumerate(least) if free >= bandwidth), -1)

@@ -112,19 +112,19 @@ def test_a_ledger_keeps_the_slow_rules(labels: ServerLabels, data: st.DataObject
                     call(number)
             now += 5.0
         requested, lie = request(row, role, len(servers)), list(held.values())
-        output = [refused_by(labels, written, lie, ROLES[role], each, now) for each in range(labels.servers)]
+        reasons = [refused_by(labels, written, lie, ROLES[role], each, now) for each in range(labels.servers)]
         ledger.rules.offer(requested)
         free = ledger.view.everything_free
-        assert ledger.view.free.tolist() == np.where((np.array(output) < 0)[:, None, None], free, 0).tolist()
+        assert ledger.view.free.tolist() == np.where((np.array(reasons) < 0)[:, None, None], free, 0).tolist()
         assert ledger.reasons[ledger.why_not(requested)] == reason(
-            free[:, 0, 0].tolist(), output, written, requested.demand[0]
+            free[:, 0, 0].tolist(), reasons, written, requested.demand[0]
         )
-        assert ledger.excluded(requested).keys() == ledger.down | {each for each, by in enumerate(output) if by >= 0}
+        assert ledger.excluded(requested).keys() == ledger.down | {each for each, by in enumerate(reasons) if by >= 0}
         if what == "apply":
             answer = on(FABRIC, servers)
             wired = all(ledger.view.link_free[link] >= requested.bandwidth for link in answer.links)
             before = free.tolist(), ledger.view.link_free.tolist(), dict(ledger.network.last)
-            if wired and all(free[each, 0, 0] >= QUANTUM and output[each] < 0 for each in servers):
+            if wired and all(free[each, 0, 0] >= QUANTUM and reasons[each] < 0 for each in servers):
                 assert ledger.apply(requested, answer) == (servers[0], 0)
                 held[row] = Lies(tuple(servers), ROLES[role])
                 assert broken_by(labels, written, lie, held[row], now) == []
@@ -136,13 +136,13 @@ def test_a_ledger_keeps_the_slow_rules(labels: ServerLabels, data: st.DataObject
         recount(ledger)
 
 
-def reason(free: list[int], message: list[int], written: list[Rule], wanted: int) -> str:
+def reason(free: list[int], refusing: list[int], written: list[Rule], wanted: int) -> str:
     """Why a request is out: as rules are looked at in order, the first one that leaves less than it needs."""
     if sum(free) < wanted:
         return "not enough cpu in the cluster"
     names = ["the labels that it asks for", "a taint that it does not tolerate", *map(str, written)]
     for number, name in enumerate(names):
-        if sum(present for present, by in zip(free, message, strict=True) if not 0 <= by <= number) < wanted:
+        if sum(present for present, by in zip(free, refusing, strict=True) if not 0 <= by <= number) < wanted:
             return f"rule: {name}"
     return "agent declined"
 
@@ -178,13 +178,13 @@ def test_each_rule_on_a_few_servers(
     ledger.roles_of(asking((WEB, DB), [0, 1]))
     for row, (group, servers) in enumerate(before):
         ledger.apply(request(row, int(group == "db"), len(servers)), on(FABRIC, servers))
-    workload = request(9, 0, len(new))
+    newcomer = request(9, 0, len(new))
     if refused is None:
-        ledger.apply(workload, on(FABRIC, new))
+        ledger.apply(newcomer, on(FABRIC, new))
         assert ledger.network.places(np.array([9]), np.array([0]))[1].tolist() == new
     else:
         with pytest.raises(InfeasiblePlacement, match=f"not on server {refused}: rule: {rule}"):
-            ledger.apply(workload, on(FABRIC, new))
+            ledger.apply(newcomer, on(FABRIC, new))
         ledger.apply(request(9, 1, 1), on(FABRIC, [7]))  # it left nothing behind
         assert ledger.network.places(np.array([9]), np.array([0]))[1].tolist() == [7]
     recount(ledger)

@@ -32,11 +32,11 @@ def make(name: str) -> Topology:
     return topology(name, **EXAMPLES.get(name, {}))
 
 
-def described(result: Topology) -> set[tuple[str, str, int, str]]:
+def described(net: Topology) -> set[tuple[str, str, int, str]]:
     """Every link in words: its ends, quanta and tier."""
-    ends = [[result.names[vertex] for vertex in pair] for pair in result.link_ends.tolist()]
-    tiers = [result.tiers[tier] for tier in result.link_tier]
-    return {(*sorted(pair), int(c), t) for pair, c, t in zip(ends, result.link_capacity, tiers, strict=True)}
+    ends = [[net.names[vertex] for vertex in pair] for pair in net.link_ends.tolist()]
+    tiers = [net.tiers[tier] for tier in net.link_tier]
+    return {(*sorted(pair), int(c), t) for pair, c, t in zip(ends, net.link_capacity, tiers, strict=True)}
 
 
 @pytest.mark.parametrize("name", sorted(TOPOLOGIES))
@@ -78,30 +78,30 @@ def test_every_topology_is_consistent(name: str) -> None:
 )
 def test_presets(name: str, racks: int, per_rack: int, pods: int, switches: int, links: int, up: int) -> None:
     """The graphs of the publication's program: how many of each, and so of each switch's links."""
-    result = topology(name)
-    assert np.array_equal(result.pod_of, np.arange(racks) // (racks // pods))
-    assert (result.name, result.racks, result.servers) == (name, racks, racks * per_rack)
-    assert (result.switches, result.links) == (switches, links)
-    assert result.tiers == ("server-rack", "rack-fabric", "fabric-spine")
-    assert result.levels == ("server", "rack", "fabric", "spine")
+    net = topology(name)
+    assert np.array_equal(net.pod_of, np.arange(racks) // (racks // pods))
+    assert (net.name, net.racks, net.servers) == (name, racks, racks * per_rack)
+    assert (net.switches, net.links) == (switches, links)
+    assert net.tiers == ("server-rack", "rack-fabric", "fabric-spine")
+    assert net.levels == ("server", "rack", "fabric", "spine")
     for tier, capacity in enumerate((1, up, up)):
-        assert set(result.link_capacity[result.link_tier == tier].tolist()) == {capacity * QUANTUM}
-    assert np.array_equal(result.rack_of, np.arange(result.servers) // per_rack)
+        assert set(net.link_capacity[net.link_tier == tier].tolist()) == {capacity * QUANTUM}
+    assert np.array_equal(net.rack_of, np.arange(net.servers) // per_rack)
 
 
 def test_alpha_link_by_link() -> None:
     """Two pods of two racks; planes 0 and 1, one spine each, which planes never share."""
-    result = topology("alpha")
+    net = topology("alpha")
     servers = {(f"rack-{n // 10}", f"server-{n}", QUANTUM, "server-rack") for n in range(40)}
     racks = {(f"fabric-{n // 2}-{plane}", f"rack-{n}", QUANTUM, "rack-fabric") for n in range(4) for plane in (0, 1)}
     spines = {
         (f"fabric-{pod}-{plane}", f"spine-{plane}-0", QUANTUM, "fabric-spine") for pod in (0, 1) for plane in (0, 1)
     }
-    assert described(result) == servers | racks | spines
-    assert result.pod_of.tolist() == [0, 0, 1, 1]
-    first, neighbour, _ = adjacency(result.link_ends, 40, 50)
+    assert described(net) == servers | racks | spines
+    assert net.pod_of.tolist() == [0, 0, 1, 1]
+    first, neighbour, _ = adjacency(net.link_ends, 40, 50)
     near = neighbour[first[1] : first[2]]
-    assert [result.names[v] for v in near] == [*(f"server-{n}" for n in range(10, 20)), "fabric-0-0", "fabric-0-1"]
+    assert [net.names[v] for v in near] == [*(f"server-{n}" for n in range(10, 20)), "fabric-0-0", "fabric-0-1"]
 
 
 def good(**changes: object) -> dict[str, Any]:

@@ -102,13 +102,13 @@ def test_from_a_table_to_a_generator(table: Path, capsys: pytest.CaptureFixture[
     assert "# The servers are a guess" in text
     assert main(["run", "like.yaml", "--agents", "first-fit", "--seeds", "1"]) == 0
     capsys.readouterr()
-    for rows, output in (
+    for rows, message in (
         ("", "requests: too little to fit"),
         ("0,10,2\n", "arrival: all requests arrive at one moment"),
     ):
         Path("few.csv").write_text(f"start,end,cpu\n0,10,1\n{rows}")
         assert main(["traces", "describe", "few.csv", "--fit"]) == MISTAKE
-        assert f"few.csv: {output}" in capsys.readouterr().err
+        assert f"few.csv: {message}" in capsys.readouterr().err
 
 
 def test_the_next_command_can_be_pasted(table: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -54,11 +54,11 @@ def test_groups_have_devices() -> None:
 
 def test_seeds_number_servers_anew() -> None:
     scenario = scenario_from(changed(numbering="drawn"))
-    workload = {seed: build_cluster(scenario, seed) for seed in range(6)}
-    counts = {seed: tuple(each.devices.count.tolist()) for seed, each in workload.items() if each.devices}
+    clusters = {seed: build_cluster(scenario, seed) for seed in range(6)}
+    counts = {seed: tuple(each.devices.count.tolist()) for seed, each in clusters.items() if each.devices}
     assert len(set(counts.values())) > 1
     assert all(sorted(each) == [0, 2, 4, 4] for each in counts.values())
-    for each in workload.values():
+    for each in clusters.values():
         assert each.devices is not None
         assert each.capacity[:, 0, 2].tolist() == (each.devices.count * QUANTUM).tolist()
         assert each.devices.added == (0, -1)  # as the last one that is written

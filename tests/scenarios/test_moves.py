@@ -122,13 +122,13 @@ def test_movers_that_do_not_go_with_a_scenario_are_refused_before_it_runs(tmp_pa
     with pytest.raises(UserError, match="Seer asks how long requests stay, and the scenario hides it"):
         check_scenario(scenario_from(data))
     assert check_scenario(scenario_from({**data, "knowledge": {"lifetimes": "known"}})) == 1
-    for mover, key, output in (
+    for mover, key, problem in (
         ("make-room", "rescheduling", "MakeRoom plans nothing but room for a request"),
         ("empty", "make_room", "Empty plans nothing where a request needs room"),
     ):
         options = {"moves": 2, "mover": mover}
         never = {"rescheduling": options | {"every": "1 h"}} if key == "rescheduling" else {"overflow": {key: options}}
-        with pytest.raises(UserError, match=output):
+        with pytest.raises(UserError, match=problem):
             check_scenario(scenario_from(scenario(**never)))
     ruled = scenario(overflow={"make_room": {"moves": 2}}, placement=[{"drain": [0], "at": "1 h"}])
     with pytest.raises(UserError, match="MakeRoom does not look at rules of placement"):

@@ -108,8 +108,8 @@ def test_a_worker_that_dies_loses_its_run_only_which_is_tried_again(tmp_path: Pa
     assert results.runs["status"].to_list() == ["done", "done", "failed"] * 2
     shown = numbers(results.done).drop("run", "agent", "compiled").rows()
     assert shown[::2] == shown[1::2]
-    output = "the worker process that ran it ended with exit code 7 (it was tried 2 times)"
-    assert results.failed["error"].to_list() == [output] * 2
+    message = "the worker process that ran it ended with exit code 7 (it was tried 2 times)"
+    assert results.failed["error"].to_list() == [message] * 2
     assert ending(-9) == "was killed by SIGKILL, perhaps for want of memory"
     assert ending(-15) == "was killed by SIGTERM"
 

@@ -286,7 +286,7 @@ def test_one_seed_has_no_interval_and_no_chance_an_exact_one(tiny: Path, capsys:
 
 def test_an_agent_that_fails_stops_no_other(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
     mine = written_agent(tiny.parent, "assert len(view.free) < 5")
-    workload = [
+    command = [
         "size",
         str(tiny),
         "--agents",
@@ -298,7 +298,7 @@ def test_an_agent_that_fails_stops_no_other(tiny: Path, capsys: pytest.CaptureFi
         "--jobs",
         "1",
     ]
-    assert main([*workload, "--out", str(tiny.parent / "size")]) == FAILED
+    assert main([*command, "--out", str(tiny.parent / "size")]) == FAILED
     output = capsys.readouterr().out
     assert "AssertionError" in output
     assert output.count("█") == 14, "a bar for first-fit alone, as long as any"

@@ -42,10 +42,14 @@ def test_suggestions_are_near_names_only(name: str, known: str, near: bool) -> N
 
 def test_a_file_that_is_not_there_suggests_its_neighbour(tmp_path: Path) -> None:
     (tmp_path / "pods.csv").touch()
-    for name, output in (("podz.csv", "Did you mean 'pods.csv'?"), ("x", "Check the path."), ("no/pods.csv", "Check")):
+    for name, suggestion in (
+        ("podz.csv", "Did you mean 'pods.csv'?"),
+        ("x", "Check the path."),
+        ("no/pods.csv", "Check"),
+    ):
         problem, remedy = unread(FileNotFoundError(), tmp_path / name, "Write one.")
         assert problem == "there is no such file"
-        assert remedy.startswith(output)
+        assert remedy.startswith(suggestion)
     assert unread(IsADirectoryError(21, "Is a directory"), tmp_path, "Name a file.") == (
         "cannot be read: Is a directory",
         "Name a file.",

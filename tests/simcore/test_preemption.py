@@ -276,6 +276,6 @@ def test_spot_requests_pay_a_share(tmp_path: Path) -> None:
     batch = requests["priority"].to_numpy() == 10
     assert full["income"] == pytest.approx(held.sum())
     assert less["income"] == pytest.approx(held[~batch].sum() + held[batch].sum() / 4)
-    for output, more in (("no such priority", {"of": ["gold"]}), ("nothing has a price", {"of": ["batch"]})):
-        with pytest.raises(UserError, match=output):
+    for problem, more in (("no such priority", {"of": ["gold"]}), ("nothing has a price", {"of": ["batch"]})):
+        with pytest.raises(UserError, match=problem):
             scenario("wait", **(prices if "gold" in more["of"] else {}), spot={**more, "pays": "25 %"})

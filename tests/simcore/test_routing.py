@@ -111,8 +111,8 @@ def test_requests_go_where_the_reference_sends_them(case: dict[str, Any], router
     scores = [score(simulation, name) for name in routers]
 
     def order(row: int, time: float, loads: list[Fraction]) -> list[int]:
-        each = [item(row, time, loads) for item in scores]
-        return sorted(range(len(loads)), key=lambda site: [*(output[site] for output in each), site])
+        costs = [item(row, time, loads) for item in scores]
+        return sorted(range(len(loads)), key=lambda site: [*(cost[site] for cost in costs), site])
 
     times, present = (case["arrival"], case["duration"]), (case["capacity"], case["site"])
     server, since, spilled = reference.play(*times, case["demand"], *present, order, case["wait"])
@@ -150,9 +150,9 @@ def test_a_request_that_a_router_keeps_from_all_sites_is_refused(monkeypatch: py
     assert {record.reasons[reason] for reason in record.reason[:4].tolist()} == {"only other sites have room"}
 
 
-@pytest.mark.parametrize("message", [None, [1.0], [1.0, np.nan]])
-def test_a_router_returns_a_number_per_site(message: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ROUTERS, "load", lambda name: lambda routing, request: message)
+@pytest.mark.parametrize("returned", [None, [1.0], [1.0, np.nan]])
+def test_a_router_returns_a_number_per_site(returned: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ROUTERS, "load", lambda name: lambda routing, request: returned)
     with pytest.raises(RunError, match="which is not a number per site"):
         simulated(FULL, "mine")
 

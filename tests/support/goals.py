@@ -51,11 +51,11 @@ def aims(draw: st.DrawFn) -> Problem:
 
 def every(inputs: Problem) -> dict[tuple[int, ...], tuple[int, ...]]:
     """All right allocations of all balls, and what they come to, so that less is better."""
-    workload = {}
+    bin_of = {}
     for alloc in product(range(inputs.bins), repeat=inputs.balls):
         if not faults(inputs, alloc):
-            workload[alloc] = said(inputs, alloc)
-    return workload
+            bin_of[alloc] = said(inputs, alloc)
+    return bin_of
 
 
 def said(inputs: Problem, alloc: Sequence[int]) -> tuple[int, ...]:

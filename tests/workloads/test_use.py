@@ -38,7 +38,7 @@ def test_use_does_not_depend_on_the_order_of_questions() -> None:
 
 
 @pytest.mark.parametrize(
-    "message",
+    "spec",
     [
         {"mean": 0.3, "peak": 0.8},
         {"mean": 0.3, "peak": 0.8, "p95": 0.7, "daily": 0.5},
@@ -47,14 +47,14 @@ def test_use_does_not_depend_on_the_order_of_questions() -> None:
     ],
     ids=str,
 )
-def test_shares_have_the_mean_the_percentile_and_the_peak(message: dict[str, object]) -> None:
+def test_shares_have_the_mean_the_percentile_and_the_peak(spec: dict[str, object]) -> None:
     rows = range(400)
-    result = shares(cpu(workload(400), message), rows, 288 * 2)
-    assert result.mean() == pytest.approx(message["mean"], rel=0.04)
-    assert 0.9 * message["peak"] < result.max() <= message["peak"]  # type: ignore[operator]
+    result = shares(cpu(workload(400), spec), rows, 288 * 2)
+    assert result.mean() == pytest.approx(spec["mean"], rel=0.04)
+    assert 0.9 * spec["peak"] < result.max() <= spec["peak"]  # type: ignore[operator]
     assert result.min() >= 0
-    if "p95" in message:
-        assert np.quantile(result, 0.95) == pytest.approx(message["p95"], rel=0.04)
+    if "p95" in spec:
+        assert np.quantile(result, 0.95) == pytest.approx(spec["p95"], rel=0.04)
 
 
 def test_use_follows_the_day_and_itself() -> None:

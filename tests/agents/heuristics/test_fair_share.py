@@ -84,12 +84,12 @@ def test_fair_share_follows_slurms_formula(seed: int) -> None:
     users = [rng_of.choice(USERS) for _ in case.requests]
     workload = replace(plain.workload, labels={"user": np.array(users)})
     simulation = Simulation(workload, WatchedLedger(cluster_of(case)), plain.overflow)
-    output = {
+    policy = {
         "by": "user",
         "half_life": rng_of.choice([1.0, 8.0, 1e6]),
         "shares": rng_of.choice([{}, {"x": 3.0}]),
     }
-    rule = FairShare.model_validate(output)
+    rule = FairShare.model_validate(policy)
     agent = Checked(simulation, rule)
     agent.start(simulation.view, rng.stream(0, "agent"))
     play(simulation, agent)

@@ -135,8 +135,8 @@ def test_emptying_is_as_the_slow_one_says(seed: int, ruled: bool, moves: int) ->
     plan = list(mover.plan(view, running, moves))
     free, requests = as_slow(view, running)
     order = np.argsort(-running.demand[:, 0], kind="stable").tolist()
-    output = allowed.tolist() if ruled else None
-    expected = slow.empty(free, view.capacity.tolist(), requests, order, moves, output)
+    movable = allowed.tolist() if ruled else None
+    expected = slow.empty(free, view.capacity.tolist(), requests, order, moves, movable)
     assert places(plan, running) == expected
     after = np.array(made(view, running, plan, moves))
     in_use_of = [(part != view.capacity).any(axis=(1, 2)).sum() for part in (after, view.free)]

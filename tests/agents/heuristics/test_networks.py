@@ -99,30 +99,30 @@ def view_of(routing: Routing, capacity: Any, free: Any, link_free: Any) -> Netwo
     arrays = [np.array(values, np.int64) for values in (capacity, free, link_free)]
     for array in arrays:
         array.flags.writeable = False
-    result = routing.topology
+    net = routing.topology
     return NetworkView(
         tuple("abc"[: arrays[0].shape[2]]),
         arrays[0],
         arrays[1],
-        topology=result,
+        topology=net,
         routing=routing,
-        link_capacity=result.link_capacity,
+        link_capacity=net.link_capacity,
         link_free=arrays[2],
         holding=lambda row: Holding(0, (), ()),
     )
 
 
-def same(message: object, expected: Answer | None) -> None:
+def same(answer: object, expected: Answer | None) -> None:
     """Is what the agent says what the rule says?"""
     if expected is None:
-        assert message is None
+        assert answer is None
     elif expected.tier:
-        assert message == Refusal(f"no path: {expected.tier}")
+        assert answer == Refusal(f"no path: {expected.tier}")
     else:
-        assert isinstance(message, Provisioned)
-        assert list(message.shares) == expected.shares
-        assert sorted(message.links) == sorted(expected.links)
-        assert list(message.chosen) == expected.servers
+        assert isinstance(answer, Provisioned)
+        assert list(answer.shares) == expected.shares
+        assert sorted(answer.links) == sorted(expected.links)
+        assert list(answer.chosen) == expected.servers
 
 
 def rack_of(free: list[list[int]], link_free: list[float], size: int = 10) -> NetworkView:

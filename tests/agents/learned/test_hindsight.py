@@ -48,14 +48,14 @@ def test_every_place_is_tried_with_what_really_follows() -> None:
             while (request := engine.advance()) is not None:
                 view = engine.view
                 rule = best_fit if count < answers else internal
-                output = code if count == answers else rule(view.free, view.capacity, request.demand, request.spread)
-                present = output >= 0
+                chosen = code if count == answers else rule(view.free, view.capacity, request.demand, request.spread)
+                present = chosen >= 0
                 if not present:
                     engine.answer(None)
                 elif request.spread:
-                    engine.answer(request.across(output // 2, 2))
+                    engine.answer(request.across(chosen // 2, 2))
                 else:
-                    engine.answer(request.on(output // 2, output % 2))
+                    engine.answer(request.on(chosen // 2, chosen % 2))
                 placed += present
                 count += 1
             expected.append(placed)

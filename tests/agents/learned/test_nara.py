@@ -186,12 +186,12 @@ def test_weights_for_something_else_are_refused(weights: Path, tmp_path: Path) -
     with pytest.raises(UserError, match=r"trained with resources \['cpu', 'mem'\], not with"):
         started(nara(path=str(weights)), "cluster.node={mem: 10, cpu: 10}")
     other = tmp_path / "other.safetensors"
-    for arrays, changed, output in (
+    for arrays, changed, problem in (
         ({}, {"agent": "value-es"}, "trained with agent value-es, not with nara"),
         ({"logit.bias": np.zeros(2, np.float32)}, {}, "not the weights of this network"),
     ):
         write(other, {**tensors, **arrays}, {**notes, **changed})
-        with pytest.raises(UserError, match=output):
+        with pytest.raises(UserError, match=problem):
             started(nara(path=str(other)))
     other.write_bytes(b"nothing of the kind")
     with pytest.raises(UserError, match="has no weights"):

@@ -47,15 +47,15 @@ def test_validation_against_itself_gains_nothing(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("message", "problem"),
+    ("against", "problem"),
     [
         ("two-stage", "is not an agent for compiled episodes"),
         ({"best-fit": {}}, "against: expected text"),
     ],
 )
-def test_agents_that_training_cannot_be_judged_against_are_refused(message: Any, problem: str) -> None:
+def test_agents_that_training_cannot_be_judged_against_are_refused(against: Any, problem: str) -> None:
     with pytest.raises(UserError, match=problem):
-        scenario_from(trained({"cvd-rl": {"against": message}}))
+        scenario_from(trained({"cvd-rl": {"against": against}}))
 
 
 OWN = {"resource": "mem", "until": "40 %", "with": "self"}

@@ -54,8 +54,8 @@ def test_counts_of_fitting_requests_for_learning_equal_the_reference(seed: int) 
     free = rng.integers(0, 40, (3, 2, 2))
     chosen = [(int(rng.integers(1, 9)), int(rng.integers(1, 9)), bool(rng.integers(2))) for _ in range(3)]
     weights = rng.normal(size=6)
-    workload = fitting_on(free, np.array([(*size, 0.1) for size in chosen], np.float64)) @ weights
-    np.testing.assert_allclose(workload, [room_of(server.tolist(), chosen, weights) for server in free], atol=1e-9)
+    fits = fitting_on(free, np.array([(*size, 0.1) for size in chosen], np.float64)) @ weights
+    np.testing.assert_allclose(fits, [room_of(server.tolist(), chosen, weights) for server in free], atol=1e-9)
 
 
 def requests(*demands: tuple[int, int]) -> Workload:

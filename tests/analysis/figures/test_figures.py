@@ -67,7 +67,7 @@ def studies(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Results]:
     """Small results by the scenario's name."""
     folder = tmp_path_factory.mktemp("results")
     scenarios: list[dict[str, Any]] = [SERVERS, SWEPT, LOADED, NETWORK]
-    results = {output["name"]: bw.run(bw.scenario(output), out=folder / output["name"], jobs=1) for output in scenarios}
+    results = {spec["name"]: bw.run(bw.scenario(spec), out=folder / spec["name"], jobs=1) for spec in scenarios}
     assert not sum(len(each.failed) for each in results.values())
     return results
 

@@ -55,8 +55,8 @@ def test_a_venue_says_width_and_size_of_text(name: Venue, results: Results, tmp_
 
 
 def test_figure_settings_of_the_scenario_yield_to_arguments(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    output = "name: made\nfigures: {style: slides, titles: false, format: svg}\nseed: 1\n"
-    results = made(tmp_path, output)
+    text = "name: made\nfigures: {style: slides, titles: false, format: svg}\nseed: 1\n"
+    results = made(tmp_path, text)
     figure = draw(results, "sweep")
     assert figure.axes[0].xaxis.label.get_fontsize() == 16
     assert figure.get_suptitle() == ""

@@ -460,7 +460,7 @@ def test_refusals(time: float, measured: int) -> None:
     requests = [(0.0, 99.0, (4, 4)), (0.0, 99.0, (4, 4)), (BEGIN, 1.0, (1, 1)), (FINISH, 1.0, (1, 1))]
     case = Case([(4, 4), (4, 4)], requests, failures=[(time, 0, inf)], requeue=True, warm=2)
     ran = run(case)
-    actual = {name: loads(output) for name, output in refusals(ran.simulation, ran.first).items()}
+    actual = {name: loads(reason) for name, reason in refusals(ran.simulation, ran.first).items()}
     assert sum(actual["reasons"].values()) == 2 + measured
 
 

@@ -200,10 +200,10 @@ def test_report_shows_refusals_by_reason(tmp_path: Path) -> None:
         ["b", "0.00", "0.00", *["10.00"] * 4, "40.00"],
         ["c", "13.33", "10.00", "6.67", *["0.00"] * 4],
     ]
-    for rejected, output in (
+    for rejected, sentence in (
         (0, "No request was refused."),
         (2, "No request was refused for a reason that was noted."),
     ):
         folder = tmp_path / f"none-{rejected}"
         write_results(folder, [row_of("a", 0, rejected=rejected)])
-        assert refusals(Results(folder)) == f"<p>{output}</p>"
+        assert refusals(Results(folder)) == f"<p>{sentence}</p>"

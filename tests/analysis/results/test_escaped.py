@@ -116,8 +116,8 @@ def made(folder: Path, texts: list[str]) -> Results:
     resources = (resource or "cpu",)
     metrics = (*describe(resources, ()), own)
     write_runs(folder, frame, Columns(resources, (keyed,), metrics, headings))
-    output = {"name": f"name {agent}", "description": f"description {heading}"}
-    write_text(folder / "scenario.yaml", yaml.safe_dump(output, allow_unicode=True))
+    spec = {"name": f"name {agent}", "description": f"description {heading}"}
+    write_text(folder / "scenario.yaml", yaml.safe_dump(spec, allow_unicode=True))
     return Results(folder)
 
 

@@ -128,11 +128,11 @@ def test_a_metric_without_any_number_is_none_in_figures_and_report(value: float,
 
 
 @pytest.mark.parametrize(
-    "message", first(1, [b"\xff\xfe", b"figures: [1]\nheadings: 3\nname: [1]\n", b"name: {a: 1}\ndescription: 3\n"])
+    "content", first(1, [b"\xff\xfe", b"figures: [1]\nheadings: 3\nname: [1]\n", b"name: {a: 1}\ndescription: 3\n"])
 )
-def test_a_scenario_that_is_no_scenario_any_more_takes_no_figure_away(message: bytes, tmp_path: Path) -> None:
+def test_a_scenario_that_is_no_scenario_any_more_takes_no_figure_away(content: bytes, tmp_path: Path) -> None:
     made(tmp_path, drawn(["a", "b"]))
-    (tmp_path / "scenario.yaml").write_bytes(message)
+    (tmp_path / "scenario.yaml").write_bytes(content)
     assert main(["figures", str(tmp_path), "--kind", "differences", "--out", str(tmp_path / "f")]) == 0
     assert main(["report", str(tmp_path)]) == 0
 

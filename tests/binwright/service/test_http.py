@@ -170,8 +170,8 @@ def test_hostile_specifications_are_answered(server: Server, what: str) -> None:
     for secret in ("/tmp", "/work", "root:", "Traceback", ".py"):
         assert secret not in json.dumps(job).replace(what, "")
     if what in PATHS:
-        output = f"{PATHS[what]!r} is not in the specification's folder"
-        assert (job["state"], job["error"]["message"]) == ("refused", output)
+        message = f"{PATHS[what]!r} is not in the specification's folder"
+        assert (job["state"], job["error"]["message"]) == ("refused", message)
 
 
 BODIES: list[tuple[bytes, int]] = [

@@ -94,11 +94,11 @@ def test_compiled_runs_change_as_the_engine(start: int) -> None:
 
 def test_a_wrong_place_for_a_request_that_was_sent_back_is_refused_in_the_engines_words() -> None:
     case = replace(long_case(3), failures=[(0.5, 0, 1.0)], requeue=True, mode="wait", expansion=[])
-    output = []
+    errors = []
     for compiled, way in (False, play), (True, play_compiled):
         run = simulate(case, compiled=compiled)
         way(run, agent_of(best_fit), iter([1, 0]).__next__)
         with pytest.raises(InfeasiblePlacement) as refused:
             way(run, agent_of(wrong))
-        output.append(str(refused.value))
-    assert output[0] == output[1]
+        errors.append(str(refused.value))
+    assert errors[0] == errors[1]

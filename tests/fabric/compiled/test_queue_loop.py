@@ -205,12 +205,12 @@ def test_promises_count_what_moves_where_it_was_placed_and_then_where_it_arrives
 def test_a_place_that_cannot_be_taken_is_refused_in_the_engines_words() -> None:
     cluster = Cluster(("cpu",), np.full((1, 1, 1), 4), (NEVER,), np.full((1, 1), 4))
     workload = Workload(("cpu",), np.arange(3.0), np.ones(3), np.ones((3, 1), np.int64), np.arange(3))
-    output = []
+    errors = []
     for compiled, way in (False, play), (True, play_compiled):
         with pytest.raises(InfeasiblePlacement) as error:
             way(Simulation(workload, Ledger(cluster), Overflow("wait", together=9), compiled=compiled), agent_of(wrong))
-        output.append(str(error.value))
-    assert output[0] == output[1]
+        errors.append(str(error.value))
+    assert errors[0] == errors[1]
 
 
 def test_orders_that_need_python_are_not_compiled() -> None:

@@ -152,9 +152,9 @@ def test_every_answer_is_right(form: Form, data: st.DataObject, todo: list[tuple
         recount(ledger)
 
 
-def _check(agent: Any, nearby: Nearby, requested: Request, answer: Embedding, shape: str) -> None:
+def _check(agent: Any, nearby: Nearby, tenant: Request, answer: Embedding, shape: str) -> None:
     """Before the ledger takes it: the problem as it was stated."""
-    network, leading_out = requested.network, agent._formulation.leading_out
+    network, leading_out = tenant.network, agent._formulation.leading_out
     assert network is not None
     template = "secondnet" if network.form == "pairs" else "oktopus"
     written = {name: targets[0] for name, targets in nearby._targets.items() if targets}

@@ -43,9 +43,9 @@ def test_impossible_problems_and_found_allocations_are_verified(text: str) -> No
 
 @scaled(0.3)
 @given(aims())
-def test_optimal_answers_are_the_best_of_all_allocations(requested: Problem) -> None:
-    values = every(requested)
-    proof = exact.prove(requested, never)
+def test_optimal_answers_are_the_best_of_all_allocations(case: Problem) -> None:
+    values = every(case)
+    proof = exact.prove(case, never)
     assert proof.impossible == (not values)
     if proof.alloc is not None:
         best = min(values.values())

@@ -54,8 +54,8 @@ end
 def test_every_rule_has_its_name() -> None:
     inputs = problem(TEXT)
     alloc = [0, 1, NULL, NULL]
-    workload = [[row.rule for row in them] for them in obstacles(inputs, alloc, 2)]
-    assert workload == [["FOES", "C"], ["C"], ["UTILFN"], ["DRAIN"]]
+    rules = [[row.rule for row in them] for them in obstacles(inputs, alloc, 2)]
+    assert rules == [["FOES", "C"], ["C"], ["UTILFN"], ["DRAIN"]]
     assert left(inputs, alloc)[1] == {"ball": 3, "in_the_way": {"C": 4, "DRAIN": 1}}
     in_bin_0 = next(obstacles(inputs, alloc, 1))
     assert [row.text for row in in_bin_0] == ["ball 1 in bin 0: it is pinned to bin 1", "C[0]: 16 of 10"]

@@ -54,12 +54,12 @@ def clusters() -> st.SearchStrategy[Any]:
 
 def right(inputs: Problem, now: list[int], drained: set[int], moves: int | None) -> dict[tuple[int, ...], int]:
     """All right allocations of all balls, by the plain rule, and how many balls each moves."""
-    workload = {}
+    bin_of = {}
     for alloc in product(range(inputs.bins), repeat=inputs.balls):
         moved = sum(local not in (-1, present) for local, present in zip(now, alloc, strict=False))
         if not faults(inputs, alloc) and drained.isdisjoint(alloc) and (moves is None or moved <= moves):
-            workload[alloc] = moved
-    return workload
+            bin_of[alloc] = moved
+    return bin_of
 
 
 BODIES = (
@@ -101,27 +101,25 @@ def growing(draw: st.DrawFn) -> Problem:
 
 @pytest.mark.long
 @scaled(1.5)
-@given(requested=growing())
-def test_fewest_bins_are_found_under_any_declarations(requested: Problem) -> None:
+@given(case=growing())
+def test_fewest_bins_are_found_under_any_declarations(case: Problem) -> None:
     """The answer has the first number of bins for which any allocation is right, or more if wishes ask for them."""
-    least, most = requested.limits if requested.searched else (requested.bins, requested.bins)
+    least, most = case.limits if case.searched else (case.bins, case.bins)
     fewest = next(
         (
             bins
             for bins in range(least, most + 1)
-            if not all(
-                faults(requested.with_bins(bins), places) for places in product(range(bins), repeat=requested.balls)
-            )
+            if not all(faults(case.with_bins(bins), places) for places in product(range(bins), repeat=case.balls))
         ),
         None,
     )
-    answer = bw.solve(requested, attempts=30)
+    answer = bw.solve(case, attempts=30)
     done = answer.status in ("solved", "optimal")
     assert done == (fewest is not None)
     if fewest is not None:
-        assert answer.bins == fewest or (requested.wishes and answer.bins > fewest)
+        assert answer.bins == fewest or (case.wishes and answer.bins > fewest)
     assert answer.bound <= (fewest or most)
-    assert not (impossible(requested) and fewest)
+    assert not (impossible(case) and fewest)
     assert not (answer.impossible and fewest)
     assert not faults(answer.problem, answer.alloc)
 

@@ -246,9 +246,9 @@ def test_an_application_is_solved_and_its_rules_hold(name: str) -> None:
         assert answer.status in ("optimal", "solved")
         assert rule(options, answer.alloc)
         assert not any(wish.missing(answer.alloc) for wish in answer.problem.wishes)
-    output = [(rule(options, other), not faults(answer.problem, other)) for other in moved(answer.alloc, answer.bins)]
-    assert all(ours == verified for ours, verified in output)
-    assert {verified for _, verified in output} == {True, False}
+    verdicts = [(rule(options, other), not faults(answer.problem, other)) for other in moved(answer.alloc, answer.bins)]
+    assert all(ours == verified for ours, verified in verdicts)
+    assert {verified for _, verified in verdicts} == {True, False}
 
 
 @pytest.mark.long
