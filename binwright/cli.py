@@ -77,8 +77,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = BUG
     else:
         return code
+    from binwright.commands.console import wrapped
+
     try:
-        print(f"binwright: {message}", file=sys.stderr, flush=True)
+        print(wrapped(f"binwright: {message}", sys.stderr), file=sys.stderr, flush=True)
     except OSError:
         _without(sys.stderr)
     return code

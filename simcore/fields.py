@@ -109,6 +109,8 @@ def describe_mistake(detail: ErrorDetails) -> tuple[str, str, Any]:
         return "is not a name", remedy, None
     if detail["type"] == "tuple_type" and isinstance(value := detail["input"], str):
         return "expected a list", f"Write a list: [{value}].", None
+    if detail["type"] == "tuple_type" and isinstance(detail["input"], Mapping):
+        return "expected a list", "Write it like [{key: value}, {key: value}].", None
     if detail["type"] == "string_type" and isinstance(detail["input"], list):
         return expected(detail), "Write one of them.", None
     if detail["type"] == "too_short" and isinstance(detail["input"], Mapping):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import sys
+from shutil import get_terminal_size
+from textwrap import TextWrapper
+from typing import TYPE_CHECKING, Any, TextIO
 
 from rich.console import Console
 from rich.markup import escape
@@ -29,9 +32,19 @@ notes = _Console(stderr=True, emoji=False)
 """What is said beside the answer, while it is looked for and afterwards: nothing with --quiet."""
 
 
+def wrapped(text: str, stream: TextIO) -> str:
+    """Break the lines of a text between words if it goes to a terminal; a path stays in one piece."""
+    if not stream.isatty():
+        return text
+    wrapper = TextWrapper(
+        get_terminal_size().columns, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    )
+    return "\n".join(map(wrapper.fill, text.split("\n")))
+
+
 def note(text: str) -> None:
     """Say something beside the answer, as it is."""
-    notes.print(text, highlight=False, markup=False, soft_wrap=True)
+    notes.print(wrapped(text, sys.stderr), highlight=False, markup=False, soft_wrap=True)
 
 
 def print_line(text: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 from rich.markup import escape
 
 from binwright.cli import FAILED, MISTAKE
-from binwright.commands.console import note, out, print_line, print_location
+from binwright.commands.console import note, out, print_line, print_location, wrapped
 from binwright.commands.progress import Live
 from binwright.simcore.errors import UserError
 from binwright.simcore.extras import pl
@@ -145,7 +146,8 @@ def validate(args: Namespace) -> int:
     from binwright.scenarios.schema.load import load_to_run
 
     def say(style: str, kind: str, what: str) -> None:
-        out.print(f"[{style}]{kind}[/]  {escape(what)}", highlight=False, soft_wrap=True)
+        lines = wrapped(f"{kind}  {what}", sys.stdout).removeprefix(kind)
+        out.print(f"[{style}]{kind}[/]{escape(lines)}", highlight=False, soft_wrap=True)
 
     wrong = False
     for file in args.files:

@@ -19,7 +19,7 @@ from binwright.scenarios.schema.cluster import ClusterSpec
 from binwright.scenarios.schema.train import Train
 from binwright.scenarios.schema.workload import Workload
 from binwright.scenarios.schema.yaml_source import Source
-from binwright.simcore.errors import UserError, suggest
+from binwright.simcore.errors import UserError, nearest, suggest
 from binwright.simcore.fields import (
     Count,
     Index,
@@ -103,6 +103,16 @@ class Sweep(Model):
         default_factory=dict, examples=["{cluster.servers: [10, 50], workload.requests: [1000, 5000]}"]
     )
     """Points from the first values of all lists, the second ones, and so on; combined with `product`."""
+
+    @classmethod
+    def prepare(cls, data: Any) -> Any:
+        """Refuse keys of a scenario that stand in neither of the two."""
+        for key in data if isinstance(data, Mapping) else ():
+            if not nearest(str(key), cls.model_fields):
+                raise wrong(
+                    "unknown key", f"Write `sweep: {{product: {{{key}: [...]}}}}`, or `zip` for `product`.", (key,)
+                )
+        return data
 
     @model_validator(mode="after")
     def _points(self) -> Self:

@@ -7,10 +7,12 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from binwright.cli import INTERRUPTED
+from binwright.commands.console import wrapped
 from binwright.commands.progress import StatusLine
 from tests.support.batches import FIRST, TEXT
 from tests.support.properties import first
@@ -44,6 +46,16 @@ def test_a_line_lives_on_a_terminal_and_leaves_nothing_behind(tmp_path: Path, ke
     assert (b"Interrupted" in written) == bool(keys)
     assert "of 6" not in last
     assert ("Results: out/runs.parquet" in last) != bool(keys)
+
+
+def test_a_terminal_has_lines_that_break_between_words_and_a_file_has_them_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = "binwright: /a/path/of/more-than/twenty.yaml: no such file\n  Name one that is there."
+    monkeypatch.setenv("COLUMNS", "20")
+    lines = ["binwright:", "  /a/path/of/more-than/twenty.yaml:", "  no such file", "  Name one that is", "  there."]
+    assert wrapped(text, Mock(isatty=lambda: True)).split("\n") == lines
+    assert wrapped(text, Mock(isatty=lambda: False)) == text
 
 
 def test_what_ends_a_whole_step_later_says_no_more_than_all() -> None:

@@ -17,6 +17,10 @@ YAML = [
     ("{cpu: 4, mem: 8 GB}", "{cpu: 4, nodes: 2}", ["node.nodes: is a key of the cluster", "Write nodes beside node"]),
     ("agents: [first-fit, worst-fit]", "agents: first-fit", ["agents: expected a list", "Write a list: [first-fit]."]),
     ("cluster:", "sweep: [1, 2]\ncluster:", ["sweep: must be a mapping of keys (got [1, 2])", "product, zip"]),
+    ("cluster:", "sweep: {overflow: [drop]}\ncluster:",
+     ["sweep.overflow: unknown key", "Write `sweep: {product: {overflow: [...]}}`, or `zip` for `product`."]),
+    ("cluster: {", "cluster: {groups: {a: {count: 2}}, ",
+     ["cluster.groups: expected a list", "Write it like [{key: value}, {key: value}]."]),
     (TEXT, TEXT + "---\n" + TEXT, ["s.yaml:8: this is not valid YAML", "another document"]),
     ]  # fmt: skip
 
