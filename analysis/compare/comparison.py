@@ -36,9 +36,8 @@ class Comparison:
 
     `keys` are the swept keys, `scenario` first where there are several, and `shown_keys` those of them that do not
     follow from others; `agents` the labels; `metrics` what is compared, of which the `same` need no table, and the
-    `headlines` are those that the scenario names, or the first, what is accepted, and harm; `families` how many
-    comparisons by each are corrected for at most, as `family` says in words; `overlap` that of the seeds' windows of a
-    trace, if it is worth saying.
+    `headlines` are those that the scenario names, or the first, what is accepted, and harm; `paired` has each metric's
+    differences float64 [rows, seeds]; `overlap` says that of the seeds' windows of a trace, if it is worth saying.
     docs/results/results.md says what each column is, and how it is computed.
     """
 
@@ -101,15 +100,16 @@ class Comparison:
             problem = f"unpaired seeds: the baseline {self.baseline!r} finished no point and seed of any other agent"
             remedy = "Run all agents with the same `seed`, `replications` and sweep, or name another --baseline."
             raise ResultsError(problem, remedy=remedy)
-        self.families, self.paired = dict[str, int](), dict[str, Floats]()
-        columns, numbered = [], heads.with_row_index("_row")
+        self.paired = dict[str, Floats]()
+        columns, largest, numbered = [], 0, heads.with_row_index("_row")
         for metric in self.metrics:
-            frame, self.paired[metric.name], self.families[metric.name] = groups.beside(metric, base, is_named=is_named)
+            frame, self.paired[metric.name], family = groups.beside(metric, base, is_named=is_named)
+            largest = max(largest, family)
             columns.append(numbered.with_columns(metric=pl.lit(metric.name)).hstack(frame))
         empty = heads.with_columns(metric=pl.lit("")).clear()
         self.frame = pl.concat(columns).sort("_row", maintain_order=True).drop("_row") if columns else empty
         beside = f" with {self.heading(self.baseline)}" if is_named else ""
-        self.family = in_words(max(self.families.values(), default=0), apart=bool(self.keys), beside=beside)
+        self.family = in_words(largest, apart=bool(self.keys), beside=beside)
         """Which comparisons the p-values are corrected for, in words; "" where nothing was tested."""
 
     # -- what is shown ---------------------------------------------------------------------------------------------
@@ -163,7 +163,9 @@ class Comparison:
             parts = ["One seed: no intervals and no tests" if len(drawn) else "Nothing was drawn: values are exact"]
         if len(paired):
             parts.append(f"differences to {self.heading(self.baseline)} are paired by seed")
-            parts += [f"verdicts are by {self.family}, {WORDS[SAME]} is not significant"] * bool(self.family)
+            parts += [f"their intervals and verdicts are by {self.family}, {WORDS[SAME]} is not significant"] * bool(
+                self.family
+            )
             few = (paired["pairs"] < FEWEST).any()
             parts += [f"fewer than {FEWEST} paired seeds are not tested ({WORDS[UNTESTED]})"] * few
         notes = [f"{'; '.join(parts)}."]

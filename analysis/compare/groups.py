@@ -8,6 +8,7 @@ import numpy as np
 from binwright.analysis.compare.statistics import (
     ALPHA,
     FEWEST,
+    corrected_ends,
     differences,
     holm,
     mean_interval,
@@ -83,7 +84,8 @@ class Groups:
 
         Returns a row per group, with columns as in docs/results/results.md, the paired differences float64 [groups,
         seeds], NaN where there are none, and how many comparisons at a point p-values are corrected for at most: those
-        of every two agents, or, where the base `is_named`, those with it.
+        of every two agents, or, where the base `is_named`, those with it. From `diff_low` to `diff_high` is an interval
+        that agrees with the verdict: that of its test at the corrected level, or the 95 % t interval without a test.
 
         Groups without chance, whose runs drew nothing and agree, are exact, and not tested: what differs there differs.
         """
@@ -101,6 +103,14 @@ class Groups:
         n, count = ((~np.isnan(some)).sum(axis=1) for some in (values, difference))
         diff, diff_half = mean_interval(difference)
         diff_half[without] = 0.0
+        ends = np.stack([diff - diff_half, diff + diff_half])
+        p, alone = (answers[name].to_numpy() for name in ("p", "alone"))
+        for row in np.flatnonzero(is_tested):
+            level = ALPHA * alone[row] / p[row] if 0 < p[row] < 1 else ALPHA / size  # Holm multiplied by so much
+            paired = difference[row][~np.isnan(difference[row])]
+            inside = diff[row], diff[row] if differ[row] else 0.0
+            shifts = *corrected_ends(paired, level, ranks=ranks[row]), *inside
+            ends[:, row] = min(shifts), max(shifts)
         with np.errstate(divide="ignore", invalid="ignore"):
             relative = 100 * diff / abs(mean_interval(against)[0])
         up, down = UP_AND_DOWN[metric.better]
@@ -123,8 +133,8 @@ class Groups:
             "half": half,
             "pairs": count,
             "diff": diff,
-            "diff_low": diff - diff_half,
-            "diff_high": diff + diff_half,
+            "diff_low": ends[0],
+            "diff_high": ends[1],
             "relative": relative,
             "p": answers["p"],
             "p_alone": answers["alone"],

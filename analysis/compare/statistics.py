@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr, stdtr, stdtrit
+from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from binwright.simcore.extras import pl
 from binwright.simcore.types import Floats
@@ -95,23 +95,22 @@ def signed_rank(difference: Floats) -> Any:
 def corrected_ends(difference: Floats, level: float, *, ranks: bool) -> tuple[float, float]:
     """Compute the ends of the shifts of differences [n] that a test does not reject at this level.
 
-    They are those of the signed-rank test where `ranks`, found by bisection from the median of all pairs' means, and
-    else those of the t-test: 0 lies outside where the test of the differences is significant at the level.
+    They are those of the t-test, or where `ranks` of the signed-rank test: the sum of positive ranks is the number of
+    pairs, each with itself too, whose mean is above the shift. Ties count as if they were none.
     """
+    n = len(difference)
     if not ranks:
-        n, mean, deviation = _moments(difference)
+        _, mean, deviation = _moments(difference)
         half = float(stdtrit(n - 1, 1 - level / 2) * deviation / np.sqrt(n))
         return float(mean - half), float(mean + half)
-    middle = float(np.median((difference[:, None] + difference) / 2))
-    ends = []
-    for outer in (float(difference.min()), float(difference.max())):
-        inner = middle
-        for _ in range(50):
-            shift = (inner + outer) / 2
-            rejects = signed_rank(difference[None] - shift)[0] <= level
-            inner, outer = (inner, shift) if rejects else (shift, outer)
-        ends.append(outer)
-    return ends[0], ends[1]
+    means = np.sort((difference[:, None] + difference)[np.triu_indices(n)] / 2)
+    rank = np.arange(1, n + 1)
+    if n <= EXACT:
+        rejected = int((2 * _tails(rank[None])[0] > level).sum())  # the smallest sum of ranks that is
+    else:
+        rejected = int(np.ceil(len(means) / 2 - ndtri(level / 2) * np.sqrt((rank**2).sum() / 4)))
+    below = max(len(means) - rejected, 0)
+    return float(means[below]), float(means[-1 - below])
 
 
 def _ranks(sizes: Floats) -> Any:

@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 
 from binwright.analysis.compare.comparison import Comparison
 from binwright.analysis.compare.groups import EQUAL, SAME, UNTESTED, Groups
-from binwright.analysis.compare.statistics import ALPHA, FEWEST, corrected_ends
+from binwright.analysis.compare.statistics import FEWEST
 from binwright.analysis.compare.table import Table, finding
 from binwright.analysis.figures import Venue
 from binwright.analysis.figures.style import Look, Width, looks, points
@@ -292,7 +292,8 @@ def verdicts(chosen: FigureData, metrics: Sequence[Metric]) -> Verdicts | None:
     for row, paired in zip(rows, comparison.paired[first], strict=True):
         if row["pairs"]:
             at = tuple(row[key] for key in chosen.swept), row["agent"]
-            means[at] = _average(paired[~np.isnan(paired)], row, comparison.families[first])
+            low, high = (row["diff"] if end is None else end for end in (row["diff_low"], row["diff_high"]))
+            means[at] = Average(row["diff"], low, high, paired[~np.isnan(paired)])
     if not means:
         return None
     is_tested = bool(frame["test"].is_not_null().any())
@@ -300,15 +301,6 @@ def verdicts(chosen: FigureData, metrics: Sequence[Metric]) -> Verdicts | None:
     rows_of_same = same.select("metric", "agent", *chosen.swept).iter_rows()
     is_same = frozenset((metric, (tuple(point), agent)) for metric, agent, *point in rows_of_same)
     return Verdicts(baseline, means, is_same, comparison.family, is_tested)
-
-
-def _average(seeds: Floats, row: Mapping[str, Any], family: int) -> Average:
-    """Average differences, with the interval that agrees with their verdict: of its test, at the corrected level."""
-    mean, low, high, p = row["diff"], row["diff_low"], row["diff_high"], row["p"]
-    if p:
-        level = ALPHA / family if p == 1 else ALPHA * row["p_alone"] / p  # Holm multiplied by so much
-        low, high = corrected_ends(seeds, level, ranks=row["test"] == "wilcoxon")
-    return Average(mean, *((mean, mean) if low is None else (min(low, mean), max(high, mean))), seeds)
 
 
 # -- what several kinds draw -------------------------------------------------------------------------------------------

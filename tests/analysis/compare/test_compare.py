@@ -15,6 +15,7 @@ from rich.console import Console
 from scipy import stats as reference
 
 from binwright.analysis.compare.comparison import Comparison
+from binwright.analysis.compare.statistics import corrected_ends
 from binwright.analysis.results_api import Results, load_many
 from binwright.cli import main
 from binwright.simcore.errors import UserError
@@ -62,10 +63,7 @@ def test_every_number_is_what_scipy_says(tmp_path: Path, n: int) -> None:
         low, high = reference.t.interval(0.95, n - 1, values.mean(), reference.sem(values))
         assert (folder["n"], folder["pairs"], folder["interval"]) == (n, n, "t")
         assert (folder["mean"], folder["low"], folder["high"]) == pytest.approx((values.mean(), low, high))
-        t = reference.ttest_rel(values, base)
-        interval = t.confidence_interval()
-        wanted = ((values - base).mean(), interval.low, interval.high)
-        assert (folder["diff"], folder["diff_low"], folder["diff_high"]) == pytest.approx(wanted, rel=1e-6)
+        assert folder["diff"] == pytest.approx((values - base).mean(), rel=1e-6)
         assert folder["relative"] == pytest.approx(100 * (values - base).mean() / base.mean())
     tests = {"t": reference.ttest_rel, "wilcoxon": reference.wilcoxon}
     test = "wilcoxon" if n == 10 else "t"  # three comparisons: 3 x 2^-5 is above .05, 3 x 2^-9 is not
@@ -74,7 +72,29 @@ def test_every_number_is_what_scipy_says(tmp_path: Path, n: int) -> None:
     rows = [only(result, agent) for agent in ("up", "noise")]
     assert {folder["test"] for folder in rows} == {test}
     assert [folder["p_alone"] for folder in rows] == pytest.approx(p[:2], rel=1e-6)
-    assert [folder["p"] for folder in rows] == pytest.approx(holm_slowly(p)[:2], rel=1e-6)
+    corrected = holm_slowly(p)[:2]
+    assert [folder["p"] for folder in rows] == pytest.approx(corrected, rel=1e-6)
+    for folder, alone, adjusted in zip(rows, p, corrected, strict=False):
+        values = numbers[folder["agent"]] - base
+        level = 0.05 * alone / adjusted if adjusted < 1 else 0.05 / 3
+        wanted = corrected_ends(values, level, ranks=test == "wilcoxon")
+        assert (folder["diff_low"], folder["diff_high"]) == pytest.approx(wanted, rel=1e-6)
+
+
+whole = st.lists(st.lists(st.integers(0, 5), min_size=7, max_size=7), min_size=2, max_size=4)
+
+
+@given(whole)
+def test_the_interval_of_what_does_not_differ_has_zero_in_it(values: list[list[int]]) -> None:
+    groups = {f"a{number}": [float(each) for each in group] for number, group in enumerate(values)}
+    with TemporaryDirectory() as folder:
+        frame = Comparison(results(Path(folder), runs(groups)), metrics=["acceptance"]).frame
+    for each in frame.filter(pl.col("p").is_not_null()).iter_rows(named=True):
+        assert each["diff_low"] <= each["diff"] <= each["diff_high"]
+        if each["verdict"] == "not significant":
+            assert each["diff_low"] <= 0 <= each["diff_high"]
+        elif each["test"] == "t":
+            assert each["diff_low"] * each["diff_high"] > 0
 
 
 drawn = st.lists(

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats as reference
 
 from binwright.analysis.compare.statistics import (
+    corrected_ends,
     differences,
     holm,
     mean_interval,
@@ -99,6 +100,18 @@ def test_signed_rank_test_is_exact_with_ties_and_zeros(difference: Any) -> None:
 def test_signed_rank_test_equals_scipys(n: int) -> None:
     difference = RNG.normal(0.2, 1, (10, n))
     np.testing.assert_allclose(signed_rank(difference), reference.wilcoxon(difference, axis=1).pvalue, rtol=1e-8)
+
+
+@pytest.mark.parametrize("level", [0.05, 0.05 / 6])
+@pytest.mark.parametrize(
+    ("n", "test", "ranks"), [(5, reference.ttest_1samp, False), *((n, reference.wilcoxon, True) for n in (9, 30, 70))]
+)
+def test_scipys_test_rejects_the_shifts_beyond_the_ends_alone(n: int, test: Any, ranks: bool, level: float) -> None:
+    difference = RNG.normal(0.2, 1, n)
+    how: dict[str, Any] = {"method": "exact" if n <= 50 else "asymptotic"} if ranks else {"popmean": 0}
+    for end, outwards in zip(corrected_ends(difference, level, ranks=ranks), (-1e-6, 1e-6), strict=True):
+        beyond, within = (test(difference - end - shift, **how).pvalue for shift in (outwards, -outwards))
+        assert beyond <= level < within
 
 
 def test_many_pairs_with_ties_and_zeros_are_scipys_too() -> None:
