@@ -13,13 +13,16 @@ from binwright.simcore.types import Floats, Ints
 def ascending(keys: Ints) -> Ints:
     """Sort places by their keys int64 [n], equal ones as they stand: int64 [n], as `np.argsort(keys, kind="stable")`.
 
-    A merge sort from the bottom up.
+    A merge sort from the bottom up, of blocks that are sorted by insertion.
     """
-    size = len(keys)
+    size, width = len(keys), 16
     order, other = np.empty(size, np.int64), np.empty(size, np.int64)
-    for place in range(size):
-        order[place] = place
-    width = 1
+    for each in range(size):
+        place = each
+        while place % width and keys[order[place - 1]] > keys[each]:
+            order[place] = order[place - 1]
+            place -= 1
+        order[place] = each
     while width < size:
         for start in range(0, size, 2 * width):
             middle, end = min(start + width, size), min(start + 2 * width, size)
