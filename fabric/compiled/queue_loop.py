@@ -27,7 +27,6 @@ from binwright.fabric.compiled.queue_promises import (
     Plan,
     foresee,
     forget_promise,
-    just_after,
     note_promise,
     over,
     promise_places,
@@ -115,14 +114,13 @@ def go_line(
         seen = count - waiting
         if keyed and backfilling != NONE:
             sort(queue, urgency, arrival, now, count)
-        soon = just_after(now)
         while reserves and running > 0 and until[0] <= now:
             # Who should have ended may end at any moment.
             row = runs[0]
             for i in range(running - 1):
                 until[i], runs[i] = until[i + 1], runs[i + 1]
-            promise[row] = soon
-            expect(until, runs, running - 1, soon, row)
+            promise[row] = over(now, 0.0)
+            expect(until, runs, running - 1, promise[row], row)
         if pure:  # no rule says more for what is larger
             sum_up(sums[0], left, left)
         started, blocked, shadow, low, high, delayed = 0, False, np.inf, 0, 0, -1
@@ -139,8 +137,8 @@ def go_line(
                 known = forget_promise(plan, known, queue, row)
             if limited and full(limits, limits.used, row) >= 0:
                 continue
-            for r in range(kinds if pure else 0):
-                large |= demand[r] > most[r] or demand[r] * many > total[r]
+            for r in range(kinds if pure else 0):  # without a branch, which would be guessed wrong
+                large |= (demand[r] > most[r]) | (demand[r] * many > total[r])
             if large and blocked and not conservative:
                 continue
             if delayed >= 0:  # the first that waits is promised a time when somebody might delay it

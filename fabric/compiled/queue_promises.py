@@ -51,15 +51,10 @@ class Rooms(NamedTuple):
 
 
 @lean
-def just_after(time: float) -> float:
-    """Return the next number after a time."""
-    return float(np.nextafter(time, np.inf))
-
-
-@lean
 def over(start: float, duration: float) -> float:
     """Return when a job is over that counts for a moment at least, so that it needs room."""
-    return max(start + duration, just_after(start))
+    end = start + duration
+    return float(np.nextafter(start, np.inf)) if end <= start else end
 
 
 @lean
