@@ -13,7 +13,8 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.environment import lookup_environment
 from numba.core.registry import cpu_target
-from numba.np import linalg
+from numba.core.targetconfig import TargetConfig
+from numba.np import arrayobj, linalg
 
 ENVIRONMENT = "_ZN08NumbaEnv"
 """How the names begin by which compiled functions know their constants."""
@@ -85,8 +86,6 @@ def install() -> None:
     finally:
         linalg.ensure_blas = looked
     codegen = cpu_target.target_context.codegen()
-    if codegen._library_class is Library:
-        return
     set_env = codegen.set_env
 
     def set_if_defined(name: str, environment: object) -> None:
@@ -94,3 +93,7 @@ def install() -> None:
             set_env(name, environment)
 
     codegen._library_class, codegen.set_env = Library, set_if_defined
+    # The message that a slice has another shape comes without both: their text takes 2 s to compile in each process.
+    arrayobj.ol_raise_with_shape_context_cpu.__code__ = arrayobj.ol_raise_with_shape_context_generic.__code__
+    # Read as forty properties, they take a fifteenth of compiling: numba compares them with those of earlier functions.
+    TargetConfig.values = lambda self: {key: option.default for key, option in self.options.items()} | self._values

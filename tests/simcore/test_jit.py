@@ -165,6 +165,15 @@ def test_a_kernel_may_be_an_argument() -> None:
     assert len(applied.overloads) == 1
 
 
+def test_a_slice_of_another_shape_is_refused() -> None:
+    @kernel
+    def assign(target: Any, source: Any) -> None:
+        target[:] = source
+
+    with pytest.raises(ValueError, match="slice from input of different size"):
+        assign(np.zeros(2), np.zeros(3))
+
+
 def test_kernels_are_kept_up_to_a_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel_cache, "MOST", 10)
     monkeypatch.setattr(kernel_cache, "folder", lambda: tmp_path)
