@@ -127,5 +127,5 @@ def lengths(problem: Problem) -> dict[str, int]:
 def room(problem: Problem) -> Room:
     """Make the room for one search at a time."""
     made = Room(*(np.zeros(length, np.int64) for length in lengths(problem).values()))
-    made.after[:] = NULL
+    made.alloc[:] = made.after[:] = NULL
     return made

@@ -85,7 +85,6 @@ class Construction:
         self._call, flat = function_of(source, "utilfn"), Flat.of_problem(problem, numbers, elastic=True)
         lists: list[Any] = [type(arrays)(*(part.tolist() for part in arrays)) for arrays in (flat, room(problem))]
         self._flat, self._room = lists
-        self._room.alloc[:] = [NULL] * problem.balls
         self._room.imposed[:] = ((flat.chance == MICRO) & (flat.friends == 0)).tolist()  # certain friends are one unit
         self.where, self.used = self._room.alloc, self._room.used
         """[balls]: the bins; [dims]: what is used."""

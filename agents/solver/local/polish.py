@@ -21,11 +21,12 @@ from binwright.agents.solver.local.search import SLICE, empty_bins, trim
 from binwright.agents.solver.local.state import (
     COUNT,
     DIMS,
+    TERMS,
+    TURN,
     UNITS,
     Score,
     State,
     begin_move,
-    begin_run,
     drawn,
     insert,
     keep_best,
@@ -38,7 +39,7 @@ from binwright.agents.solver.model.emit import goals as goals_source
 from binwright.agents.solver.model.evaluate import UnstatedError, term_reads
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import NULL
-from binwright.agents.solver.model.random import IMPROVING
+from binwright.agents.solver.model.random import IMPROVING, stream_kernel
 from binwright.agents.solver.model.verify import goals_of
 from binwright.simcore.jit import lean, lean_inlined
 from binwright.simcore.types import Ints
@@ -50,8 +51,6 @@ LATE = 100
 TRIED, NOW, BEST, LEAST, PAST = range(5)
 """Rows of `values`: of what was evaluated last, of what stands, of the best ever, of the best of some choices, and,
 from PAST on, of some moves ago."""
-CHANGED, TURN = range(2)
-"""Entries of `tally`: how many terms the move has changed, and how often goals have been evaluated."""
 Goals: TypeAlias = Callable[[Ints, Ints, Ints, Ints, Ints, Ints, int, int], int]
 """(alloc, data, numbers, used, values, totals, which, at), as `binwright.agents.solver.model.emit.goals` says."""
 COMPARED = 32
@@ -79,7 +78,6 @@ def new_score(problem: Problem) -> tuple[Goals, Score]:
         data, numbers, np.zeros((PAST + LATE, len(objective.goals)), np.int64), np.zeros(len(ranges), np.int64),
         np.repeat(np.arange(len(ranges)), counts), np.array([at for each in ranges for at in each], np.int64),
         np.searchsorted(read, np.arange(size + 1)), readers.copy(), *np.zeros((4, sum(counts)), np.int64),
-        np.zeros(2, np.int64),
     ]  # fmt: skip
     score = Score(*arrays)
     return compiled(source, "goals", *["int64[::1]"] * 6, "int64", "int64"), score
@@ -124,39 +122,40 @@ def call_goals(goals: Goals, state: State, which: int, at: int) -> int:
 @lean_inlined
 def renew(goals: Goals, state: State, entry: int) -> None:
     """Evaluate the terms that read a dimension, or dims + a ball, once in a turn; adds what changes to `totals`."""
-    score, tally = state.score, state.score.tally
+    score, tally = state.score, state.tally
     for k in range(score.first[entry], score.first[entry + 1]):
         term = score.readers[k]
         if score.seen[term] != tally[TURN]:
             score.seen[term] = tally[TURN]
             score.fresh[term] = call_goals(goals, state, score.which[term], score.at[term])
             score.totals[score.which[term]] += score.fresh[term] - score.term[term]
-            score.changed[tally[CHANGED]] = term
-            tally[CHANGED] += 1
+            score.changed[tally[TERMS]] = term
+            tally[TERMS] += 1
 
 
 @lean
 def evaluate(goals: Goals, state: State) -> None:
     """Write what the goals come to after the move, which has placed all balls, into the row TRIED of `values`."""
-    flat, score = state.flat, state.score
-    score.tally[CHANGED] = 0
-    score.tally[TURN] += 1
-    for k in range(state.tally[DIMS]):
+    flat, score, tally = state.flat, state.score, state.tally
+    tally[TERMS] = 0
+    tally[TURN] += 1
+    for k in range(tally[DIMS]):
         renew(goals, state, state.touched[k])
-    for k in range(state.tally[UNITS]):
+    for k in range(tally[UNITS]):
         for at in range(flat.units[state.moves[k]], flat.units[state.moves[k] + 1]):
             renew(goals, state, len(flat.ceiling) + flat.unit_balls[at])
     call_goals(goals, state, -1, 0)
-    for k in range(score.tally[CHANGED]):
+    for k in range(tally[TERMS]):
         term = score.changed[k]
         score.totals[score.which[term]] -= score.fresh[term] - score.term[term]
 
 
 @lean
-def accept(score: Score) -> None:
+def accept(state: State) -> None:
     """Let what was evaluated last stand."""
+    score = state.score
     copy(score.values, TRIED, NOW)
-    for k in range(score.tally[CHANGED]):
+    for k in range(state.tally[TERMS]):
         term = score.changed[k]
         score.totals[score.which[term]] += score.fresh[term] - score.term[term]
         score.term[term] = score.fresh[term]
@@ -297,10 +296,9 @@ def relieve(call: Utilfn, goals: Goals, state: State, unit: int) -> bool:
 
 
 @lean
-def polish(call: Utilfn, goals: Goals, state: State, seed: int, number: int, steps: int) -> None:
-    """Make so many more moves of run `number` for goals: the best allocation is in `best` then."""
+def polish(call: Utilfn, goals: Goals, state: State, steps: int) -> None:
+    """Make so many more moves for goals: the best allocation is in `best` then."""
     tally, values, home, hot = state.tally, state.score.values, state.home, state.hot
-    begin_run(state, seed, IMPROVING, number)
     failed = count = 0
     looked, stale = -len(hot), True
     for step in range(steps):
@@ -334,7 +332,7 @@ def polish(call: Utilfn, goals: Goals, state: State, seed: int, number: int, ste
             failed = 0 if done else failed + 1
         if done:
             stale = True
-            accept(state.score)
+            accept(state)
             if worse(values, BEST, NOW):
                 copy(values, NOW, BEST)
                 keep_best(state)
@@ -357,21 +355,23 @@ def improved(
     assert objective is not None
     call, flat = compiled_problem(problem, elastic=True)
     goals, empty = new_score(problem)
-    places, most = np.array(alloc, np.int64), 2000 + 20 * len(problem.units)
+    places, ones = np.array(alloc, np.int64), np.ones(len(problem.units), np.int64)
+    most = 2000 + 20 * len(ones)
     # Sets that hold go on doing so, whether they must or not.
     holds = np.append(problem.friends.in_one_bin(places), ~problem.foes.in_one_bin(places))
 
     def run(start: Ints, number: int) -> Outcome:
         score = Score(*(part.copy() for part in empty))
-        search, values = new_state(problem, flat, stop)._replace(score=score), score.values
+        search = new_state(problem, flat, stop, stream_kernel(seed, IMPROVING, number), ones)._replace(score=score)
+        values = score.values
         search.room.imposed[: len(holds)] = holds
         allowed = load(call, search, start)
         assert allowed, "an allocation that is not allowed"
         begin(goals, search)
-        polish(call, goals, search, seed, number, 0)  # compiles it, even if time is over
+        polish(call, goals, search, 0)  # compiles it, even if time is over
         made = 0
         while made < most and not stop[0] and tuple(values[BEST].tolist()) != objective.bounds:
-            polish(call, goals, search, seed, number, min(SLICE, most - made))
+            polish(call, goals, search, min(SLICE, most - made))
             made += SLICE
         reached = tuple(values[BEST].tolist())
         return Outcome(int(reached != objective.bounds), search.best, number, min(made, most), reached)

@@ -19,8 +19,6 @@ from binwright.agents.solver.local.state import (
     UNITS,
     State,
     begin_move,
-    begin_run,
-    clear,
     drawn,
     first_bad,
     insert,
@@ -31,8 +29,8 @@ from binwright.agents.solver.local.state import (
     undo,
 )
 from binwright.agents.solver.model.problem import Problem
-from binwright.agents.solver.model.program import MICRO, NULL
-from binwright.agents.solver.model.random import PLACING
+from binwright.agents.solver.model.program import NULL
+from binwright.agents.solver.model.random import PLACING, stream_kernel
 from binwright.simcore.jit import lean
 
 SPREAD = 2048
@@ -209,22 +207,14 @@ def trim(call: Utilfn, state: State) -> bool:
 
 
 @lean
-def begin(call: Utilfn, state: State, seed: int, number: int) -> int:
-    """Begin run `number` of a seed: put all units in by a first fit. Returns how many are left out.
-
-    In runs of even numbers units that may stay in their bin do.
-    """
-    tally, pin, home, offered, imposed = state.tally, state.flat.unit_pin, state.home, state.offered, state.room.imposed
-    begin_run(state, seed, PLACING, number)
-    clear(state)
-    for index in range(len(imposed)):
-        imposed[index] = 1 if state.flat.chance[index] == MICRO else 0
-    many = 0
+def begin(call: Utilfn, state: State, staying: bool) -> int:
+    """Put all units in by a first fit; those that may stay in their bin do if `staying`. Returns how many are left."""
+    pin, home, offered, many = state.flat.unit_pin, state.home, state.offered, 0
     for unit in range(len(pin)):
         if pin[unit] != NULL:
             insert(call, state, unit, pin[unit], False)
     for unit in range(len(pin)):
-        stays = number % 2 == 0 and home[unit] != NULL
+        stays = staying and home[unit] != NULL
         if pin[unit] == NULL and not (stays and insert(call, state, unit, home[unit], False)):
             offered[many] = unit
             many += 1
@@ -236,7 +226,7 @@ def begin(call: Utilfn, state: State, seed: int, number: int) -> int:
     if not trim(call, state):
         undo(state)
     keep_best(state)
-    return int(tally[COUNT])
+    return int(state.tally[COUNT])
 
 
 @lean
@@ -275,9 +265,8 @@ def attempts(problem: Problem, seed: int, first: int, count: int, over: Over = n
         size += weights(problem.matrix) // 1000
 
     def run(number: int) -> Outcome:
-        search = new_state(problem, flat, stop)
-        search.weight[:] = size
-        left, made = begin(call, search, seed, number), 0
+        search = new_state(problem, flat, stop, stream_kernel(seed, PLACING, number), size)
+        left, made = begin(call, search, number % 2 == 0), 0
         improve(call, search, 0, left)  # compiles it, even if time is over
         while left and made < most and not stop[0]:
             left = improve(call, search, min(SLICE, most - made), left)

@@ -12,14 +12,15 @@ import numpy as np
 from binwright.agents.solver.backends.attempt import Utilfn, change, lift_out, put, put_around, put_back
 from binwright.agents.solver.backends.flat import Flat, Room, room
 from binwright.agents.solver.model.problem import Problem
-from binwright.agents.solver.model.program import NULL, WIDE
-from binwright.agents.solver.model.random import below_kernel, stream_kernel
+from binwright.agents.solver.model.program import MICRO, NULL, WIDE
+from binwright.agents.solver.model.random import below_kernel
 from binwright.simcore.jit import lean, lean_inlined
 from binwright.simcore.types import Ints
 
-COUNT, TOTAL, DRAWS, CLOCK, DIMS, UNITS, STREAM = range(7)
+COUNT, TOTAL, DRAWS, CLOCK, DIMS, UNITS, STREAM, TERMS, TURN = range(9)
 """Entries of `tally`: unplaced units, their weight, random numbers drawn, the number of the move, how many dimensions
-and units it has changed; where random numbers of the run start."""
+and units it has changed; where random numbers of the run start; how many terms of goals the move has changed, and how
+often goals have been evaluated."""
 
 
 class Score(NamedTuple):
@@ -46,7 +47,6 @@ class Score(NamedTuple):
     """[terms]: the turn in which it was evaluated last"""
     changed: Ints
     """[terms]: those that the move has changed, as many as `tally` says"""
-    tally: Ints
 
 
 class State(NamedTuple):
@@ -94,24 +94,24 @@ class State(NamedTuple):
     """[bins]: those from which a move makes goals better"""
 
 
-def new_state(problem: Problem, flat: Flat, stop: Ints) -> State:
-    """Make the room for one local search at a time on a problem, laid out with its elastic dimensions."""
+def new_state(problem: Problem, flat: Flat, stop: Ints, start: np.uint64, weight: Ints) -> State:
+    """Begin a local search on a problem, laid out with its elastic dimensions: nothing is placed.
+
+    Random numbers are those of the stream from `start` on; `weight` is [units].
+    """
     dims, units, bins = len(flat.ceiling), len(problem.units), problem.bins
-    of_dims, of_units = np.zeros((3, dims), np.int64), np.zeros((10, units), np.int64)
+    of_dims, of_units = np.zeros((3, dims), np.int64), np.zeros((7, units), np.int64)
     arrays: list[Ints] = [
-        np.full(dims, WIDE), *of_dims, *of_units,
+        np.full(dims, WIDE), *of_dims, weight.copy(), np.full(units, NULL), np.arange(units), *of_units,
         problem.unit_now, np.full(bins, NULL), np.zeros(bins, np.int64),
     ]  # fmt: skip
-    every, best = flat._replace(group_bins=np.arange(bins)), np.zeros(problem.balls, np.int64)
-    nothing = np.zeros(0, np.int64)
-    score = Score(nothing, nothing, np.zeros((0, 0), np.int64), *[nothing] * 10)
-    return State(every, room(problem)._replace(stop=stop), score, best, np.zeros(7, np.int64), *arrays)
-
-
-@lean
-def begin_run(state: State, seed: int, group: int, number: int) -> None:
-    """Let random numbers be those of run `number` of a seed."""
-    state.tally[STREAM] = np.int64(stream_kernel(seed, group, number))
+    every, best, place = flat._replace(group_bins=np.arange(bins)), np.zeros(problem.balls, np.int64), room(problem)
+    place.left[:] = np.arange(units)
+    place.imposed[:] = flat.chance == MICRO
+    nothing, tally = np.zeros(0, np.int64), np.zeros(9, np.int64)
+    tally[[COUNT, TOTAL, CLOCK, STREAM]] = units, weight.sum(), 1, np.uint64(start).astype(np.int64)
+    score = Score(nothing, nothing, np.zeros((0, 0), np.int64), *[nothing] * 9)
+    return State(every, place._replace(stop=stop), score, best, tally, *arrays)
 
 
 @lean_inlined
@@ -119,26 +119,6 @@ def drawn(state: State, n: int) -> int:
     """Draw the next number below n."""
     state.tally[DRAWS] += 1
     return below_kernel(np.uint64(state.tally[STREAM]), state.tally[DRAWS] - 1, n)
-
-
-@lean
-def clear(state: State) -> None:
-    """Take everything out, and forget."""
-    tally, room = state.tally, state.room
-    tally[COUNT] = len(state.where)
-    tally[TOTAL] = tally[DRAWS] = tally[CLOCK] = tally[DIMS] = tally[UNITS] = 0
-    room.used[:] = 0
-    room.alloc[:] = NULL
-    room.over[:] = 0
-    state.head[:] = NULL
-    state.base[:] = 0
-    state.seen[:] = 0
-    state.where[:] = NULL
-    state.moved[:] = 0
-    for unit in range(len(state.where)):
-        room.left[unit] = state.slot[unit] = unit
-        tally[TOTAL] += state.weight[unit]
-    begin_move(state)
 
 
 @lean
@@ -295,8 +275,6 @@ def remove(call: Utilfn, state: State, unit: int, needed: bool) -> int:
 def load(call: Utilfn, state: State, where: Ints) -> bool:
     """Put all units where they are [balls]; returns whether that is allowed."""
     flat = state.flat
-    state.weight[:] = 1
-    clear(state)
     for unit in range(len(state.where)):
         if not insert(call, state, unit, where[flat.unit_balls[flat.units[unit]]], True):
             return False
