@@ -37,7 +37,7 @@ LADDERS = {
 """Of a package its parts from the bottom. They import from below only; those of one string do not know one another."""
 ONLY_IN = {
     "torch": "agents.learned", "gymnasium": "agents.environments environments", "pyopencl": "agents.solver",
-    "lark": "agents.solver.language.parse", "ortools": "agents.solver.solving.exact", "matplotlib": "analysis",
+    "lark": "agents.solver.language.syntax", "ortools": "agents.solver.solving.exact", "matplotlib": "analysis",
     "numba": "simcore.jit", "python": "simcore.clock", "ray": "scenarios.batch.on_ray",
     "fastapi": "service", "starlette": "service", "uvicorn": "service", "tests": "", "benchmarks": "",
 }  # fmt: skip

@@ -14,6 +14,6 @@ Each folder imports only those above it:
 `examples` and `templates` are specifications that are shipped.
 """
 
-from binwright.agents.solver.specification.load import examples, load_problem, problem
+from binwright.agents.solver.specification.spec import examples, load_problem, problem
 
 __all__ = ["examples", "load_problem", "problem"]

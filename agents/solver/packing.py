@@ -19,7 +19,7 @@ from binwright.agents.solver.model.bounds import packing_bound
 from binwright.agents.solver.model.program import MICRO
 from binwright.agents.solver.solving.answer import Answer, verify
 from binwright.agents.solver.solving.solve import searches, solve
-from binwright.agents.solver.specification.load import problem as problem_of
+from binwright.agents.solver.specification.spec import problem as problem_of
 from binwright.simcore.errors import UserError, suggest
 from binwright.simcore.types import Floats, Ints
 

@@ -41,10 +41,8 @@ def solve(args: Namespace) -> int:
     if args.balls:
         raise UserError("which answer?", key="--ball", remedy="Name what solve --json printed: --explain ANSWER.")
     limit = seconds("--time", args.time)
-    import binwright.agents.solver.solving.solve  # the clock runs once all is imported
-
-    with suppress(ModuleNotFoundError):  # which is said when it is needed
-        import binwright.agents.solver.specification.spec
+    import binwright.agents.solver.solving.solve
+    import binwright.agents.solver.specification.spec  # the clock runs once all is imported
 
     began = monotonic()
     problem = _problem_of(args)
@@ -105,7 +103,7 @@ def _explain(args: Namespace) -> int:
 
 def _bounds_in(file: Path) -> list[float]:
     """Read the bounds of goals that solving found, in an answer of `--json`; other files have none."""
-    from binwright.agents.solver.specification.load import text_of
+    from binwright.agents.solver.specification.spec import text_of
 
     with suppress(ValueError, KeyError, TypeError):
         return [float(goal["bound"]) for goal in json.loads(text_of(file))["goals"]]
@@ -129,7 +127,7 @@ def _problem_of(args: Namespace) -> Problem:
 def _with_places(file: Path, make: Callable[[dict[Any, Any]], Problem]) -> Problem:
     """Make a problem from the bin of every ball, in an answer of `--json` or a CSV file with columns ball and bin."""
     from binwright.agents.solver.language.errors import NOW_OUTSIDE, SpecError
-    from binwright.agents.solver.specification.load import text_of
+    from binwright.agents.solver.specification.spec import text_of
 
     text = text_of(file)
     try:

@@ -7,9 +7,9 @@ import numpy as np
 
 from binwright.agents.solver.backends.attempt import CHANCES, TURNS
 from binwright.agents.solver.backends.cpu import Outcome as Found
-from binwright.agents.solver.model.evaluate import Added, Evaluate, evaluator
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import MICRO, NULL
+from binwright.agents.solver.model.source import Added, Evaluate, evaluator
 from tests.reference.random import below, stream
 
 

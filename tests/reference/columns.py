@@ -14,7 +14,7 @@ import numpy as np
 from binwright.agents.solver.language import syntax as s
 from binwright.agents.solver.language.errors import At
 from binwright.agents.solver.language.tables import Table
-from binwright.agents.solver.language.values import BOOL, INT, PLACE, QUANTITY, Typed
+from binwright.agents.solver.language.writer import BOOL, INT, PLACE, QUANTITY, Typed
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import MICRO, NULL, Family, qdiv, qmul
 from binwright.agents.solver.specification.build import Build

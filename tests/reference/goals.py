@@ -5,7 +5,7 @@ from math import inf
 
 from binwright.agents.solver.language import syntax as s
 from binwright.agents.solver.language.constants import Constants
-from binwright.agents.solver.language.values import PLACE, QUANTITY, Typed
+from binwright.agents.solver.language.writer import PLACE, QUANTITY, Typed
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.verify import utilisation
 from binwright.agents.solver.specification.build import Build

@@ -4,8 +4,8 @@ import ast
 from collections.abc import Sequence
 from contextlib import suppress
 
-from binwright.agents.solver.model.emit import utilfn
 from binwright.agents.solver.model.program import BALL, BIN, OPERATIONS, Program, Reject, placed
+from binwright.agents.solver.model.source import utilfn
 
 SYMBOLS: dict[type[ast.AST], str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//", ast.Mod: "%",

@@ -13,9 +13,9 @@ import pytest
 from binwright.agents import AGENTS, solver
 from binwright.agents.solver.backends import attempt, cpu, vectors
 from binwright.agents.solver.local import construct, polish, search, state  # construct copies kernels
-from binwright.agents.solver.model.evaluate import function_of
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import MICRO, NULL
+from binwright.agents.solver.model.source import function_of
 from binwright.simcore import rng
 from binwright.simcore.jit import is_kernel
 from binwright.simcore.types import QUANTUM, Agent, View
@@ -101,8 +101,8 @@ def nothing_compiled() -> Iterator[None]:
 def plain_kernels() -> Iterator[None]:
     """Run searches in plain Python until the end: for a few balls that takes less time than to compile them."""
     numbers = {  # numpy refuses the negative keys that numba wraps around
-        "stream_kernel": lambda *key: np.uint64(random.stream(*map(int, key))),
-        "below_kernel": lambda *key: random.below(*map(int, key)),
+        "stream": lambda *key: np.uint64(random.stream(*map(int, key))),
+        "below": lambda *key: random.below(*map(int, key)),
     }
     with pytest.MonkeyPatch.context() as patch:
         for module in (attempt, construct, vectors, cpu, state, search, polish):

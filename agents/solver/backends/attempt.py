@@ -1,8 +1,8 @@
 """Make one attempt of the published search: the source of all devices, which numba compiles and `kernel_c` prints as C.
 
 An **attempt** is named by (seed, group, attempt): `group` is the grouping of the bins (`Problem.groupings`). Draw
-number i is `below(i, ...)` of the stream with this key (agents/solver/model/random.py), so that the attempt gives the
-same answer wherever and whenever it runs. It places units (`Problem.units`: single balls, and balls joined by certain
+number i is `below(i, ...)` of the stream with this key, so that the attempt gives the same answer wherever and whenever
+it runs, on however many lanes. It places units (`Problem.units`: single balls, and balls joined by certain
 friendship):
 
 1. Units with a pinned ball are tried by index, each in its bin only.
@@ -41,8 +41,8 @@ import numpy as np
 
 from binwright.agents.solver.backends.flat import Flat, Room
 from binwright.agents.solver.model.program import MICRO, NULL
-from binwright.agents.solver.model.random import below_kernel, stream_kernel
-from binwright.simcore.jit import lean, lean_inlined
+from binwright.simcore.jit import kernel, lean, lean_inlined
+from binwright.simcore.splitmix import GAMMA, mixed
 from binwright.simcore.types import Ints
 
 CHANCES = 1 << 32
@@ -50,7 +50,32 @@ CHANCES = 1 << 32
 TURNS = 1 << 33
 """The draws from here on say at which bins of their groups units begin."""
 Utilfn: TypeAlias = Callable[[int, int, Ints, Ints, Ints, Ints, Ints, Ints, Ints, int], int]
-"""As `binwright.agents.solver.model.emit` says."""
+"""As `binwright.agents.solver.model.source` says."""
+PLACING, IMPROVING = -2, -3
+"""The groups in the keys of local searches: no group of bins has them."""
+
+
+@kernel
+def stream(seed: int, group: int, attempt: int) -> np.uint64:
+    """Return where a stream starts; numbers have 64 bits, with or without a sign."""
+    z = mixed(np.uint64(seed) + GAMMA)
+    z = mixed(z + np.uint64(group) + GAMMA)
+    return mixed(z + np.uint64(attempt) + GAMMA)
+
+
+@kernel
+def bits(start: np.uint64, counter: int) -> np.uint64:
+    """Return number `counter` of a stream: 64 bits."""
+    return mixed(start + np.uint64(counter + 1) * GAMMA)
+
+
+@kernel
+def below(start: np.uint64, counter: int, n: int) -> int:
+    """Return number `counter` of a stream in 0, ..., n - 1, an int64, with n up to 2^32.
+
+    Some numbers are more frequent than others by n / 2^32 at most.
+    """
+    return int(np.int64(((bits(start, counter) >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)))
 
 
 @lean_inlined
@@ -198,7 +223,7 @@ def put_back(flat: Flat, room: Room, unit: int, place: int) -> None:
 def wish(flat: Flat, room: Room, start: np.uint64) -> None:
     """Impose sets with a chance below one that pinned balls do not break, and chain units that friends join."""
     for number in range(len(flat.sets) - 1):
-        if flat.chance[number] == MICRO or below_kernel(start, CHANCES + number, MICRO) >= flat.chance[number]:
+        if flat.chance[number] == MICRO or below(start, CHANCES + number, MICRO) >= flat.chance[number]:
             continue
         place = NULL
         free = False
@@ -266,7 +291,7 @@ def attempt(call: Utilfn, flat: Flat, room: Room, seed: int, way: int, number: i
     Each unit is drawn from the next `reach` ones only: from all of them if published. The bins of a group are tried
     from a random one on if `turning`, as published; else from the first.
     """
-    start = stream_kernel(seed, way, number)
+    start = stream(seed, way, number)
     for dim in range(len(room.used)):
         room.used[dim] = 0
     for at in range(len(room.over)):
@@ -302,12 +327,12 @@ def attempt(call: Utilfn, flat: Flat, room: Room, seed: int, way: int, number: i
         size = flat.groups[group + 1] - low
         still = 0
         for i in range(count):
-            chosen = i + below_kernel(start, draw, min(reach, count - i))
+            chosen = i + below(start, draw, min(reach, count - i))
             drawn = room.left[chosen]
             room.left[chosen] = room.left[i]
             turn = 0
             if turning:
-                turn = below_kernel(start, TURNS + (draw if number % 2 == 0 else group - flat.ways[way]), size)
+                turn = below(start, TURNS + (draw if number % 2 == 0 else group - flat.ways[way]), size)
             if put_around(call, flat, room, drawn, low, low + size, turn) < 0:
                 room.left[still] = drawn
                 still += 1

@@ -15,10 +15,9 @@ import numpy as np
 
 from binwright.agents.solver.backends.attempt import Utilfn, attempt
 from binwright.agents.solver.backends.flat import Flat, Room, room
-from binwright.agents.solver.model.emit import utilfn
-from binwright.agents.solver.model.evaluate import function_of
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import placed, qdiv, qmul
+from binwright.agents.solver.model.source import function_of, utilfn
 from binwright.simcore.cores import usable_threads
 from binwright.simcore.jit import callback, generated, kernel
 from binwright.simcore.types import Ints

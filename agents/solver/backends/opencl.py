@@ -19,10 +19,10 @@ from binwright.agents.solver.backends.attempt import attempt
 from binwright.agents.solver.backends.cpu import CALLED, Outcome, Over, never
 from binwright.agents.solver.backends.flat import Flat, Room, lengths
 from binwright.agents.solver.backends.kernel_c import HEAD, Printer
-from binwright.agents.solver.model.emit import utilfn
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import NULL
-from binwright.agents.solver.specification.load import load_problem
+from binwright.agents.solver.model.source import utilfn
+from binwright.agents.solver.specification.spec import load_problem
 from binwright.simcore.errors import UserError
 from binwright.simcore.extras import LazyModule, need
 

@@ -12,10 +12,9 @@ from typing import TypeAlias
 from binwright.agents.solver.language import syntax as s
 from binwright.agents.solver.language.errors import LARGEST, NEST_LIMIT, At, SpecError, check_indices, look_up, refuse
 from binwright.agents.solver.language.tables import Table
-from binwright.agents.solver.language.values import BOOL, INT, PLACE, QUANTITY, Typed, alike, computed, extreme, op
-from binwright.agents.solver.language.writer import Writer
-from binwright.agents.solver.model.emit import indented, text
+from binwright.agents.solver.language.writer import BOOL, INT, PLACE, QUANTITY, Typed, Writer, alike, computed, op
 from binwright.agents.solver.model.program import BALL, MICRO, NULL, WIDE, Code, Family
+from binwright.agents.solver.model.source import indented, text
 from binwright.simcore.errors import suggest
 
 LoopRange: TypeAlias = tuple[Table | None, Code, Code, int, int, int]
@@ -353,6 +352,13 @@ class Compiler(Writer):
         remedy = "Give it a range of constants, without except."
         refuse(extremes and not certain, f"{kind} may be of nothing", remedy, node.at)
         return result
+
+
+def extreme(choice: str, values: Sequence[Typed]) -> Typed:
+    """Return the smallest ("min") or the largest ("max") of some numbers."""
+    kind, values = alike(*values)
+    half = len(values) // 2  # parsers allow some two hundred brackets in one another
+    return computed(choice, extreme(choice, values[:half]), extreme(choice, values[half:]), kind) if half else values[0]
 
 
 def _check_alike(first: Typed, second: Typed, at: At) -> None:

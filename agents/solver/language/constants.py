@@ -5,10 +5,10 @@ from math import prod
 from typing import Any
 
 from binwright.agents.solver.language import syntax as s
-from binwright.agents.solver.language.compile import Compiler
+from binwright.agents.solver.language.compile import Compiler, extreme
 from binwright.agents.solver.language.errors import COUNT_LIMIT, LARGEST, NEST_LIMIT, At, SpecError, refuse
 from binwright.agents.solver.language.tables import Table
-from binwright.agents.solver.language.values import INT, Scope, Typed, alike, extreme
+from binwright.agents.solver.language.writer import INT, Scope, Typed, alike
 from binwright.agents.solver.model.program import MICRO, Code
 
 

@@ -12,7 +12,6 @@ import numpy as np
 
 from binwright.agents.solver.language import syntax as s
 from binwright.agents.solver.language.errors import At
-from binwright.agents.solver.language.parse import parse
 from binwright.agents.solver.language.tables import Table, from_array
 
 BALLS, NOW, MOVES, DRAIN = "BALLS", "NOW", "MOVES", "DRAIN"
@@ -46,7 +45,7 @@ def statements(at: At, text: str, **parts: Any) -> s.Block:
             return known if isinstance(known, s.Node) else None
         return s.Node("add", known.at, (*known.parts, *s.mapped(part.parts[2:], change, at)))
 
-    body: s.Block = s.mapped(parse(f"procedure UTILFN(BALL, BIN, ALLOC) {text} end").body, change, at)
+    body: s.Block = s.mapped(s.parse(f"procedure UTILFN(BALL, BIN, ALLOC) {text} end").body, change, at)
     return body
 
 

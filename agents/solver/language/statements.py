@@ -7,9 +7,9 @@ from functools import partial
 from binwright.agents.solver.language import syntax as s
 from binwright.agents.solver.language.compile import Compiler
 from binwright.agents.solver.language.errors import refuse
-from binwright.agents.solver.language.values import INT, QUANTITY, Scope, Typed
-from binwright.agents.solver.model.emit import EARLY, text
+from binwright.agents.solver.language.writer import INT, QUANTITY, Scope, Typed
 from binwright.agents.solver.model.program import BALL, BIN, WIDE, Code, Family, Goal, Objective, Program
+from binwright.agents.solver.model.source import EARLY, text
 from binwright.simcore.types import Ints
 
 

@@ -1,24 +1,139 @@
-"""Write code, note what is known where it stands, and count what a call of it evaluates."""
+"""Keep what is known of values, write code, and count what a call of it evaluates."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
 from binwright.agents.solver.language import syntax as s
-from binwright.agents.solver.language.errors import COUNT_LIMIT, At, SpecError, refuse
+from binwright.agents.solver.language.errors import COUNT_LIMIT, At, SpecError, look_up, refuse
 from binwright.agents.solver.language.tables import Table
-from binwright.agents.solver.language.values import Scope
-from binwright.agents.solver.model.emit import indented, text
-from binwright.agents.solver.model.program import Code, Reject
+from binwright.agents.solver.model.program import MICRO, NULL, OPERATIONS, Code, Family, Reject
+from binwright.agents.solver.model.source import indented, operation, text
 from binwright.simcore.types import Ints
+
+INT, QUANTITY, BOOL, PLACE = "a whole number", "a quantity", "a truth value", "a bin or NULL"
+
+
+class Typed(NamedTuple):
+    """A value; of a constant both bounds and the code are the number."""
+
+    kind: str
+    low: int
+    """The smallest that it may be; millionths for quantities."""
+    high: int
+    code: Code
+
+    @classmethod
+    def of(cls, kind: str, number: int) -> "Typed":
+        """Make a constant: millionths if a quantity, 0 or 1 if a truth value, the bin or -1 if a place."""
+        return cls(kind, number, number, number)
+
+    @classmethod
+    def truth(cls, test: Code) -> "Typed":
+        """Make a truth value."""
+        return cls.of(BOOL, test) if isinstance(test, int) else cls(BOOL, 0, 1, test)
+
+    def micro(self) -> "Typed":
+        """Convert a number to a quantity."""
+        return self if self.kind == QUANTITY else computed("*", self, Typed.of(INT, MICRO), QUANTITY)
+
+    def negated(self) -> "Typed":
+        """Return the number with the other sign."""
+        return computed("-", Typed.of(self.kind, 0), self, self.kind)
+
+    def floored(self) -> "Typed":
+        """Return the whole number that is not above it."""
+        return computed("//", self, Typed.of(INT, MICRO), INT) if self.kind == QUANTITY else self
+
+
+def op(symbol: str, left: Code, right: Code) -> Code:
+    """Write an operation, or its result where the operands are known."""
+    if symbol in ("and", "or", "&", "|"):
+        for code, other in ((left, right), (right, left)):
+            if isinstance(code, int):
+                return other if bool(code) == (symbol in ("and", "&")) else code
+    elif isinstance(left, int) and isinstance(right, int):
+        return int(OPERATIONS[symbol](left, right))
+    if (symbol, left) in (("+", 0), ("*", 1)):
+        return right
+    if (symbol, right) in (("+", 0), ("-", 0), ("*", 1), ("//", 1)):
+        return left
+    return 0 if symbol == "*" and 0 in (left, right) else operation(symbol, left, right)
+
+
+def alike(*values: Typed) -> tuple[str, list[Typed]]:
+    """Convert all numbers to quantities if one of them is a quantity; returns their type, too."""
+    if any(value.kind == QUANTITY for value in values):
+        return QUANTITY, [value.micro() for value in values]
+    return INT, list(values)
+
+
+def computed(symbol: str, left: Typed, right: Typed, kind: str) -> Typed:
+    """Write an operation, which comes to the least and the most at ends of what its operands may be."""
+    code = op(symbol, left.code, right.code)
+    if isinstance(code, int):
+        return Typed.of(kind, code)
+    if kind == BOOL:
+        return Typed.truth(code)
+    if symbol == "%":
+        return Typed(kind, min(0, right.low + 1), max(0, right.high - 1), code)
+    divides = symbol in ("//", "qdiv")
+    ends = [
+        OPERATIONS[symbol](end, other)
+        for end in (left.low, left.high)
+        for other in ({right.low, right.high, -1, 1} if divides else {right.low, right.high})
+        if right.low <= other <= right.high and (other or not divides)
+    ]
+    return Typed(kind, min(ends), max(ends), code)
+
+
+@dataclass
+class Scope:
+    """What stands there by name: constants, tables, resources, and what is read AS names of something."""
+
+    numbers: Mapping[str, Mapping[str, int]]
+    """By what stands behind AS: the number of every name."""
+    names: dict[str, Typed] = field(default_factory=lambda: {"NULL": Typed.of(PLACE, NULL)})
+    tables: dict[str, Table] = field(default_factory=dict)
+    families: dict[str, Family] = field(default_factory=dict)
+    balls: int = -1
+    bins: int = -1
+    means: dict[str, str | None] = field(default_factory=lambda: {"BALLS": None, "BINS": None})
+    """By BALLS, BINS, BALL, BIN and table: what stands behind AS where they, or the table's entries, are named."""
+    indices: dict[tuple[str, int], str | None] = field(default_factory=dict)
+    """By table or resource, and number of an index: what stands behind AS where its names are read."""
+
+    def name_axes(self, name: str, axes: Sequence[s.Node]) -> None:
+        """Find out which names the indices of a table or a resource have: `len(zone)` are the names of zones."""
+        for number, range_ in enumerate(axis.parts[1] for axis in axes):
+            of = range_.parts[0].parts[0] if range_.kind == "length" else None
+            self.indices[name, number] = of if of in self.numbers else self.meant(range_)
+
+    def name(self, of: str | None, number: int) -> str:
+        """Return what something named `of` is called: the number itself where it has no name."""
+        return next((name for name, other in self.numbers.get(of or "", {}).items() if other == number), str(number))
+
+    def meant(self, node: s.Node) -> str | None:
+        """Find out what an expression is the number of: what it may be compared with by name."""
+        word = "BINS" if node.kind == "placed" else node.parts[0] if node.kind in ("name", "index") else ""
+        return self.means.get(word)
+
+    def number(self, node: s.Node, of: str | None) -> int:
+        """Return the number of the `of` with this name."""
+        [text] = node.parts
+        if of is None:
+            known = " or ".join(f'{of}["{text}"]' for of, names in self.numbers.items() if text in names)
+            remedy = f"Write {known or 'zone[...], and TABLE ZONE FROM a file COLUMN a name AS zone'}."
+            raise SpecError(f'it is not clear what "{text}" is the name of', remedy, node.at)
+        return look_up(f"{of} called", text, self.numbers.get(of, {}), node.at)
 
 
 class Writer:
     """Writes statements: `out` has those so far."""
 
-    limit: float = COUNT_LIMIT
-    """Nodes that may be evaluated."""
     too_long = (
         f"one call of UTILFN may take more than {COUNT_LIMIT:,} steps",
         "Loop over fewer, or put what does not depend on ALLOC into a TABLE.",
@@ -74,7 +189,7 @@ class Writer:
     def step(self, at: At, nodes: int = 1) -> None:
         """Count a node, or some `nodes`, which are evaluated as often as this place runs."""
         self.steps += nodes * self.trips
-        if self.steps > self.limit:
+        if self.steps > COUNT_LIMIT:
             raise SpecError(*self.too_long, at)
 
     def local(self) -> str:

@@ -14,10 +14,9 @@ import numpy as np
 from binwright.agents.solver.backends import attempt
 from binwright.agents.solver.backends.cpu import Over
 from binwright.agents.solver.backends.flat import Flat, room
-from binwright.agents.solver.model.emit import utilfn
-from binwright.agents.solver.model.evaluate import Added, evaluator, function_of
 from binwright.agents.solver.model.problem import Problem, Sets, joined
 from binwright.agents.solver.model.program import MICRO, NULL
+from binwright.agents.solver.model.source import Added, evaluator, function_of, utilfn
 from binwright.simcore.jit import is_kernel
 from binwright.simcore.types import Ints
 

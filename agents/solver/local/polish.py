@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from binwright.agents.solver.backends.attempt import Utilfn
+from binwright.agents.solver.backends.attempt import IMPROVING, Utilfn, stream
 from binwright.agents.solver.backends.cpu import Outcome, Over, best_of, compiled, compiled_problem
 from binwright.agents.solver.local.search import SLICE, empty_bins, trim
 from binwright.agents.solver.local.state import (
@@ -35,11 +35,10 @@ from binwright.agents.solver.local.state import (
     remove,
     undo,
 )
-from binwright.agents.solver.model.emit import goals as goals_source
-from binwright.agents.solver.model.evaluate import UnstatedError, term_reads
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import NULL
-from binwright.agents.solver.model.random import IMPROVING, stream_kernel
+from binwright.agents.solver.model.source import UnstatedError, term_reads
+from binwright.agents.solver.model.source import goals as goals_source
 from binwright.agents.solver.model.verify import goals_of
 from binwright.simcore.jit import lean, lean_inlined
 from binwright.simcore.types import Ints
@@ -52,7 +51,7 @@ TRIED, NOW, BEST, LEAST, PAST = range(5)
 """Rows of `values`: of what was evaluated last, of what stands, of the best ever, of the best of some choices, and,
 from PAST on, of some moves ago."""
 Goals: TypeAlias = Callable[[Ints, Ints, Ints, Ints, Ints, Ints, int, int], int]
-"""(alloc, data, numbers, used, values, totals, which, at), as `binwright.agents.solver.model.emit.goals` says."""
+"""(alloc, data, numbers, used, values, totals, which, at), as `binwright.agents.solver.model.source.goals` says."""
 COMPARED = 32
 """Ways that are compared of taking from a bin, or units for going home, where there are many bins."""
 
@@ -362,7 +361,7 @@ def improved(
 
     def run(start: Ints, number: int) -> Outcome:
         score = Score(*(part.copy() for part in empty))
-        search = new_state(problem, flat, stop, stream_kernel(seed, IMPROVING, number), ones)._replace(score=score)
+        search = new_state(problem, flat, stop, stream(seed, IMPROVING, number), ones)._replace(score=score)
         values = score.values
         search.room.imposed[: len(holds)] = holds
         allowed = load(call, search, start)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from binwright.agents.solver.backends.attempt import Utilfn
+from binwright.agents.solver.backends.attempt import PLACING, Utilfn, stream
 from binwright.agents.solver.backends.cpu import Outcome, Over, best_of, compiled_problem, never
 from binwright.agents.solver.backends.vectors import weights
 from binwright.agents.solver.local.state import (
@@ -30,7 +30,6 @@ from binwright.agents.solver.local.state import (
 )
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import NULL
-from binwright.agents.solver.model.random import PLACING, stream_kernel
 from binwright.simcore.jit import lean
 
 SPREAD = 2048
@@ -265,7 +264,7 @@ def attempts(problem: Problem, seed: int, first: int, count: int, over: Over = n
         size += weights(problem.matrix) // 1000
 
     def run(number: int) -> Outcome:
-        search = new_state(problem, flat, stop, stream_kernel(seed, PLACING, number), size)
+        search = new_state(problem, flat, stop, stream(seed, PLACING, number), size)
         left, made = begin(call, search, number % 2 == 0), 0
         improve(call, search, 0, left)  # compiles it, even if time is over
         while left and made < most and not stop[0]:

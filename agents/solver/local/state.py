@@ -9,11 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from binwright.agents.solver.backends.attempt import Utilfn, change, lift_out, put, put_around, put_back
+from binwright.agents.solver.backends.attempt import Utilfn, below, change, lift_out, put, put_around, put_back
 from binwright.agents.solver.backends.flat import Flat, Room, room
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import MICRO, NULL, WIDE
-from binwright.agents.solver.model.random import below_kernel
 from binwright.simcore.jit import lean, lean_inlined
 from binwright.simcore.types import Ints
 
@@ -118,7 +117,7 @@ def new_state(problem: Problem, flat: Flat, stop: Ints, start: np.uint64, weight
 def drawn(state: State, n: int) -> int:
     """Draw the next number below n."""
     state.tally[DRAWS] += 1
-    return below_kernel(np.uint64(state.tally[STREAM]), state.tally[DRAWS] - 1, n)
+    return below(np.uint64(state.tally[STREAM]), state.tally[DRAWS] - 1, n)
 
 
 @lean

@@ -9,8 +9,8 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
-from binwright.agents.solver.model.evaluate import demands
 from binwright.agents.solver.model.program import MICRO, NULL, Family, Objective, Program
+from binwright.agents.solver.model.source import demands
 from binwright.simcore.types import Flags, Ints
 
 

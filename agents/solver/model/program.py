@@ -3,12 +3,12 @@
 Every number is an int64. A *quantity* is a count of millionths (`MICRO` of them are 1), a bin is its index, and NULL,
 "not placed yet", is -1. The checker has proven that no intermediate result leaves +-`WIDE`, that every read stays
 inside its array and that no divisor is zero, so a back end needs no checks beside those that the program spells out as
-statements. `binwright.agents.solver.model.evaluate` runs a program in plain Python.
+statements. `binwright.agents.solver.model.source` runs a program in plain Python.
 
 Expressions are those of Python over locals, `data`, and, in goals, `used` [dims]: `+ - * // %`, comparisons, `not`,
 `and`, `or`, whose right operand is evaluated only if the left one does not decide (its reads may be legal only then),
 and `placed`, `qmul` and `qdiv`, which this module defines for every back end. Constants stand in braces: see
-`binwright.agents.solver.model.emit`. Statements assign locals, branch with `if` and loop with `for` over a range;
+`binwright.agents.solver.model.source`. Statements assign locals, branch with `if` and loop with `for` over a range;
 those of UTILFN write `dims` and `amounts` of additions, of which there are `n`, and return -1, -2, ... where they
 reject, each its own number.
 

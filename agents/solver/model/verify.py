@@ -5,10 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from binwright.agents.solver.model.emit import goals
-from binwright.agents.solver.model.evaluate import Evaluate, evaluator, function_of
 from binwright.agents.solver.model.problem import Problem, Sets
 from binwright.agents.solver.model.program import MICRO, NULL
+from binwright.agents.solver.model.source import Evaluate, evaluator, function_of, goals
 from binwright.simcore.types import Flags, Ints
 
 

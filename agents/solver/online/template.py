@@ -13,13 +13,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from binwright.agents.solver.backends.attempt import Utilfn, attempt
+from binwright.agents.solver.backends.attempt import Utilfn, attempt, below, stream
 from binwright.agents.solver.backends.cpu import compiled_problem
 from binwright.agents.solver.backends.flat import Flat, Room, room
 from binwright.agents.solver.language.errors import SpecError
 from binwright.agents.solver.model.program import NULL
-from binwright.agents.solver.model.random import below_kernel, stream_kernel
-from binwright.agents.solver.specification.load import specification, text_of
+from binwright.agents.solver.specification.spec import Spec, text_of
 from binwright.simcore.errors import UserError
 from binwright.simcore.jit import kernel, prepared
 from binwright.simcore.types import QUANTUM, Floats, Ints, Placement, Refusal, Request, View
@@ -87,9 +86,9 @@ class Template:
         if clash := sizes.keys() & setup.params.keys():
             remedy = "Leave it out: it is a size of the cluster."
             raise UserError(f"{min(clash)} is given by the agent", key="params", value=setup.params, remedy=remedy)
-        declared = specification(text, file=file).declared
+        declared = Spec(text, file=file).declared
         params = {**setup.params, **{name: value for name, value in sizes.items() if name in declared}}
-        spec = specification(text, file=file, params=params, tables={**tables, **varying})
+        spec = Spec(text, file=file, params=params, tables={**tables, **varying})
         for name in varying:
             spec.tables[name] = replace(spec.tables[name], varies=True)
         problem = spec.problem()
@@ -145,7 +144,7 @@ def explore(
         way, which = number % ways, number // ways
         if turns:
             low, high = flat.groups[flat.ways[way]], flat.groups[flat.ways[way + 1]]
-            turn = below_kernel(stream_kernel(seed, ways + way, which), 0, high - low)
+            turn = below(stream(seed, ways + way, which), 0, high - low)
             for at in range(low, high):
                 flat.group_bins[at] = members[low + (at - low + turn) % (high - low)]
         # In groups as they are the first attempt takes the balls, too, the others each from the next 2, 3, ..., 9.

@@ -8,9 +8,9 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from binwright.agents.solver.model.evaluate import evaluator, rejection
 from binwright.agents.solver.model.problem import Fault, Problem
 from binwright.agents.solver.model.program import NULL
+from binwright.agents.solver.model.source import evaluator, rejection
 from binwright.agents.solver.model.verify import Violation, faults, goals_of, put, utilisation, violations
 from binwright.simcore.errors import UserError
 

@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 
 from binwright.agents.solver.backends.cpu import LOOK, Over
 from binwright.agents.solver.model import program as p
-from binwright.agents.solver.model.emit import goals
-from binwright.agents.solver.model.evaluate import WITH_UNKNOWN, Unknown, UnstatedError, evaluator, function_of
 from binwright.agents.solver.model.problem import Problem
+from binwright.agents.solver.model.source import WITH_UNKNOWN, Unknown, UnstatedError, evaluator, function_of, goals
 from binwright.agents.solver.model.verify import goals_of
 from binwright.simcore.cores import usable_threads
 

@@ -18,7 +18,7 @@ from binwright.agents.solver.language.constants import Constants
 from binwright.agents.solver.language.errors import COUNT_LIMIT, ENTRY_LIMIT, At, SpecError, existing, look_up, refuse
 from binwright.agents.solver.language.statements import compile_goals, compile_utilfn
 from binwright.agents.solver.language.tables import Table, from_array, from_file, from_names, from_places
-from binwright.agents.solver.language.values import INT, PLACE, Scope, Typed
+from binwright.agents.solver.language.writer import INT, PLACE, Scope, Typed
 from binwright.agents.solver.model.problem import Problem, Sets, Wish, groupings
 from binwright.agents.solver.model.program import MICRO, NULL, WIDE, Family
 from binwright.simcore.types import Ints
@@ -198,7 +198,8 @@ class Build(Constants):
     def _bins(self, node: s.Node, count: s.Node | None, names: str | None, *ends: s.Node | None) -> None:
         self.scope.means |= {"BINS": names, "BIN": names}
         self.scope.indices |= {(declared.BALLS, 0): names, (declared.DRAIN, 0): names}
-        fixed, low, high = (None if each is None else self.count(each, "BINS") for each in (count, *ends))
+        counts = (count, *(ends or (None, None)))
+        fixed, low, high = (None if each is None else self.count(each, "BINS") for each in counts)
         self.least, self.most = fixed or low or 1, fixed or high or COUNT_LIMIT
         self.scope.bins = fixed or self._fixed_bins or -1
         self.names["BINS"] = Typed.of(INT, self.scope.bins)

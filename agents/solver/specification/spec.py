@@ -1,4 +1,4 @@
-"""Read a specification, its parameters and tables, and make the `Problem` for a number of bins."""
+"""Read a specification, its parameters and tables, and make problems: from files, shipped examples, and Python."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
@@ -13,12 +13,13 @@ from typing import Any, Self
 from binwright.agents.solver.language import declared
 from binwright.agents.solver.language import syntax as s
 from binwright.agents.solver.language.errors import LARGEST, NOW_OUTSIDE, OUTSIDE, At, SpecError, refuse
-from binwright.agents.solver.language.parse import number, parse
 from binwright.agents.solver.language.tables import Now, Table, are_names, from_array, is_list
 from binwright.agents.solver.model.problem import Fault, Problem
 from binwright.agents.solver.specification.build import Build
-from binwright.simcore.errors import UserError, suggest
+from binwright.simcore.errors import UserError, meant, suggest, unread
+from binwright.simcore.extras import need
 
+EXAMPLES = Path(__file__).parents[1] / "examples"
 LIMITS = (("moves",), ("pin",), ("friends", "foes", "different", "drain"), ("family",))
 """Kinds of declarations that limit allocations, the most particular first."""
 
@@ -34,6 +35,7 @@ class Spec:
         params: Mapping[str, object] | None = None,
         tables: Mapping[str, Any] | None = None,
     ) -> None:
+        need("lark", "solver", what="the solver")
         self.text, self.file, data = text, file, tables or {}
         self.names: dict[str, dict[str, int]] = {}
         """By what stands behind AS: the names of columns that are read, each with its number."""
@@ -44,7 +46,7 @@ class Spec:
         self._built: dict[int | None, Problem] = {}
         """By number of bins."""
         with self._located():
-            self.tree = parse(text)
+            self.tree = s.parse(text)
         for name, rows in data.items():
             if not is_list(rows):
                 remedy = "Give a list or a numpy array, an entry or a row per number from 0 on; a number is a PARAM."
@@ -190,6 +192,61 @@ def _without(tree: s.Tree, *kinds: str) -> s.Tree:
 def _constant(name: str, value: object) -> s.Node:
     """Make the node of a number that comes from outside."""
     try:
-        return s.Node("number", OUTSIDE, number("" if isinstance(value, bool) else str(value).strip(), None))
+        return s.Node("number", OUTSIDE, s.number("" if isinstance(value, bool) else str(value).strip(), None))
     except ArithmeticError:
         raise SpecError(f"{name} is not a number: {value!r}", "Give a number, like 4 or 0.5.") from None
+
+
+def examples() -> dict[str, str]:
+    """Return the shipped specifications: name and text."""
+    return {file.stem: file.read_text(encoding="utf-8") for file in sorted(EXAMPLES.glob("*.alloc"))}
+
+
+def load_problem(
+    source: str | Path,
+    params: Mapping[str, object] | None = None,
+    now: Now | None = None,
+    moves: int | None = None,
+    drain: Iterable[int | str] = (),
+) -> Problem:
+    """Load the problem in a file, or in a shipped example by name; the rest is as in `problem`.
+
+    With `BINS ?` it has the least number of bins that may be tried.
+    """
+    path = Path(source)
+    if not path.is_file() and str(source) in examples():
+        path = EXAMPLES / f"{source}.alloc"
+    if not path.is_file():
+        remedy = meant(path, ".alloc") or suggest(str(source), examples())
+        raise UserError("no such file or example", file=path, remedy=remedy)
+    return Spec(text_of(path), file=path, params=params).changed(now, moves, drain).problem()
+
+
+def text_of(path: Path) -> str:
+    """Read a text file."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        problem, remedy = unread(error, path, "Give a text file in UTF-8.")
+        raise UserError(problem, file=path, remedy=remedy) from None
+
+
+def problem(
+    text: str,
+    *,
+    tables: Mapping[str, Any] | None = None,
+    params: Mapping[str, object] | None = None,
+    now: Now | None = None,
+    moves: int | None = None,
+    drain: Iterable[int | str] = (),
+) -> Problem:
+    """Make a problem from a specification's text.
+
+    `tables` are numpy arrays, or sequences of rows of unequal length; they take the place of TABLEs of the same name,
+    or are added. `params` are the values of PARAMs. `now` has the bin that each ball is in now, -1 or None for none, or
+    a mapping from balls to bins; `moves` is how many may leave it, `drain` has bins that are to be empty. Balls and
+    bins that have names are named by them.
+    """
+    if not isinstance(text, str):
+        raise UserError("is no text", key="problem", value=text, remedy="Give the text of a specification.")
+    return Spec(text, params=params, tables=tables).changed(now, moves, drain).problem()

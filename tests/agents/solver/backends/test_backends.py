@@ -23,14 +23,12 @@ from binwright.agents.solver.backends.flat import Flat, Room, lengths
 from binwright.agents.solver.backends.flat import room as room_of
 from binwright.agents.solver.backends.kernel_c import HEAD, Printer
 from binwright.agents.solver.language.errors import SpecError
-from binwright.agents.solver.model.emit import utilfn
-from binwright.agents.solver.model.evaluate import evaluator, rejection
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import NULL, WIDE
+from binwright.agents.solver.model.source import evaluator, rejection, utilfn
 from binwright.agents.solver.model.verify import faults, utilisation
 from binwright.agents.solver.solving.solve import searches
-from binwright.agents.solver.specification.load import examples, load_problem
-from binwright.agents.solver.specification.spec import Spec
+from binwright.agents.solver.specification.spec import Spec, examples, load_problem
 from binwright.simcore.jit import kernel
 from tests.reference import attempts as reference
 from tests.reference import interpreter

@@ -13,7 +13,7 @@ from binwright.agents.solver.backends import cpu, opencl
 from binwright.agents.solver.backends.cpu import Outcome
 from binwright.agents.solver.backends.kernel_c import HEAD
 from binwright.agents.solver.model.problem import Problem
-from binwright.agents.solver.specification.load import load_problem
+from binwright.agents.solver.specification.spec import load_problem
 from binwright.cli import MISTAKE, main
 from binwright.simcore.errors import UserError
 from tests.reference import attempts as reference

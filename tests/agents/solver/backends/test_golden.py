@@ -4,7 +4,7 @@ import json
 from hashlib import sha256
 from pathlib import Path
 
-from binwright.agents.solver.specification.load import examples, load_problem
+from binwright.agents.solver.specification.spec import examples, load_problem
 from tests.reference import attempts as reference
 
 GOLDEN = Path(__file__).with_name("golden.json")

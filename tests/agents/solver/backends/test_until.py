@@ -3,7 +3,7 @@
 import pytest
 
 from binwright.agents.solver.model.verify import faults
-from binwright.agents.solver.specification.load import load_problem
+from binwright.agents.solver.specification.spec import load_problem
 from tests.support.opencl import BACKENDS
 from tests.support.properties import first
 

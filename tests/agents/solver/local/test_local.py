@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binwright.agents.solver import problem
+from binwright.agents.solver.backends.attempt import PLACING, stream
 from binwright.agents.solver.backends.cpu import compiled_problem, never
 from binwright.agents.solver.local import state as s
 from binwright.agents.solver.local.search import LIGHTEST, attempts, begin, improve
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import NULL
-from binwright.agents.solver.model.random import PLACING, stream_kernel
 from binwright.agents.solver.model.verify import faults
 from binwright.agents.solver.solving.solve import searches
 from tests.reference.utilisation import evaluate
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.long
 def opened(inputs: Problem, seed: int) -> tuple[Any, s.State]:
     call, flat = compiled_problem(inputs, True)
     weight = np.full(len(inputs.units), LIGHTEST)
-    return call, s.new_state(inputs, flat, np.zeros(1, np.int64), stream_kernel(seed, PLACING, 0), weight)
+    return call, s.new_state(inputs, flat, np.zeros(1, np.int64), stream(seed, PLACING, 0), weight)
 
 
 def is_consistent(inputs: Problem, state: s.State) -> None:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from binwright.agents.solver.backends import attempt as random
 from binwright.agents.solver.backends.kernel_c import HEAD, Printer
-from binwright.agents.solver.model import random
 from tests.reference import random as reference
 from tests.support.opencl import opencl_device
 
@@ -26,11 +26,11 @@ def test_random_stream_is_splitmix64() -> None:
 @given(SIGNED, NUMBER, NUMBER, NUMBER, st.integers(1, 2**31))
 def test_python_and_numba_draw_the_same_bits(seed: int, group: int, attempt: int, counter: int, n: int) -> None:
     start = reference.stream(seed, group, attempt)
-    compiled = random.stream_kernel(seed, group, attempt)
+    compiled = random.stream(seed, group, attempt)
     assert int(compiled) == start
     unsigned = np.uint64(start)
-    assert int(random.bits_kernel(unsigned, counter)) == reference.bits(start, counter)
-    assert random.below_kernel(unsigned, counter, n) == reference.below(start, counter, n)
+    assert int(random.bits(unsigned, counter)) == reference.bits(start, counter)
+    assert random.below(unsigned, counter, n) == reference.below(start, counter, n)
     assert 0 <= reference.below(start, counter, n) < n
 
 
@@ -41,14 +41,14 @@ def test_opencl_draws_the_same_bits() -> None:
     source = """__kernel void draw(__global const long *in, __global ulong *out) {
         long i = get_global_id(0);
         __global const long *it = in + 5 * i;
-        ulong start = stream_kernel(it[0], it[1], it[2]);
+        ulong start = stream(it[0], it[1], it[2]);
         out[3 * i] = start;
-        out[3 * i + 1] = bits_kernel(start, it[3]);
-        out[3 * i + 2] = below_kernel(start, it[3], it[4]);
+        out[3 * i + 1] = bits(start, it[3]);
+        out[3 * i + 2] = below(start, it[3], it[4]);
     }"""
     printer = Printer({})
-    printer.add(random.stream_kernel)
-    printer.add(random.below_kernel)
+    printer.add(random.stream)
+    printer.add(random.below)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a compiler's remarks
         context = opencl.Context([device.handle])

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from binwright.agents.solver.model.problem import Problem, Sets
 from binwright.agents.solver.model.verify import faults
 from binwright.agents.solver.online.template import Online, Setup
-from binwright.agents.solver.specification.load import load_problem
-from binwright.agents.solver.specification.load import problem as problem_of
+from binwright.agents.solver.specification.spec import load_problem
+from binwright.agents.solver.specification.spec import problem as problem_of
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.schema.load import load_scenario
 from binwright.simcore.errors import UserError

@@ -19,7 +19,7 @@ from binwright.agents.heuristics.virtual import parts_of
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.verify import faults, utilisation
 from binwright.agents.solver.online.virtual import Nearby
-from binwright.agents.solver.specification.load import load_problem, specification
+from binwright.agents.solver.specification.spec import Spec, load_problem
 from binwright.fabric.cluster import Cluster
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.routing import Routing
@@ -160,7 +160,7 @@ def _check(agent: Any, nearby: Nearby, tenant: Request, answer: Embedding, shape
     written = {name: targets[0] for name, targets in nearby._targets.items() if targets}
     tables = {name: raw if name in WHOLE else raw / QUANTUM for name, raw in written.items()}
     text = (TEMPLATES / f"{template}.alloc").read_text()
-    problem = specification(text, params={"KINDS": 2}, tables={**tables, "PART": agent._formulation.of.T}).problem()
+    problem = Spec(text, params={"KINDS": 2}, tables={**tables, "PART": agent._formulation.of.T}).problem()
     alloc = nearby._room.alloc.tolist()
     assert not faults(problem, alloc)
     if shape != "fabric":  # a link leads out of every part
