@@ -14,7 +14,7 @@ from time import monotonic
 
 import numpy as np
 
-from binwright.agents.solver.backends.vectors import TINY, first_fit, fullest_bins
+from binwright.agents.solver.backends.vectors import BLOCK, TINY, first_fit, fit, fullest_bins
 from binwright.agents.solver.model.bounds import packing_bound
 from binwright.agents.solver.model.program import MICRO
 from binwright.agents.solver.solving.answer import Answer, verify
@@ -27,11 +27,8 @@ from binwright.simcore.types import Floats, Ints
 def ffd_prod(demand: Ints, capacity: Ints) -> Ints:
     """Put each ball into the first bin that it fits, in the order of descending products of shares."""
     order = np.argsort(-_shares(demand, capacity).prod(axis=1), kind="stable")
-    where, free, bins = np.empty(len(demand), np.int64), np.tile(capacity, (len(demand), 1)), 0
-    for ball in order:
-        where[ball] = target = int((free[: bins + 1] >= demand[ball]).all(axis=1).argmax())
-        free[target] -= demand[ball]
-        bins = max(bins, target + 1)
+    where, free = np.empty(len(demand), np.int64), np.tile(capacity, (len(demand), 1))
+    fit(demand, free, free[::BLOCK].copy(), order, where)
     return where
 
 
@@ -90,6 +87,7 @@ def pack(demand: Ints, capacity: Ints, method: str = "solver", *, seconds: float
     """
     check(demand, capacity, [method])
     stated = problem_of(PACKING, tables={"DEMAND": demand / MICRO, "ROOM": capacity / MICRO})
+    first_fit(TINY), fullest_bins(TINY)  # compiled before the clock runs, as what searches need
     if method in HEURISTICS:
         began = monotonic()
         where = HEURISTICS[method](demand, capacity)
@@ -97,7 +95,6 @@ def pack(demand: Ints, capacity: Ints, method: str = "solver", *, seconds: float
         answer = Answer(made, where.tolist(), method, packing_bound(demand, capacity), "", (), 0, took, took, False)
         verify(answer.problem, answer.alloc)
         return answer
-    first_fit(TINY), fullest_bins(TINY)  # compiled before the clock runs, as what searches need
     for attempts in searches(stated, "cpu", SEARCHES[method]).values():
         next(attempts(stated, 0, 0, 1, lambda: True))
     answer = solve(stated, search=SEARCHES[method], seed=seed, time=seconds)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from math import inf
 
 from binwright.agents.solver.language import syntax as s
-from binwright.agents.solver.language.constants import Constants
+from binwright.agents.solver.language.programs import Constants
 from binwright.agents.solver.language.writer import PLACE, QUANTITY, Typed
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.verify import utilisation

@@ -1,11 +1,10 @@
 """Place the balls of vector problems by first fit, however many there are, or bin by bin."""
 
-from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any, cast
 
 import numpy as np
 
-from binwright.agents.solver.backends.cpu import LOOK, Over, never
+from binwright.agents.solver.backends.cpu import Over, never
 from binwright.agents.solver.model.problem import Matrix
 from binwright.agents.solver.model.program import NULL
 from binwright.simcore.jit import kernel
@@ -14,8 +13,8 @@ from binwright.simcore.types import Ints
 
 NODES, FEW = 10_000, 5_000
 """Balls that are tried for a bin that is filled, and of how many balls bins are filled at most."""
-BLOCK = 8
-"""Bins that first fit passes over at once, if it can."""
+BLOCK, SLICE = 8, 1000
+"""Bins that first fit passes over at once, if it can, and balls between two looks at the clock."""
 TINY = Matrix(np.full((3, 1), 2), np.full((3, 1), 3), (), np.arange(3)[:, None])
 """What searches are compiled with."""
 
@@ -25,15 +24,14 @@ def first_fit(packing: Matrix, over: Over = never) -> Ints:
 
     If time is `over` before all are tried, it is `next_fit` instead, which takes no time.
     """
-    if over():
-        return next_fit(packing)
-    stop, where = np.zeros(1, np.int64), np.full(len(packing.demand), NULL)
-    order = descending(packing, weights(packing))
-    with ThreadPoolExecutor(1) as pool:
-        task = pool.submit(fit, packing.demand, packing.capacity, order, where, stop)
-        while wait([task], LOOK).not_done:
-            stop[:] |= over()
-        return where if task.result() else next_fit(packing)
+    order, where = descending(packing, weights(packing)), np.full(len(packing.demand), NULL)
+    free = packing.capacity.copy()
+    most = np.maximum.reduceat(free, np.arange(0, len(free), BLOCK))
+    for begin in range(0, len(order), SLICE):
+        if over():
+            return next_fit(packing)
+        fit(packing.demand, free, most, order[begin : begin + SLICE], where)
+    return where
 
 
 def fullest_bins(packing: Matrix, over: Over = never) -> Ints:
@@ -94,19 +92,13 @@ def fits(demand: Ints, ball: int, free: Ints, at: int) -> bool:
 
 
 @kernel
-def fit(demand: Ints, capacity: Ints, order: Ints, where: Ints, stop: Ints) -> bool:
+def fit(demand: Ints, free: Ints, most: Ints, order: Ints, where: Ints) -> None:
     """Put balls in this order into the first bins that take them; writes their bins to `where` [balls].
 
-    Blocks of bins none of which has enough of some resource are passed over. Returns whether it was not stopped:
-    `stop` [1] is set from outside.
+    Blocks of bins none of which has enough of some resource are passed over: `most` [blocks, d] is of what is `free`.
     """
-    free, bins, before, start = capacity.copy(), len(capacity), -1, 0
-    most = np.zeros((bins // BLOCK + 1, demand.shape[1]), np.int64)
-    for place in range(bins):
-        most[place // BLOCK] = np.maximum(most[place // BLOCK], free[place])
+    bins, before, start = len(free), -1, 0
     for ball in order:
-        if stop[0]:
-            return False
         # Where one ball finds no room, another one like it does not either.
         place = start if before >= 0 and (demand[ball] == demand[before]).all() else 0
         while place < bins and not fits(demand, ball, free, place):
@@ -120,7 +112,6 @@ def fit(demand: Ints, capacity: Ints, order: Ints, where: Ints, stop: Ints) -> b
             block = place - place % BLOCK
             for d in range(demand.shape[1]):
                 most[block // BLOCK, d] = free[block : block + BLOCK, d].max()
-    return True
 
 
 @kernel

@@ -2,7 +2,7 @@
 
 Constant tables are known, so that the intervals of their entries are exact. Where an index cannot be proven to stay in
 its table, or a divisor not to be zero, a test is written that rejects; where it certainly is wrong, the program is
-refused. A constant is a value whose code is a number: `constants` evaluates by the same rules at once.
+refused. A constant is a value whose code is a number: `programs.Constants` evaluates by the same rules.
 """
 
 from collections.abc import Callable, Sequence

@@ -226,11 +226,11 @@ class _Search:
         return 1 if self.impossible else self.attempts or patience
 
     def construct(self) -> None:
-        """Place whole tenants, in plain Python, if there are several of several balls, for half of the time at most.
+        """Place whole tenants, in plain Python, if several have several balls, for half of the time or 10 s at most.
 
         Of a small problem single balls are placed so, for a moment: its first answer comes before anything is compiled.
         """
-        problem, left = self.problem, self.end - clock.monotonic()
+        problem, left = self.problem, self.end - clock.monotonic() if self.time or self.attempts else 20.0
         # Finding tenants takes half a second at most.
         too_long = (problem.balls + problem.bins) * problem.program.steps > 25_000_000
         if too_long or (problem.packing is not None and not (self.small and self.attempts is None)):

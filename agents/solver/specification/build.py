@@ -14,9 +14,8 @@ import numpy as np
 
 from binwright.agents.solver.language import declared
 from binwright.agents.solver.language import syntax as s
-from binwright.agents.solver.language.constants import Constants
 from binwright.agents.solver.language.errors import COUNT_LIMIT, ENTRY_LIMIT, At, SpecError, existing, look_up, refuse
-from binwright.agents.solver.language.statements import compile_goals, compile_utilfn
+from binwright.agents.solver.language.programs import Constants, compile_goals, compile_utilfn
 from binwright.agents.solver.language.tables import Table, from_array, from_file, from_names, from_places
 from binwright.agents.solver.language.writer import INT, PLACE, Scope, Typed
 from binwright.agents.solver.model.problem import Problem, Sets, Wish, groupings
