@@ -20,11 +20,9 @@ os.environ.setdefault("NUMBA_CACHE_DIR", str(user_cache() / "kernels"))
 # What fails in these shows its values, as what fails in a test does.
 pytest.register_assert_rewrite("tests.support", "tests.reference")
 
-from binwright.scenarios.batch import pool as backends  # noqa: E402 (numba reads where kernels are kept)
 from tests.support.properties import FIXED  # noqa: E402 (its assertions are rewritten, too)
 
 settings.load_profile(FIXED)
-backends.WORTH = 60.0  # tests go on side by side already: workers for small batches would only take time to start
 
 
 BEGAN = time.monotonic()
@@ -63,6 +61,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish() -> None:
     """Have the garbage collector pass over a million objects of torch, Ray and scipy: a tenth of all time otherwise."""
+    from binwright.scenarios.batch import pool  # here, as only processes that run tests need it
+
+    pool.WORTH = 60.0  # tests go on side by side already: workers for small batches would only take time to start
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 100)
