@@ -179,11 +179,14 @@ def heading(figure: Figure, title: str, caption: str = "") -> None:
     size, small, wide = points("text"), points(), figure.get_figwidth() * 72
     above = wrap(title, int(wide / (0.6 * size)))
     below = wrap(unbroken(caption), int(wide / (0.56 * small)))
-    room = [" "] * ceil(len(below) * small / size)  # the layout leaves room for the title's lines alone
-    figure.suptitle("\n".join([*above, *room]), fontsize=size, fontweight="bold")
+    drawn = figure.suptitle("\n".join(above), fontsize=size, fontweight="bold")
     if below:
-        pad = float(rcParams["figure.constrained_layout.h_pad"])
-        down = ScaledTranslation(0, -pad - 1.25 * size * len(above) / 72, figure.dpi_scale_trans)
+        high = drawn.get_window_extent().height / figure.dpi  # fonts differ in the height of a line
+        room = [" "] * ceil(len(below) * small / size)  # the layout leaves room for the title's lines alone
+        drawn.set_text("\n".join([*above, *room]))
+        down = ScaledTranslation(
+            0, -float(rcParams["figure.constrained_layout.h_pad"]) - high - 0.2 * small / 72, figure.dpi_scale_trans
+        )
         text_drawn = figure.text(0.5, 1, "\n".join(below), fontsize=small, ha="center", va="top", color=GREY)
         text_drawn.set_transform(figure.transFigure + down)
 

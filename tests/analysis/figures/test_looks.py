@@ -8,7 +8,7 @@ import pytest
 from binwright.analysis.compare.comparison import Comparison
 from binwright.analysis.figures import VENUES, Venue
 from binwright.analysis.figures.kind import draw
-from binwright.analysis.figures.style import rendered, save
+from binwright.analysis.figures.style import heading, new, rendered, save, style
 from binwright.analysis.results_api import Results
 from binwright.cli import main
 from binwright.scenarios.batch.batch import Batch
@@ -52,6 +52,18 @@ def test_a_venue_says_width_and_size_of_text(name: Venue, results: Results, tmp_
     assert figure.axes[0].xaxis.label.get_fontsize() == {"report": 9, "slides": 16}.get(name, 8)
     again = draw(results, "sweep", style=name)
     assert save(figure, tmp_path / "one.svg").read_bytes() == save(again, tmp_path / "two.svg").read_bytes()
+
+
+@pytest.mark.parametrize("name", VENUES)
+def test_a_title_of_several_lines_ends_above_its_caption(name: Venue) -> None:
+    with style(name):
+        figure = new("column", 2)
+        heading(figure, "first-fit accepts most, and so it goes on for lines", "small: mean and 95 % interval")
+        figure.draw_without_rendering()
+        title, caption = figure.texts
+        top = title.get_window_extent().y1
+        title.set_text(title.get_text().rstrip())
+        assert caption.get_window_extent().y1 < top - title.get_window_extent().height
 
 
 def test_figure_settings_of_the_scenario_yield_to_arguments(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
