@@ -11,6 +11,7 @@ from binwright.fabric.servers import fits_node, fits_spread
 from binwright.simcore.errors import UserError
 from binwright.simcore.jit import is_kernel, kernel, prepared
 from binwright.simcore.types import Agent, Amounts, Compiled, Ints, Placement, Request, View
+from binwright.simcore.units import many_of
 
 Scan: TypeAlias = Callable[..., int]
 """(free, capacity, demand, spread, *numbers) -> server * nodes + node, or -1 when the request fits nowhere.
@@ -19,6 +20,9 @@ The node is 0 for a spread request. `free` and `capacity` are int64 [servers, no
 the quanta of each resource, and `numbers` are the agent's own, each float64 [any]. All rules have this one shape, so
 that a compiled run can call any of them. Keyword arguments would be slow: a rule with two forms is two kernels.
 """
+
+OTHERS = 4
+"""Arguments of a `Scan` before the agent's own."""
 
 
 class ScanAgent(Agent):
@@ -42,9 +46,12 @@ class ScanAgent(Agent):
         if not is_kernel(self.scan):
             remedy = "Write @cheapest or @kernel above it, and @staticmethod above that."
             raise UserError(f"scan of {type(self).__name__} is not a kernel", remedy=remedy)
+        scan = cast(Any, self.scan)
+        if (own := scan.py_func.__code__.co_argcount - OTHERS) != len(self.numbers):
+            problem = f"scan of {type(self).__name__} takes {many_of(own, 'array')} of its own, not {len(self.numbers)}"
+            raise UserError(problem, remedy="Set self.numbers = (array,) in __init__, with as many.")
         arguments = view.free, view.capacity, (1,) * len(view.resources), False, *self.numbers
         self._prepared, self._log = prepared(self.scan, *arguments), view.changed
-        scan = cast(Any, self.scan)
         if self._log is None or scan.incremental is None or len(view.free) < scan.worth_it:
             self._following = None
             return

@@ -57,6 +57,8 @@ AGENTS = [
     ("class Mine:\n    def decide(self)\n", ["cannot import this agent: expected ':' (mine.py:2)", "Mend that line"]),
     (RULE.replace(", taken, node", "").format("return 0"),
      ["cannot import this agent: Mine.scan takes 2 arguments, and not (free, cap", "(mine.py:4)"]),
+    (RULE.replace("node)", "node, weights)").format("return weights[0]"),
+     ["scan of Mine takes 1 array of its own, not 0", "Set self.numbers = (array,) in __init__"]),
     ]  # fmt: skip
 
 
