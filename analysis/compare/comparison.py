@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 WAYS = {"higher": ", higher is better", "lower": ", lower is better", "neither": ""}
 WORDS = {SAME: "=", UNTESTED: "?", BASELINE: "", None: "-"}
+TESTS = {"wilcoxon": "signed-rank", "t": "t"}
 STYLES = {BETTER: "best", WORSE: "wrong"}
 NUMBERS = ("mean", "difference", "verdict", "%", "p", "runs")
 """docs/results/results.md says how they are computed."""
@@ -163,9 +164,9 @@ class Comparison:
             parts = ["One seed: no intervals and no tests" if len(drawn) else "Nothing was drawn: values are exact"]
         if len(paired):
             parts.append(f"differences to {self.heading(self.baseline)} are paired by seed")
-            parts += [f"their intervals and verdicts are by {self.family}, {WORDS[SAME]} is not significant"] * bool(
-                self.family
-            )
+            tests = " and ".join(words for test, words in TESTS.items() if test in paired["test"])
+            corrected = f"their intervals and verdicts are by {tests} tests, {self.family}"
+            parts += [f"{corrected}; {WORDS[SAME]} is not significant"] * bool(self.family)
             few = (paired["pairs"] < FEWEST).any()
             parts += [f"fewer than {FEWEST} paired seeds are not tested ({WORDS[UNTESTED]})"] * few
         notes = [f"{'; '.join(parts)}."]

@@ -87,7 +87,7 @@ def _scenarios() -> None:
     """List the scenarios that are shipped, in groups by their folders."""
     import yaml
 
-    from binwright.scenarios.schema.load import shipped
+    from binwright.scenarios.schema.load import LIBRARY, shipped
 
     files = sorted(shipped().items(), key=lambda item: ("/" in item[0], item[0]))
     for folder, group in groupby(files, key=lambda item: item[0].rpartition("/")[0]):
@@ -95,6 +95,7 @@ def _scenarios() -> None:
             out.print(f"[bold]{folder}[/]")
         for name, file in group:
             entry(name, str(yaml.safe_load(file.read_text("utf-8")).get("description", "")))
+    print_line(f"Their files are in {LIBRARY}")
 
 
 def _workloads() -> None:
