@@ -108,7 +108,8 @@ def _share(row: dict[str, Any]) -> tuple[str, str, str]:
 def _print(which: str, result: Why) -> None:
     request, resources = result.request, result.resources
     where = "an even part of every node of one server" if request.spread else "one node"
-    where = "servers" if result.networked else where
+    if result.networked:
+        where = f"servers with {say((request.bandwidth,), ('bandwidth',))} between them"
     lasts = "for ever" if request.duration == inf else f"for {duration(request.duration)}"
     when = f"{duration(request.arrival)} after the first one"
     print_line(f"{which}: request {result.id} (row {request.index}), {result.answer}")
@@ -116,7 +117,8 @@ def _print(which: str, result: Why) -> None:
     if result.time > request.arrival:
         print_line(f"The agent was first asked about it {duration(result.time - request.arrival)} later.")
     for count, word in result.servers["why"].value_counts(sort=True).select("count", "why").iter_rows():
-        print_line(f"  {many_of(count, 'server')}: {word}")
+        alone = "each alone " * (result.networked and word.startswith("lacks "))
+        print_line(f"  {many_of(count, 'server')}: {alone}{word}")
     lacking = [
         pl.col(f"lacks_{name}") * 1e6 / amount for name, amount in zip(resources, request.demand, strict=True) if amount
     ]
@@ -125,7 +127,7 @@ def _print(which: str, result: Why) -> None:
     for row in near.head(SHOWN).iter_rows(named=True):
         free = [f"{row[f'free_{name}']:.6g}" for name in resources]
         lacks = ", ".join(f"{row[f'lacks_{name}']:.6g} {name}" for name in resources if row[f"lacks_{name}"])
-        word = f"lacks {lacks}" if row["why"].startswith("lacks ") else row["why"]
+        word = f"{'alone ' * result.networked}lacks {lacks}" if row["why"].startswith("lacks ") else row["why"]
         table.add_row(str(row["server"]), *[str(row["node"])] * (not request.spread), *free, word)
     out.print(table)
     if len(near) > SHOWN:

@@ -1,6 +1,7 @@
 """`binwright why`: what a run refused for which reason, and what every server had for one request."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ SMALL: dict[str, Any] = {
     "agents": ["best-fit"],
     "record": ["requests"],
 }
+NETWORK_WORKLOAD = {"demand": "uniform", "requests": 40, "holding": 10}
 
 
 def run_of(**changes: Any) -> Run:
@@ -154,12 +156,22 @@ def test_waiting_and_the_network() -> None:
     assert any(" after its arrival" in answer for answer in answers)
     network = run_of(
         cluster={"network": {"topology": "alpha"}, "node": {"cpu": 8, "mem": "32 GB"}},
-        workload={"demand": "uniform", "requests": 40, "holding": 10},
+        workload=NETWORK_WORKLOAD,
         agents=["tetris"],
     )
     result = why(network, "5")
     assert result.answer == "placed in the network"
     assert result.networked
+
+
+def test_a_server_of_a_network_lacks_what_it_has_not_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cluster = {"network": {"topology": "alpha"}, "node": {"cpu": 8, "mem": "32 GB"}}
+    bw.run(run_of(cluster=cluster, workload=NETWORK_WORKLOAD, agents=["tetris"]).scenario, out=tmp_path)
+    assert main(["why", str(tmp_path), "--request", "5"]) == 0
+    text = capsys.readouterr().out
+    assert re.search(r"asked for .* on servers with [\d.]+ Gbps bandwidth between them", text)
+    assert re.search(r"servers: each alone lacks cpu", text)
+    assert re.search(r" alone lacks [\d.]+ cpu", text)
 
 
 def test_longest_waits_are_listed_where_nothing_was_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
