@@ -87,7 +87,8 @@ def _scenarios() -> None:
     """List the scenarios that are shipped, in groups by their folders."""
     import yaml
 
-    from binwright.scenarios.schema.load import LIBRARY, shipped
+    from binwright.scenarios.schema.load import shipped
+    from binwright.scenarios.schema.yaml_source import LIBRARY
 
     files = sorted(shipped().items(), key=lambda item: ("/" in item[0], item[0]))
     for folder, group in groupby(files, key=lambda item: item[0].rpartition("/")[0]):
