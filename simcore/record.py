@@ -81,10 +81,10 @@ class Record:
         for part in range(row, row + parts):
             self._outcome[part], self._decided[part], self._reason[part] = REJECTED, now, code
 
-    def interrupted(self, row: int, now: float) -> None:
-        """Note that a request's holding period was cut short, by a failure or an eviction."""
-        self.outcome[row] = INTERRUPTED
-        self.interruption[row] = now
+    def interrupted(self, rows: Sequence[int], now: float) -> None:
+        """Note that the holding periods of requests were cut short, by a failure or an eviction."""
+        self.outcome[rows] = INTERRUPTED
+        self.interruption[rows] = now
 
     def sources(self, rows: Ints) -> Ints:
         """Return the request of the workload that each of these rows is of, int64 [n]: some were sent back."""
@@ -92,11 +92,11 @@ class Record:
             rows = np.where(before >= 0, before, rows)
         return rows
 
-    def add(self, origin: int) -> int:
-        """Add a row for a request that goes on where row `origin` was interrupted."""
-        row = self.rows
-        if row == len(self.outcome):
-            self._grow(max(64, row // 8))
-        self.rows += 1
-        self.origin[row] = origin
-        return row
+    def add(self, origins: Sequence[int]) -> range:
+        """Add a row for each of the requests that go on where these rows were interrupted."""
+        rows = range(self.rows, self.rows + len(origins))
+        if rows.stop > len(self.outcome):
+            self._grow(max(64, len(rows), self.rows // 8))
+        self.rows = rows.stop
+        self.origin[rows.start : rows.stop] = origins
+        return rows

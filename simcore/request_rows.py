@@ -13,7 +13,7 @@ from binwright.simcore.record import Record
 from binwright.simcore.types import HiddenLifetimeRequest, Ints, Request
 from binwright.simcore.workload import Workload
 
-CHUNK, FEWEST = 4096, 4
+CHUNK, FEWEST = 2048, 4
 """Rows of the workload turned into Python numbers at a time, at most and where others lie between them."""
 
 
@@ -102,7 +102,7 @@ class RequestRows:
             if row >= self._made:
                 self._size = min(2 * self._size, CHUNK) if row < self._made + FEWEST else FEWEST
                 come = np.arange(row, min(rows, row + self._size))
-                self._known = known = {} if len(known) > 4 * CHUNK else known
+                self._known = known = {} if len(known) > 2 * CHUNK else known
                 self._made = row + len(come)
             known.update(zip(come.tolist(), self.requests(come), strict=True))
             request = known[row]
@@ -128,22 +128,30 @@ class RequestRows:
         # As Request(*row), in half the time.
         return map(tuple.__new__, repeat(self.kind), columns)
 
-    def send_back(self, row: int, now: float, saved: Callable[[float], float]) -> Request:
-        """Make a new request for the rest of an interrupted one; `saved` says how much of what it ran is not lost."""
-        ran = saved(now - float(self._record.decided[row]))
-        ran = self.speeds.done(row, ran) if self.speeds else ran
-        rest = expected = self._full_time(row) - ran
-        self._rests.append(rest)
-        again = self._record.add(row)
-        if self.oracle:
-            source, parts = self.oracle.back.get(row, (row, ()))
-            self.oracle.back[again] = source, (*parts, ran)
-            expected = nan if self.kind is HiddenLifetimeRequest else self.oracle(again, 0.0)
-        return self.kind(again, now, expected, *self.request(row)[3:])
+    def send_back(self, rows: Sequence[int], now: float, saved: Callable[[float], float]) -> list[Request]:
+        """Make and keep new requests for the rest of interrupted ones, which lie in `rows` with all parts of gangs.
 
-    def add_returned(self, requests: Sequence[Request]) -> None:
-        """Keep the requests that were sent back, in the order in which they were made."""
-        self._returned += requests
+        `saved` says how much of the time that one has run is not lost.
+        """
+        new = [row for row in rows if row < len(self._workload) and row not in self._known]
+        if new and not self._paced:
+            self._known.update(zip(new, self.requests(np.array(new)), strict=True))
+        returned, began = list[Request](), self._record.decided[rows].tolist()
+        for row, time, again in zip(rows, began, self._record.add(rows), strict=True):
+            ran = saved(now - time)
+            ran = self.speeds.done(row, ran) if self.speeds else ran
+            rest = expected = self._full_time(row) - ran
+            self._rests.append(rest)
+            if self.oracle:
+                source, parts = self.oracle.back.get(row, (row, ()))
+                self.oracle.back[again] = source, (*parts, ran)
+                expected = nan if self.kind is HiddenLifetimeRequest else self.oracle(again, 0.0)
+            request = self.kind(again, now, expected, *self.request(row)[3:])
+            if gang := request.gang:
+                request = request._replace(gang=gang._replace(first=again - row + gang.first))
+            returned.append(request)
+        self._returned += returned
+        return returned
 
     def gang_of_returned(self, row: int) -> int:
         """Return the first row of the gang of a request that was sent back, or its own row."""

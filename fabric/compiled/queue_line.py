@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -248,17 +248,17 @@ def rank(queue: LineArrays, how: InOrder, view: View, requests: Iterable[Request
             queue.key[request.index] = how.score(view, request)
 
 
-def with_returned(queue: LineArrays, rows: int, how: InOrder, view: View, request: Request) -> LineArrays:
-    """Return a queue of so many rows, among which are those of a request that was sent back."""
+def with_returned(queue: LineArrays, rows: int, how: InOrder, view: View, back: Sequence[Request]) -> LineArrays:
+    """Return a queue of so many rows, among which are those of requests that were sent back."""
     if rows > len(queue.place):
         columns = {name: getattr(queue, name) for name in ("expected", "key", "promise", "place")}
         queue = queue._replace(
             **{name: np.resize(of, (rows, *of.shape[1:])) for name, of in columns.items() if len(of)}
         )
-    for part in request.each():
-        queue.expected[part.index] = part[2]  # which may be hidden
-        queue.place[part.index] = -1
-    rank(queue, how, view, [request])
+    for request in back:
+        parts = slice(request.index, request.index + request.parts)
+        queue.expected[parts], queue.place[parts] = request[2], -1  # how long it stays may be hidden
+    rank(queue, how, view, back)
     return queue
 
 

@@ -250,18 +250,18 @@ class RunArrays:
         if self.inside and self.ledger.rules:
             self.rules = self.ledger.rules.ruling(self.roles)
 
-    def make_room_for(self, request: Request) -> None:
-        """Have a row of every part of a request in the arrays that the loop reads, if it was sent back."""
+    def make_room_for(self, rows: Ints) -> None:
+        """Have the rows of all parts of requests that are sent back now in the arrays that the loop reads."""
         self._widen()
         columns, (parts, quotas, limits) = self.requests, self.tables
         copied: list[Any] = [columns.demand, columns.spread, parts, self.urgency, self.roles, self.priority]
         copied += [self.interested, quotas.counter, quotas.amount, limits.counter, limits.amount]
-        for each in request.each():
-            row, source = each.index, self.rows.source(each.index)
-            columns.arrival[row], columns.duration[row] = each.arrival, self.rows.holding_time(row)
-            for column in copied:
-                if len(column):
-                    column[row] = column[source]
+        columns.arrival[rows] = self.now
+        columns.duration[rows] = [*map(self.rows.holding_time, rows.tolist())]
+        sources = self.record.sources(rows)
+        for column in copied:
+            if len(column):
+                column[rows] = column[sources]
 
     def _widen(self) -> None:
         """Make the loop's arrays longer where the record has more rows, since some were sent back."""

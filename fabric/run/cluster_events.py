@@ -130,12 +130,8 @@ class ClusterEvents:
             interrupted = rows
         if run.moving:
             run.moving.interrupted(interrupted)
-        for row in interrupted:
-            run.record.interrupted(row, now)
+        run.record.interrupted(interrupted, now)
+        for row in interrupted if run.quotas or run.queues else ():
             run.freed(row)
         if requeue and interrupted:
-            back = self._gangs.send_back(interrupted, saved)
-            run.rows.add_returned(back)
-            self._line.take_back(
-                [request for request in back if not request.gang or request.gang.first == request.index]
-            )
+            self._line.take_back(run.rows.send_back(interrupted, now, saved))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -114,11 +114,11 @@ class CompiledLoop:
             stops = loop.ALL_REFUSALS
         return stops, loop.MODES.index(overflow.then if mode == "expand" else mode)
 
-    def take_in(self, request: Request) -> None:
-        """Have a compiled queue, if there is one, know a request that was sent back."""
+    def take_in(self, back: Sequence[Request]) -> None:
+        """Have a compiled queue, if there is one, know requests that were sent back."""
         run, queue = self._run, self.queue
         if queue is not None:
-            self.queue = with_returned(queue, len(run.record.outcome), self._order, run.view, request)
+            self.queue = with_returned(queue, len(run.record.outcome), self._order, run.view, back)
 
     def _line_loop(self, rule: Compiled) -> tuple[Loop, tuple[Any, ...]]:
         """Return the loop that offers the line, and its arguments but the last two.

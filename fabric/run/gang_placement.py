@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -72,16 +72,6 @@ class GangPlacement:
         """Return these rows that run, and the other parts of their gangs, in order."""
         leads = map(self.lead, rows)
         return sorted({row for first in leads for row in range(first, first + self._rows.request(first).parts)})
-
-    def send_back(self, rows: Sequence[int], saved: Callable[[float], float]) -> list[Request]:
-        """Make new requests of these rows that were interrupted."""
-        returned: list[Request] = []
-        for lead in dict.fromkeys(map(self.lead, rows)):
-            gang = self._rows.request(lead).gang
-            parts = range(lead, lead + (gang.parts if gang else 1))
-            back = [self._rows.send_back(row, self._run.now, saved) for row in parts]
-            returned += [each._replace(gang=gang._replace(first=back[0].index)) for each in back] if gang else back
-        return returned
 
     def rule_out(self) -> None:
         """Note which gangs have more parts than the empty cluster has room for."""

@@ -107,12 +107,12 @@ class WaitingLine(Sequence[Request]):
         self._insert(place, request)
         return place
 
-    def take_back(self, requests: Sequence[Request]) -> None:
+    def take_back(self, parts: Sequence[Request]) -> None:
         """Put requests that were interrupted before the others that are as urgent, if their quotas have room."""
         quotas = self._run.quotas
-        for request in requests:
-            self._run.make_room_for(request)
-            self._run.loop.take_in(request)
+        requests = [part for part in parts if not part.gang or part.gang.first == part.index]
+        self._run.make_room_for(np.array([part.index for part in parts]))
+        self._run.loop.take_in(requests)
         if quotas:
             requests = [request for request in requests if quotas.admits(request, again=True)]
         for request in reversed(requests):

@@ -305,7 +305,7 @@ def test_requests_that_are_taken_in_order_are_made_many_at_a_time() -> None:
     rows = simulate(single_server([(0, 1, 1)] * 3 * CHUNK)).rows
     made = rows.requests = Mock(wraps=rows.requests)  # type: ignore[method-assign]
     assert [rows.request(row).index for row in range(CHUNK + 9, 3 * CHUNK)] == [*range(CHUNK + 9, 3 * CHUNK)]
-    assert [len(call.args[0]) for call in made.mock_calls] == [4 << n for n in range(10)] + [2 * CHUNK - 9 - 4092]
+    assert [len(call.args[0]) for call in made.mock_calls] == [4 << n for n in range(9)] + [2 * CHUNK - 9 - 2044]
 
 
 def test_requests_that_are_far_apart_are_made_few_at_a_time() -> None:
