@@ -137,7 +137,7 @@ class QuotaBook(CounterBook):
             assert self._simulation.preempting
             self._simulation.preempting.reclaims(rows, row, self._evicted)
             return True
-        if self.spec.above == "wait" and not self.lacks_alone(row):
+        if self.table.until[row] == np.inf or (self.spec.above == "wait" and not self.lacks_alone(row)):  # held before
             self.held.append(request)
             self._is_held(self.table, row, self._simulation.now)
         else:
@@ -178,18 +178,20 @@ class QuotaBook(CounterBook):
         need not have gone stay, the last chosen first.
         """
         simulation, table, nominal = self._simulation, self.table, self.nominal
+        tenant = max(table.counter[request.index].tolist()) // len(self.resources)
+        if self.spec.reclaim == "never" or tenant < 0 or not self._cohorts[tenant]:
+            return []
         used, taken = table.used.copy(), table.amount[request.index]
-        of_tenants, tenant = self.by_tenant(used), int(self.tenants(request.index))
+        of_tenants = self.by_tenant(used)
+        own = zip(taken.tolist(), of_tenants[tenant].tolist(), nominal[tenant].tolist(), strict=True)
+        if any(amount > 0 and amount + before > most for amount, before, most in own):
+            return []
 
         def borrows(which: slice | int) -> Flags:  # of_tenants changes with `used`
             above = (taken > 0) & (nominal[which] >= 0) & (of_tenants[which] > nominal[which])
             result: Flags = above.any(axis=-1)
             return result
 
-        if self.spec.reclaim == "never" or tenant < 0 or not self._cohorts[tenant]:
-            return []
-        if ((taken > 0) & (of_tenants[tenant] + taken > nominal[tenant])).any():
-            return []
         rows, lead, priority = running(simulation)
         tenants, moving = self.tenants(rows), simulation.moving.on_the_way if simulation.moving else ()
         lends = np.array([cohort == self._cohorts[tenant] for cohort in self._cohorts]) & borrows(slice(None))
