@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from binwright.simcore.memmap import blocks
+from binwright.simcore.memmap import DEMANDS, blocks
 from binwright.simcore.types import Amounts, Flags, Ints
 
 NEVER = int(np.iinfo(np.int64).max)
@@ -65,7 +65,7 @@ class Cluster:
         """
         kinds, nodes = np.unique(servers, axis=0), servers.shape[1]
         fits = np.zeros(len(demand), np.bool_)
-        for some in blocks(len(demand)):
+        for some in blocks(len(demand), most=DEMANDS):
             whole = demand[some]
             parts = whole // nodes + (np.arange(nodes)[:, None, None] < whole % nodes)
             evenly = self.spreads(whole)

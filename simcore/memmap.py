@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-BLOCK = 1 << 20
-"""Rows that are worked on at a time where there are many."""
+BLOCK, DEMANDS = 1 << 20, 1 << 16
+"""Rows that are worked on at a time where there are many; and fewer demands, whose scratch is larger than a run is."""
 LARGE = 1 << 24
 """Bytes from which on an array lies in a file."""
 SPARE = 10
@@ -72,12 +72,13 @@ def release_pages(*, scattered: bool = False) -> None:
             mapped.madvise(mmap.MADV_RANDOM if scattered else mmap.MADV_NORMAL)
 
 
-def blocks(rows: int, first: int = 0) -> Iterator[slice]:
-    """Divide the rows from `first` to before `rows` into blocks, in order; one that is empty where there is none.
+def blocks(rows: int, first: int = 0, most: int = BLOCK) -> Iterator[slice]:
+    """Divide the rows from `first` to before `rows` into blocks of at most so many, in order; an empty one if none.
 
     What lies in files is let go before each block, if there are several.
     """
-    for begin in range(first, max(rows, first + 1), BLOCK):
-        if rows - first > BLOCK:
+    size = min(most, BLOCK)
+    for begin in range(first, max(rows, first + 1), size):
+        if rows - first > size:
             release_pages()
-        yield slice(begin, max(begin, min(begin + BLOCK, rows)))
+        yield slice(begin, max(begin, min(begin + size, rows)))

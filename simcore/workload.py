@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from binwright.simcore.gangs import Gangs
 from binwright.simcore.lifetime_info import LifetimeInfo
-from binwright.simcore.memmap import blocks
+from binwright.simcore.memmap import DEMANDS, blocks
 from binwright.simcore.roles import Roles
 from binwright.simcore.types import QUANTUM, Floats, Ints, VirtualNetwork
 
@@ -162,7 +162,8 @@ class Workload:
     def flavours(self) -> tuple[Ints, Ints]:
         """Distinct demands int64 [k, resources] in ascending order, and how often each occurs, int64 [k]."""
         distinct = [
-            _distinct(self.demand[rows], np.ones(rows.stop - rows.start, np.int64)) for rows in blocks(len(self))
+            _distinct(self.demand[rows], np.broadcast_to(1, rows.stop - rows.start))
+            for rows in blocks(len(self), most=DEMANDS)
         ]
         return _distinct(*map(np.concatenate, zip(*distinct, strict=True))) if len(distinct) > 1 else distinct[0]
 

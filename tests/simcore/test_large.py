@@ -63,13 +63,13 @@ def test_a_full_disk_leaves_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         assert zeros(4, np.float64).base is None
 
 
-@given(st.integers(0, 9), st.integers(0, 9), st.integers(1, 4))
-def test_blocks_are_the_rows_in_order(first: int, rows: int, size: int) -> None:
+@given(st.integers(0, 9), st.integers(0, 9), st.integers(1, 4), st.integers(1, 4))
+def test_blocks_are_the_rows_in_order(first: int, rows: int, size: int, most: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(memmap, "BLOCK", size)
-        result = [*blocks(rows, first)]
+        result = [*blocks(rows, first, most)]
     assert [row for some in result for row in range(some.start, some.stop)] == [*range(first, rows)]
-    assert all(some.stop - some.start <= size for some in result)
+    assert all(some.stop - some.start <= min(size, most) for some in result)
     assert result
 
 
