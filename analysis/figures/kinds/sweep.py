@@ -108,19 +108,23 @@ def _over_key(chosen: FigureData, key: str) -> tuple[Mapping[Row, float], Sequen
         raise ResultsError("has values that are not numbers", file=chosen.results.folder, key=key)
     place, factor = chosen.swept.index(key), 1.0
     units = dict.fromkeys(unit for _, unit in numbers.values() if unit)
-    if TIME.base in units:  # in the unit that people would say it in
-        factor, unit = Metric(key, key, "s").scale(max(value for value, _ in numbers.values()))
+    named, unit = _without_unit(chosen.results.short(key))
+    if TIME.base in units:  # in the heading's unit, or else the one that people would say it in
+        if unit in TIME.factors:
+            factor = float(1 / TIME.factors[unit])
+        else:
+            factor, unit = Metric(key, key, "s").scale(max(value for value, _ in numbers.values()))
         units = {unit.strip(): None}
-    named = _without_unit(chosen.results.short(key))
     x = {(point, agent): factor * numbers[point[place]][0] for point in chosen.points for agent in chosen.agents}
     return x, [key], (" " if "%" in units else ", ").join([named, *units])
 
 
-def _without_unit(heading: str) -> str:
-    """Leave out the unit at the end of a heading, as an axis has its own: `Time between arrivals (s)`."""
-    name, _, unit = heading.rpartition(" (")
-    is_unit = any(unit.removesuffix(")") in measure.factors for measure in (SHARE, TIME, DATA, CPU, BANDWIDTH))
-    return name if is_unit else heading
+def _without_unit(heading: str) -> tuple[str, str]:
+    """Part a heading from the unit at its end, as an axis has one: `Time between arrivals (s)`; "" for none."""
+    name, _, end = heading.rpartition(" (")
+    unit = end.removesuffix(")")
+    is_unit = any(unit in measure.factors for measure in (SHARE, TIME, DATA, CPU, BANDWIDTH))
+    return (name, unit) if is_unit else (heading, "")
 
 
 def _over_metric(chosen: FigureData, name: str) -> tuple[Mapping[Row, float], Sequence[str], str]:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from binwright.analysis.compare.comparison import Comparison
@@ -119,11 +120,17 @@ def test_headings_stand_in_tables_comparisons_and_figures_and_names_in_csv(tmp_p
     assert "\n2,first-fit,acceptance," in results.compare().csv()
     figure = draw(results, "sweep", metrics=["acceptance"])
     assert figure.axes[0].get_xlabel() == "Servers"
-    for name, shown in (("Waits (s)", "Waits, s"), ("Waits (of some)", "Waits (of some), s"), ("Waits", "Waits, s")):
-        write_results(tmp_path / "times", [row("a", 0, point={"limit": limit}) for limit in ("10 s", "20 s")])
+    shown = {
+        "Waits (s)": ("Waits, s", [60, 120]),
+        "Waits": ("Waits, min", [1, 2]),
+        "Waits (all)": ("Waits (all), min", [1, 2]),
+    }
+    for name, (label, places) in shown.items():
+        write_results(tmp_path / "times", [row("a", 0, point={"limit": limit}) for limit in ("60 s", "120 s")])
         times = Results(tmp_path / "times")
         times.columns = replace(times.columns, headings={"limit": name})
-        assert draw(times, "sweep", metrics=["acceptance"]).axes[0].get_xlabel() == shown
+        axes = draw(times, "sweep", metrics=["acceptance"]).axes[0]
+        assert (axes.get_xlabel(), list(np.asarray(axes.lines[0].get_xdata()))) == (label, places)
     assert figure.axes[0].get_ylabel() == "Accepted (%)"
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["First Fit", "worst-fit"]
     bars = draw(results, "differences", metrics=["acceptance"])
