@@ -1,6 +1,7 @@
 """Asks one compiled kernel, a scan over the servers, for every decision."""
 
 from collections.abc import Callable
+from inspect import CO_VARARGS
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -47,7 +48,8 @@ class ScanAgent(Agent):
             remedy = "Write @cheapest or @kernel above it, and @staticmethod above that."
             raise UserError(f"scan of {type(self).__name__} is not a kernel", remedy=remedy)
         scan = cast(Any, self.scan)
-        if (own := scan.py_func.__code__.co_argcount - OTHERS) != len(self.numbers):
+        code, own = scan.py_func.__code__, scan.py_func.__code__.co_argcount - OTHERS
+        if own != len(self.numbers) and not code.co_flags & CO_VARARGS:
             problem = f"scan of {type(self).__name__} takes {many_of(own, 'array')} of its own, not {len(self.numbers)}"
             raise UserError(problem, remedy="Set self.numbers = (array,) in __init__, with as many.")
         arguments = view.free, view.capacity, (1,) * len(view.resources), False, *self.numbers

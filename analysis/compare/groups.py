@@ -84,8 +84,9 @@ class Groups:
 
         Returns a row per group, with columns as in docs/results/results.md, the paired differences float64 [groups,
         seeds], NaN where there are none, and how many comparisons at a point p-values are corrected for at most: those
-        of every two agents, or, where the base `is_named`, those with it. From `diff_low` to `diff_high` is an interval
-        that agrees with the verdict: that of its test at the corrected level, or the 95 % t interval without a test.
+        of every two agents, or, where the base `is_named`, those with it. `diff_low` and `diff_high` are the ends
+        of its test's interval at the corrected level, with 0 in it where that is not significant, or without a test of
+        the 95 % t interval.
 
         Groups without chance, whose runs drew nothing and agree, are exact, and not tested: what differs there differs.
         """

@@ -32,9 +32,9 @@ notes = _Console(stderr=True, emoji=False)
 """What is said beside the answer, while it is looked for and afterwards: nothing with --quiet."""
 
 
-def wrapped(text: str, stream: TextIO) -> str:
+def wrapped(text: str, stream: TextIO | None) -> str:
     """Break the lines of a text between words if it goes to a terminal; a path stays in one piece."""
-    if not stream.isatty():
+    if stream is None or not stream.isatty():  # None: it is closed
         return text
     wrapper = TextWrapper(
         get_terminal_size().columns, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False

@@ -55,7 +55,8 @@ def test_a_terminal_has_lines_that_break_between_words_and_a_file_has_them_whole
     monkeypatch.setenv("COLUMNS", "20")
     lines = ["binwright:", "  /a/path/of/more-than/twenty.yaml:", "  no such file", "  Name one that is", "  there."]
     assert wrapped(text, Mock(isatty=lambda: True)).split("\n") == lines
-    assert wrapped(text, Mock(isatty=lambda: False)) == text
+    for elsewhere in (Mock(isatty=lambda: False), None):  # a file; a stream that is closed
+        assert wrapped(text, elsewhere) == text
 
 
 def test_what_ends_a_whole_step_later_says_no_more_than_all() -> None:
