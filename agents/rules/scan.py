@@ -22,8 +22,8 @@ the quanta of each resource, and `numbers` are the agent's own, each float64 [an
 that a compiled run can call any of them. Keyword arguments would be slow: a rule with two forms is two kernels.
 """
 
-OTHERS = 4
-"""Arguments of a `Scan` before the agent's own."""
+SCAN_ARGUMENTS = 4
+"""Arguments of a `Scan` before the agent's own numbers."""
 
 
 class ScanAgent(Agent):
@@ -48,7 +48,8 @@ class ScanAgent(Agent):
             remedy = "Write @cheapest or @kernel above it, and @staticmethod above that."
             raise UserError(f"scan of {type(self).__name__} is not a kernel", remedy=remedy)
         scan = cast(Any, self.scan)
-        code, own = scan.py_func.__code__, scan.py_func.__code__.co_argcount - OTHERS
+        code = scan.py_func.__code__
+        own = code.co_argcount - SCAN_ARGUMENTS
         if own != len(self.numbers) and not code.co_flags & CO_VARARGS:
             problem = f"scan of {type(self).__name__} takes {many_of(own, 'array')} of its own, not {len(self.numbers)}"
             raise UserError(problem, remedy="Set self.numbers = (array,) in __init__, with as many.")

@@ -85,8 +85,8 @@ class Groups:
         Returns a row per group, with columns as in docs/results/results.md, the paired differences float64 [groups,
         seeds], NaN where there are none, and how many comparisons at a point p-values are corrected for at most: those
         of every two agents, or, where the base `is_named`, those with it. `diff_low` and `diff_high` are the ends
-        of its test's interval at the corrected level, with 0 in it where that is not significant, or without a test of
-        the 95 % t interval.
+        of its test's interval at the corrected level, between which 0 lies only where that is not significant; without
+        a test those of the 95 % t interval.
 
         Groups without chance, whose runs drew nothing and agree, are exact, and not tested: what differs there differs.
         """
@@ -109,9 +109,15 @@ class Groups:
         for row in np.flatnonzero(is_tested):
             level = ALPHA * alone[row] / p[row] if 0 < p[row] < 1 else ALPHA / size  # Holm multiplied by so much
             paired = difference[row][~np.isnan(difference[row])]
-            inside = diff[row], diff[row] if differ[row] else 0.0
-            shifts = *corrected_ends(paired, level, ranks=ranks[row]), *inside
-            ends[:, row] = min(shifts), max(shifts)
+            lowest, highest = corrected_ends(paired, level, ranks=ranks[row])
+            lowest, highest = min(lowest, diff[row]), max(highest, diff[row])
+            if not differ[row]:  # of 0 the test itself decides, in which zeros and ties count
+                lowest, highest = min(lowest, 0.0), max(highest, 0.0)
+            elif diff[row] > 0:
+                lowest = max(lowest, 0.0)
+            else:
+                highest = min(highest, 0.0)
+            ends[:, row] = lowest, highest
         with np.errstate(divide="ignore", invalid="ignore"):
             relative = 100 * diff / abs(mean_interval(against)[0])
         up, down = UP_AND_DOWN[metric.better]

@@ -58,7 +58,7 @@ class Formulation:
 
     def answer(self, view: Any, request: Request) -> Placement | Refusal | None:
         """Answer a request; None if nothing is found."""
-        raise NotImplementedError
+        raise NotImplementedError  # those that answer many together override `answers` alone
 
 
 class Template:

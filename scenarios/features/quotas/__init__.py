@@ -178,7 +178,7 @@ class QuotaBook(CounterBook):
         need not have gone stay, the last chosen first.
         """
         simulation, table, nominal = self._simulation, self.table, self.nominal
-        tenant = max(table.counter[request.index].tolist()) // len(self.resources)
+        tenant = int(self.tenants(request.index))
         if self.spec.reclaim == "never" or tenant < 0 or not self._cohorts[tenant]:
             return []
         used, taken = table.used.copy(), table.amount[request.index]
